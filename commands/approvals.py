@@ -15,7 +15,7 @@ from sb.commands import output
 from sb.commands.approvals_servers import app as servers_app
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, Limit, group
-from sb.commands.session import approval_queue, decider
+from sb.commands.session import approval_queue, baselines, configuration, decider
 
 from sb.duration import parse_duration
 from sb.errors import NotFoundError, SBError, UsageError
@@ -208,6 +208,17 @@ def revoke(
     _decide(ctx, ids, who, reason, lambda queue, item, by: queue.revoke(item, by, reason), as_json)
 
 
+def _sign_added(ctx: typer.Context, by: Decider) -> None:
+    """Sign the contracts of shipped tools that came with an upgrade."""
+    from sb.kernel.baselines.seeding import seed_added
+    from sb.kernel.baselines.seen import SURFACES
+    from sb.parts import shipped_registry
+
+    with suppress(SBError):  # the decision itself does not depend on it
+        for surface in SURFACES:
+            seed_added(baselines(ctx, surface)[0], by, lambda: shipped_registry(configuration(ctx)))
+
+
 def _decide(
     ctx: typer.Context,
     ids: list[str],
@@ -229,6 +240,8 @@ def _decide(
         queue.expect(ids[0])
     confirm(queue)
     by = decider(ctx, queue.authority, who)
+    if by.key_id:
+        _sign_added(ctx, by)
     done: list[Approval | Grant] = []
     failed: SBError | None = None
     for item in ids:

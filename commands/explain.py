@@ -56,7 +56,7 @@ def _print(found: LineExplanation) -> None:
     output.line(f"  why: {found.why}")
     if not found.understood:
         output.line("  not known before it runs: a program, or a whole command")
-    for name, items in (("commands", found.commands), ("writes", found.touches)):
+    for name, items in (("commands", found.commands), ("changes", found.touches)):
         more = [f"… {len(items) - MOST_SHOWN} more"] if len(items) > MOST_SHOWN else []
         if items:
             output.line(f"  {name}: {'; '.join([*items[:MOST_SHOWN], *more])}")

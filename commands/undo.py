@@ -12,9 +12,14 @@ from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
-from sb.present.recovery import recovery_line, undone_sentence
+from sb.kernel.recovery.variants import snapshot_of
+from sb.kernel.reversal_contracts import MutationState
+from sb.parts import hosted_files, open_snapshots
+from sb.present.recovery import undone_sentence
+from sb.present.undo import WIDEST_OBJECT, undo_line
 from sb.redaction import one_line
 from sb.text import plain, shorten
+from sb.tools.roots import absolute
 
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
@@ -23,22 +28,32 @@ if TYPE_CHECKING:
     from sb.runtime import Runtime
 
 app = single()
-LAST = "last"
-WIDEST = 120  # characters of a cell: a path of usual length is in it
+LAST, SHOW = "last", "show"
 
 
-@app.command(epilog="Example: sb undo last --dry-run")
+@app.command(epilog="Example: sb undo last --diff")
 def undo(
     ctx: typer.Context,
     mutation: Annotated[
         str,
-        typer.Argument(help="Id of the undo record (mut_…) or call (call_…), or last."),
+        typer.Argument(help="Id of the undo record (mut_…) or call (call_…), its beginning, last, or show."),
     ] = LAST,
+    shown: Annotated[str, typer.Argument(metavar="[ID]", help="With show: the id to show.")] = "",
     run: Annotated[str, typer.Option(help="Reverse everything this run did, newest first.")] = "",
+    path: Annotated[
+        str, typer.Option(help="Reverse the last change of this file; with show: print its content.")
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show the difference first.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Restore also what changed since; that is kept first.")
+    ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List what can be undone, newest first.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With --list: also agent and run.")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="Remove snapshots, so that undo is lost.")] = False,
+    older_than: Annotated[str, typer.Option(help="With --purge: only older ones, such as 7d.")] = "",
     limit: Annotated[int, typer.Option(min=0, help="Maximum results for --list; 0 for no limit.")] = 20,
     reason: Annotated[str, typer.Option(help="Why; recorded with the decision.")] = "undone by hand",
     who: As = "",
@@ -46,22 +61,109 @@ def undo(
     as_json: AsJson = False,
 ) -> None:
     """Reverse a call, unless its effect was changed since."""
-    if run and mutation != LAST:
+    if run and (mutation != LAST or path or force):
         raise UsageError("name one call or --run, not both", "sb undo --run RUN reverses the whole run")
+    if purge:
+        from sb.commands.undo_snapshots import purge_snapshots
+
+        purge_snapshots(ctx, older_than, yes=yes, as_json=as_json)
+        return
     with runtime(ctx) as opened:
-        if listing:
-            _list(opened, run, limit, as_json)
-            return
-        doubtful = opened.executor.in_doubt(run) if run else []
-        plans = opened.recovery.plan_all(_meant(opened, mutation, run, doubtful))
-        for intent in doubtful:
-            note(f"{_in_doubt(intent.call_id)}: sb recovery settle {intent.call_id}")
-        if dry_run:
-            _show(plans, as_json)
+        if mutation == SHOW:
+            from sb.commands.undo_snapshots import show_snapshot
+
+            show_snapshot(opened, _named(opened, shown or LAST), path, as_json=as_json)
+        elif listing:
+            _list(opened, run, limit, as_json=as_json, everything=everything)
+        elif path or force:
+            _one(ctx, opened, mutation, path, force, diff, dry_run, who, reason, yes=yes, as_json=as_json)
         else:
-            _undo(ctx, opened, plans, who, reason, yes=yes, as_json=as_json)
-        if doubtful:
-            raise typer.Exit(ExitCode.FAILED)
+            _all(ctx, opened, mutation, run, diff, dry_run, who, reason, yes=yes, as_json=as_json)
+
+
+def _all(
+    ctx: typer.Context,
+    opened: Runtime,
+    mutation: str,
+    run: str,
+    diff: bool,
+    dry_run: bool,
+    who: str,
+    reason: str,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Undo one call, or all of a run."""
+    doubtful = opened.executor.in_doubt(run) if run else []
+    plans = opened.recovery.plan_all(_meant(opened, mutation, run, doubtful))
+    for intent in doubtful:
+        note(f"{_in_doubt(intent.call_id)}: sb recovery settle {intent.call_id}")
+    if diff:
+        _differences(opened, plans)
+    if dry_run:
+        _show(plans, as_json)
+    else:
+        _undo(ctx, opened, plans, who, reason, yes=yes, as_json=as_json)
+    if doubtful:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _one(
+    ctx: typer.Context,
+    opened: Runtime,
+    mutation: str,
+    path: str,
+    force: bool,
+    diff: bool,
+    dry_run: bool,
+    who: str,
+    reason: str,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Undo one call for one path alone, or over later changes."""
+    real = absolute(path) if path else ""
+    ref = _last_of(opened, real) if path and mutation == LAST else _named(opened, mutation)
+    plan = opened.recovery.plan(ref, force=force, path=real)
+    if diff:
+        _differences(opened, [plan])
+    if dry_run:
+        _show([plan], as_json)
+        return
+    note(_sentence(plan))
+    if not plan.ok:
+        raise CheckFailed("nothing can be undone", "sb undo --force restores also what changed since")
+    _confirm(1, yes)
+    by = decider(ctx, opened.recovery.approvals.authority, who)
+    undone = opened.recovery.undo(ref, by, reason, force=force, path=real)
+    if as_json:
+        output.emit_json({"items": [undone.to_dict()]})
+    else:
+        output.line(undone_sentence(undone))
+    if undone.state == "waiting":
+        raise typer.Exit(ExitCode.DENIED)
+    if undone.state != "reversed":
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _last_of(opened: Runtime, path: str) -> MutationRef:
+    """The newest call that changed a path and was not undone."""
+    for ref in opened.recovery.mutations.about_path(path):
+        if ref.reversal_tool and ref.state is MutationState.COMMITTED:
+            return ref
+    raise NotFoundError(f"no undo record of {shorten(path, 80)}", "sb undo --list shows what was done")
+
+
+def _differences(opened: Runtime, plans: list[Plan]) -> None:
+    """Print what undoing would change in the files, as a unified diff."""
+    files = hosted_files(opened.config)
+    for plan in plans:
+        kept = snapshot_of(plan.ref)
+        if kept is not None:
+            for line in files.difference(kept[1], kept[0]).splitlines():
+                output.line(line)
 
 
 def _meant(opened: Runtime, mutation: str, run: str, doubtful: list[Intent]) -> list[MutationRef]:
@@ -70,15 +172,21 @@ def _meant(opened: Runtime, mutation: str, run: str, doubtful: list[Intent]) -> 
     Args:
         doubtful: the calls of the run that are in doubt.
     """
-    store = opened.recovery.mutations
     if run:
-        found = store.of_run(run)
+        found = opened.recovery.mutations.of_run(run)
         if not found and not doubtful:
             raise NotFoundError(f"run {run} has no undo records", "sb undo --list")
         return found
-    if mutation == LAST:
-        return [store.last()]
-    return [store.for_call(mutation) or _unknown(opened, mutation)]
+    return [_named(opened, mutation)]
+
+
+def _named(opened: Runtime, reference: str) -> MutationRef:
+    """One undo record by its id, its call's, or the beginning of one."""
+    store = opened.recovery.mutations
+    if reference == LAST:
+        return store.last()
+    reference = store.resolve(reference)
+    return store.for_call(reference) or _unknown(opened, reference)
 
 
 def _unknown(opened: Runtime, reference: str) -> MutationRef:
@@ -95,24 +203,23 @@ def _in_doubt(call_id: str) -> str:
     return f"{call_id} has an unknown outcome: it may have changed something"
 
 
-def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
+def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: bool) -> None:
     store = opened.recovery.mutations
     found = store.of_run(run)[::-1] if run else store.newest(limit=limit)
-    if as_json:
-        output.emit_json({"items": [ref.to_dict() for ref in found]})
-    elif found:
-        output.table(
-            ["state", "left", "agent", "tool", "done", "reversal", "mutation", "run"],
-            [_row(ref, store.now()) for ref in found],
-        )
-    else:
+    if not found:
         note(f"run {run} has no undo records" if run else "no undo records yet")
-
-
-def _row(ref: MutationRef, now: int) -> tuple[str, ...]:
-    line = recovery_line(ref, now)
-    way = shorten(line.why, WIDEST)
-    return (line.state, line.left, line.agent, line.tool, line.since_ago, way, line.id, ref.run_id)
+    snapshots, now = open_snapshots(opened.config), store.now()
+    widest = 0 if everything or as_json else WIDEST_OBJECT
+    lines = [undo_line(ref, opened.log, snapshots, now, widest=widest) for ref in found]
+    if as_json:
+        items = [ref.to_dict() | line.to_dict() for ref, line in zip(found, lines, strict=True)]
+        output.emit_json({"items": items})
+    elif found:
+        more = ["agent", "run"] if everything else []
+        rows = [[one.done, one.what, one.object, one.undo, one.id] for one in lines]
+        if everything:
+            rows = [[*row, one.agent, one.run] for row, one in zip(rows, lines, strict=True)]
+        output.table(["done", "what", "command or file", "undo", "id", *more], rows)
 
 
 def _show(plans: list[Plan], as_json: bool) -> None:

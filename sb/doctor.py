@@ -24,10 +24,11 @@ from sb.kernel.review.findings import (
     kill_finding,
     log_standing,
     operators,
+    snapshots_finding,
 )
 from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
-from sb.parts import open_authority, open_kill_switch, open_registry
+from sb.parts import open_authority, open_kill_switch, open_registry, open_snapshots
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database
@@ -148,7 +149,8 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
         counted(database.query(f"SELECT count(*) FROM {table}")[0][0], noun)
         for table, noun in _COUNTED.items()
     ]
-    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; snapshots {_kept(config.home.snapshots)}")
+    yield Finding("sizes", Status.OK, ", ".join(counts))
+    yield snapshots_finding(open_snapshots(config).size())
 
 
 def _integrity(database: Database) -> Finding:
@@ -160,11 +162,6 @@ def _integrity(database: Database) -> Finding:
             "integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/reference/store.md"
         )
     return Finding("integrity", Status.OK, "pages, indexes and references are sound")
-
-
-def _kept(folder: Path) -> str:
-    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
-    return f"{human_bytes(sum(sizes))} in {counted(len(sizes), 'file')}"
 
 
 def _log(log: EventLog) -> Iterator[Finding]:

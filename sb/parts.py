@@ -26,7 +26,7 @@ from sb.store.database import database_files, open_database
 from sb.store.snapshots import SnapshotStore
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
-from sb.tools.hosted.files import HostedFiles
+from sb.tools.hosted.files import CallLimits, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
@@ -73,7 +73,7 @@ def open_registry(
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = hosted_registry(config)
-    kept = SnapshotStore(config.home.snapshots, config.files.keep_max_bytes)
+    kept = open_snapshots(config)
     untouched = [*protected(config), *_guarded_below(config.files.roots, config)]
     register_builtin(registry, config.files, config.http, config.shell, kept, untouched)
     return registry
@@ -89,7 +89,18 @@ def hosted_registry(config: Config) -> ToolRegistry:
 
 def hosted_files(config: Config) -> HostedFiles:
     """The files that hosts of coding agents change."""
-    return HostedFiles(SnapshotStore(config.home.snapshots, config.files.keep_max_bytes), protected(config))
+    limits = CallLimits(config.undo.call_max_bytes, config.undo.call_max_files)
+    return HostedFiles(open_snapshots(config), protected(config), limits)
+
+
+def open_snapshots(config: Config) -> SnapshotStore:
+    """The snapshots of files that calls changed."""
+    return SnapshotStore(
+        config.home.snapshots,
+        config.files.keep_max_bytes,
+        cap_bytes=config.undo.store_max_bytes,
+        keep_days=config.undo.keep_days,
+    )
 
 
 def protected(config: Config) -> list[Path]:

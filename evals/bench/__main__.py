@@ -13,6 +13,7 @@ from evals.bench import (
     memory_peers,
     memory_screen,
     recovery,
+    snapshots,
     sync,
     workflows,
 )
@@ -21,6 +22,7 @@ REPORTS = (
     kernel.report,
     kill.report,
     recovery.report,
+    snapshots.report,
     approvals.report,
     workflows.report,
     console.report,

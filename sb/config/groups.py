@@ -74,6 +74,33 @@ class Files:
 
 
 @dataclass(frozen=True)
+class Undo:
+    """Snapshots of what calls change."""
+
+    keep_days: int = setting(
+        14, kinds.integer(1, 3650), "Days for which a snapshot is kept, at least; older ones are removed."
+    )
+    store_max_bytes: int = setting(
+        1024 * MIB,
+        kinds.size(),
+        "The most that all snapshots take on disk, of which one session uses a quarter at most. Without room for a "
+        "snapshot, a call that changes files asks a person first.",
+    )
+    call_max_bytes: int = setting(
+        64 * MIB,
+        kinds.size(),
+        "The most that one call may overwrite or delete with a snapshot, in all files together.",
+        narrow=smaller(),
+    )
+    call_max_files: int = setting(
+        2000,
+        kinds.integer(1, 100_000),
+        "The most files, links and folders in the snapshot of one call.",
+        narrow=smaller(),
+    )
+
+
+@dataclass(frozen=True)
 class Http:
     """The HTTP tools."""
 
@@ -192,6 +219,13 @@ class Hooks:
         "Tools of MCP servers, as patterns of their names: read lets one go on, server has it approved once for each "
         "server, ask each time; of several that fit, the strictest counts. Else the tool's name decides.",
         example='{"mcp__postgres__execute_sql": read}',
+    )
+    keep: bool = setting(
+        True,
+        kinds.boolean(),
+        "Take a snapshot of what a command line deletes or overwrites in the project, instead of asking a person; `sb undo` "
+        "restores it.",
+        narrow=only_off(),
     )
 
 

@@ -27,6 +27,7 @@ from sb.config.groups import (
     Operators,
     Shell,
     Telemetry,
+    Undo,
 )
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings
@@ -114,6 +115,7 @@ class Config:
         example="[{deny: http.*, args: {url: '*internal*'}, reason: internal hosts are off limits}]",
     )
     files: Files = field(default_factory=Files)
+    undo: Undo = field(default_factory=Undo)
     http: Http = field(default_factory=Http)
     shell: Shell = field(default_factory=Shell)
     approvals: Approvals = field(default_factory=Approvals)

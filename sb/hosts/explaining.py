@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.config import Config
-from sb.hosts.hooks.advising import DENIED, RUNS, classified, outcome_of, safer, shell_call
+from sb.hosts.hooks.advising import DENIED, RUNS, as_kept, classified, outcome_of, safer, shell_call
 from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment
 from sb.hosts.hooks.judging import judging_context
 from sb.hosts.hooks.translation import govern
@@ -15,8 +15,10 @@ from sb.kernel.contracts import SafetyClass
 from sb.kernel.reversal_contracts import ReversalClass
 from sb.kernel.review.explain import Judge
 from sb.parts import granted_permissions, hosted_files, open_policy, open_registry
+from sb.shell import ShellVerdict
 from sb.shell.advice import Advice
 from sb.shell.words import display
+from sb.text import counted
 
 HOST = "claude-code"  # whose rules about agents apply, unless another is named
 
@@ -77,7 +79,7 @@ def explain_line(config: Config, command: str, cwd: Path, agent: str = HOST) -> 
     context = judging_context(config, event, hosted_files(config))
     registry, _ = open_registry(config, hosted=True)
     judge = Judge(open_policy(config), registry, granted_permissions(config))
-    governed = govern(shell_call(command), context)
+    governed = as_kept(govern(shell_call(command), context), context, config)
     verdict = classified(command, context)
     outcome, reasons = outcome_of(judge, governed, agent)
     return LineExplanation(
@@ -85,15 +87,22 @@ def explain_line(config: Config, command: str, cwd: Path, agent: str = HOST) -> 
         str(context.cwd),
         governed.tool_id,
         governed.safety_class,
-        str(governed.args.get("why", governed.why)),
+        governed.why or str(governed.args.get("why", "")),
         outcome,
         reasons,
         tuple(" ".join(display(word) for word in argv) for argv in verdict.commands),
         verdict.understood,
-        verdict.writes,
+        _touched(governed, verdict),
         _undo(judge, governed, outcome),
         None if outcome == RUNS else safer(judge, verdict, context, agent),
     )
+
+
+def _touched(governed: GovernedCall, verdict: ShellVerdict) -> tuple[str, ...]:
+    """The paths that a line deletes or writes, as far as they are known."""
+    changed = [change.path for change in verdict.changes.changes or ()]
+    kept = [str(path) for name in ("paths", "let_go") for path in governed.args.get(name, ())]
+    return tuple(dict.fromkeys((*kept, *changed, *verdict.writes)))
 
 
 def _undo(judge: Judge, governed: GovernedCall, outcome: str) -> str:
@@ -104,5 +113,9 @@ def _undo(judge: Judge, governed: GovernedCall, outcome: str) -> str:
         return "nothing to undo: it only reads"
     reversal = spec.reversal if spec else None
     if reversal is not None and reversal.class_of(governed.args) is ReversalClass.REVERSIBLE:
-        return "yes: `sb undo` restores a snapshot that is taken first"
+        gone = len(governed.args.get("let_go", ()))
+        but = f", but for {counted(gone, 'scratch folder')}" if gone else ""
+        return f"yes: `sb undo` restores a snapshot that is taken first{but}"
+    if governed.args.get("let_go"):
+        return "no: it deletes only what a build or a temporary folder holds"
     return "no: no snapshot is taken of what it changes"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import Escalation, EscalationState
@@ -119,11 +121,20 @@ def undone_sentence(undone: Undone) -> str:
 def _restored(result: ToolResult | None) -> str:
     """Of a reversal that put files back; "" for any other."""
     data = result.data if result is not None and isinstance(result.data, dict) else {}
-    files = data.get("files", [data])
+    files = data.get("restored", data.get("files", [data]))
+    return restored_names([one for one in files if isinstance(one, dict)]) if isinstance(files, list) else ""
+
+
+def restored_names(rows: Sequence[Mapping[str, Any]], most: int = 5) -> str:
+    """Which files a reversal restored or removed, in one line."""
     words: dict[str, list[str]] = {"restored": [], "removed": []}
-    for one in files if isinstance(files, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("path"), str) and "existed" in one:
+    for one in rows:
+        if isinstance(one.get("path"), str) and "existed" in one:
             words["restored" if one["existed"] else "removed"].append(
                 revealed_line(PurePath(one["path"]).name)
             )
-    return "; ".join(f"{word} {', '.join(names)}" for word, names in words.items() if names)
+    return "; ".join(
+        f"{word} {', '.join(names[:most])}" + (f" and {len(names) - most} more" if len(names) > most else "")
+        for word, names in words.items()
+        if names
+    )

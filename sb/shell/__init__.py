@@ -13,6 +13,7 @@ from pathlib import Path
 from sb.kernel.contracts import SafetyClass
 from sb.shell.guarded import Guarded
 from sb.shell.judging import LineJudge
+from sb.shell.keeping import NOTHING_KNOWN, Kept
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, Finding
 from sb.shell.syntax import parse
@@ -32,6 +33,7 @@ class ShellVerdict:
         parsed: whether it is a command line that could be parsed.
         commands: each command of the line, in words as they are expanded: a program with its arguments.
         understood: whether all its programs and command lines are known before it runs.
+        changes: all that it deletes and overwrites, and what is known of its other parts.
     """
 
     safety_class: SafetyClass
@@ -42,6 +44,7 @@ class ShellVerdict:
     parsed: bool = True
     commands: tuple[tuple[str, ...], ...] = ()
     understood: bool = True
+    changes: Kept = NOTHING_KNOWN
 
 
 def classify(
@@ -66,9 +69,11 @@ def classify(
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
     parsed = True
+    kept = NOTHING_KNOWN
     try:
         script = parse(command)
         found = judge.script(script)
+        kept = judge.keeping.result(judge)
         if judge.repeats:  # what a loop or a function sets last may be what it uses first
             found = max(found, judge.again(script), key=lambda finding: finding.rank)
     except Unparsed as problem:
@@ -87,4 +92,5 @@ def classify(
         parsed,
         judge.commands.all(),
         parsed and judge.commands.understood,
+        kept if parsed else NOTHING_KNOWN,
     )

@@ -25,6 +25,7 @@ from sb.shell.commands import CommandList
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOTHING, Input
+from sb.shell.keeping import Keeping
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
@@ -100,7 +101,10 @@ class CommandJudge(ABC):
         self.links: list[str] = []  # which the line has made, into folders that hold what is protected
         self.settled = True  # nothing so far changed a file, or took a while
         self.several = False  # a word of the command stands for several values of a variable
-        self._depth = 0
+        self.keeping = Keeping()
+        self.moves = 0  # commands so far that may have changed the folder
+        self._ran = QUIET  # the class of the last command alone
+        self.depth = 0
         self._steps = 0
 
     @abstractmethod
@@ -119,9 +123,10 @@ class CommandJudge(ABC):
         """Enter another folder; it is surely reached if it exists and nothing before can have removed it."""
         before = self.paths.here
         self.paths.go(word)
+        self.moves += 1
         self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
 
-    def _expand(self, text: str) -> list[str]:
+    def expand(self, text: str) -> list[str]:
         return expand(text, {} if self._splits_elsewhere else self.values)
 
     def _count(self, steps: int) -> None:
@@ -149,7 +154,7 @@ class CommandJudge(ABC):
         return found
 
     def _assigned(self, name: str, text: str, *, made: bool) -> Finding:
-        values = self._expand(text) or [""]
+        values = self.expand(text) or [""]
         self._count(len(values))
         for value in values:
             self.look(value)
@@ -211,9 +216,9 @@ class CommandJudge(ABC):
 
     def command(self, argv: Sequence[str], stdin: Input = NOTHING) -> Finding:
         """Judge a program with its arguments, given as expanded words."""
-        self._depth += 1
+        self.depth += 1
         self._count(len(argv))
-        if self._depth > 40:
+        if self.depth > 40:
             raise Unparsed("nested too deeply")
         name = argv[0]
         self.programs.append(display(name))
@@ -234,12 +239,13 @@ class CommandJudge(ABC):
         found = self._program(name, list(argv[1:]), stdin)
         self.commands.vague = vague
         self._record(argv, stdin, before)
-        self._depth -= 1
+        self.depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
             worst = Finding(NETWORK, f"{base}: changes files in the container only")
         if base in self.functions or base in ("source", "."):  # it may go anywhere
             self.paths.here = ""
+            self.moves += 1
         elif base not in GO:
             self.paths.here = here
         self.settled = self.settled and base in INSTANT

@@ -39,9 +39,9 @@ class LineJudge(CommandJudge):
         if not is_literal(text):
             self.commands.understood = False
             return Finding(DESTROY, f"{display(text, 40)}: the commands are unknown until they run")
-        self._depth += 1
-        found = self.script(parse(text, self._depth), stdin)
-        self._depth -= 1
+        self.depth += 1
+        found = self.script(parse(text, self.depth), stdin)
+        self.depth -= 1
         return found
 
     def script(self, script: Script, stdin: Input = NOTHING) -> Finding:
@@ -53,6 +53,7 @@ class LineJudge(CommandJudge):
 
     def again(self, script: Script) -> Finding:
         """Judge the line again with the values that it set: a loop may use first what it sets last."""
+        self.keeping.end()
         self.paths.here = self.paths.here if len(self.paths.folders) == 1 else ""
         return self.script(script)
 
@@ -73,22 +74,32 @@ class LineJudge(CommandJudge):
         return highest(*found)
 
     def _scripts(self, words: Sequence[Word]) -> Finding:
-        here = self.paths.here
+        here, changed = self.paths.here, self.keeping.begin_pipe()
         found = highest(*(self.script(script) for word in words for script in word.scripts))
         self.paths.here = here
+        self.keeping.end_pipe(changed, 2)
         return found
 
     def _node(self, node: Node, stdin: Input) -> Finding:
         self._count(1)
         if isinstance(node, Pipeline):
             found = QUIET
+            changed = self.keeping.begin_pipe()
             for part in node.parts:  # each is a shell of its own; in zsh the last one is not
                 found = highest(found, self._apart((part,), stdin, comes_back=False))
-                stdin = piped_input(part, self._expand, self._of_processes)
+                stdin = piped_input(part, self.expand, self._of_processes)
+            self.keeping.end_pipe(changed, len(node.parts))
             return found
         if isinstance(node, Compound):
-            return self._compound(node, stdin)
-        return self._simple(node, stdin)
+            self.keeping.enter(node)
+            found = self._compound(node, stdin)
+            self.keeping.leave(node)
+            return found
+        writes = len(self.writes)
+        self._ran = QUIET
+        found = self._simple(node, stdin)
+        self.keeping.simple(self, node, self._ran, self.writes[writes:])
+        return found
 
     def _compound(self, node: Compound, stdin: Input) -> Finding:
         if node.kind == "function":
@@ -103,8 +114,9 @@ class LineJudge(CommandJudge):
         found = self._scripts(node.words)
         if node.kind == "[[":
             found = highest(found, subscripts("[[", [word.text for word in node.words]))
+        self.keeping.beside(found)
         if node.kind == "for" and node.words:
-            texts = [text for word in node.words for text in self._expand(word.text)]
+            texts = [text for word in node.words for text in self.expand(word.text)]
             self._count(len(texts))
             for text in texts:
                 self.look(text)
@@ -125,15 +137,18 @@ class LineJudge(CommandJudge):
         surely = "" if self._doubtful else self.paths.here
         for body in node.bodies[1:]:
             before = self.paths.here = "" if node.kind == "||" else self.paths.here
+            moves = self.moves
             found = highest(found, self._node(body, stdin))
-            surely = surely if self.paths.here == before else ""
+            surely = surely if self.paths.here == before and self.moves == moves else ""
         self.paths.here, self._doubtful = surely, False
         return found
 
     def _simple(self, node: Simple, stdin: Input) -> Finding:
         found = self._scripts([word for _, word in node.assigned])
         for name, word in node.assigned:
-            found = highest(found, self.assign(name, word.text, made=is_made(word)))
+            assigned = self.assign(name, word.text, made=is_made(word))
+            self.keeping.beside(assigned)
+            found = highest(found, assigned)
         if not node.words and any(name == "IFS" for name, _ in node.assigned):
             self._splits_elsewhere = True
         found = highest(found, self._scripts(node.words))
@@ -144,35 +159,40 @@ class LineJudge(CommandJudge):
             return found
         self._count(len(node.words))
         if self._removes_made(node.words):
-            self.commands.add_effect(*(self._expand(word.text)[0] for word in node.words))
-            return highest(found, Finding(WRITE, "rm: removes files that the same line made"))
+            self.commands.add_effect(*(self.expand(word.text)[0] for word in node.words))
+            self._ran = Finding(WRITE, "rm: removes files that the same line made")
+            return highest(found, self._ran)
         if (
             not self.renames
             and [word.text for word in node.words[:-1]] == ["eval"]
             and sets_up(node.words[1])
         ):
             self.commands.understood = False
-            return highest(found, Finding(NETWORK, "eval: sets up the shell with a known program's output"))
+            self._ran = Finding(NETWORK, "eval: sets up the shell with a known program's output")
+            return highest(found, self._ran)
         asked = "" if self.renames else program_of(node.words[0])
-        first = [asked] if asked else self._expand(node.words[0].text)
-        rest = [text for word in node.words[1:] for text in self._expand(word.text)]
+        first = [asked] if asked else self.expand(node.words[0].text)
+        rest = [text for word in node.words[1:] for text in self.expand(word.text)]
         varying = [word for word in node.words[1:] if VARIABLE in word.text or SPLIT_VARIABLE in word.text]
-        vague = [texts for word in varying if len(texts := self._expand(word.text)) > 1]
+        vague = [texts for word in varying if len(texts := self.expand(word.text)) > 1]
         self.several = bool(vague)
         self.commands.vague = frozenset(text for texts in vague for text in texts)
         if first == ["kill"]:
             rest = [
                 text
                 for word in node.words[1:]
-                for text in ([OPERAND] if self._of_processes(file_of(word)) else self._expand(word.text))
+                for text in ([OPERAND] if self._of_processes(file_of(word)) else self.expand(word.text))
             ]
         if not first and not rest:
+            self._ran = Finding(NETWORK, "runs an unknown program")
             return found
         varies = VARIABLE in node.words[0].text or SPLIT_VARIABLE in node.words[0].text
         choices = range(len(first)) if first and varies else (0,)
         if len(choices) > 1:  # which of them is the program is not told
             self.commands.understood = False
-        return highest(*(self.command([*first[at:], *rest], stdin) for at in choices), found)
+        ran = highest(*(self.command([*first[at:], *rest], stdin) for at in choices))
+        self._ran = ran
+        return highest(ran, found)
 
     def _of_processes(self, word: str) -> bool:
         """Whether a file in the session's folder holds process ids only, or does not exist."""
@@ -197,10 +217,16 @@ class LineJudge(CommandJudge):
 
     def _redirect(self, redirect: Redirect) -> Finding:
         found = self._scripts([redirect.target, *([redirect.body] if redirect.body else [])])
+        target = self._redirected(redirect)
+        self.keeping.redirect(self, redirect, target)
+        return highest(found, target)
+
+    def _redirected(self, redirect: Redirect) -> Finding:
+        found = QUIET
         if redirect.operator in ("<<", "<<-", "<<<"):
             return found
         self._count(1)
-        for target in self._expand(redirect.target.text):
+        for target in self.expand(redirect.target.text):
             self.look(target)
             self.settled = self.settled and (target == "/dev/null" or target.isdigit())
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):

@@ -1,26 +1,27 @@
-"""Snapshots: the content of files before a tool changes them.
+"""Snapshots of single files, in packs; and those that earlier versions wrote, which can still be read.
 
-One file per key in one folder: a header line of fixed length with the permission bits, then the content. It appears
-complete, by a hard link to a synced temporary file, or not at all.
+Earlier versions wrote one file per key: a header line of fixed length with the permission bits, then the content.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.files import atomic_file
+from sb.sources import SYSTEM_CLOCK, Clock
+from sb.store.pack_file import ABSENT, FILE, Entry
+from sb.store.packs import PackStore, Size, TooMuch
 from sb.text import human_bytes
 
-_KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")  # no leading dot: those names are unfinished copies
+GIB = 1 << 30
+PACKS = "packs"  # the folder of the packs
+_KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")
 _HEADER = re.compile(rb"sb-kept 1 (none|0[0-7]{3})\n")
 _HEADER_BYTES = 15
-_CHUNK = 1 << 18
 
 
 class SnapshotTooLarge(SBError):
@@ -57,79 +58,130 @@ class Snapshot:
 
 
 class SnapshotStore:
-    """Snapshots of files, by key.
-
-    A key is written once: a second attempt of a call does not replace the snapshot of the first.
+    """Snapshots of files, by key; a key is written once.
 
     Args:
-        folder: made on first use, readable by the owner alone.
-        max_bytes: the largest content of a snapshot.
+        folder: of all snapshots. Packs are in a folder of their own below it.
+        max_bytes: the largest content of one file.
+        cap_bytes, keep_days: as for `PackStore`.
     """
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        max_bytes: int,
+        *,
+        cap_bytes: int = GIB,
+        keep_days: float = 14,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self.folder = folder
         self.max_bytes = max_bytes
+        self.packs = PackStore(
+            folder / PACKS, cap_bytes=cap_bytes, keep_days=keep_days, clock=clock, protected=[folder]
+        )
 
-    def take(self, fd: int | None, *, key: str) -> Snapshot | None:
-        """Take a snapshot of an open regular file, or record that there was no file (`fd` is None).
+    def take(self, path: str, *, key: str, session: str = "") -> Snapshot | None:
+        """Take a snapshot of a regular file, or record that there is none.
 
         A key that already exists is left unchanged.
+
+        Args:
+            path: absolute, without links.
+            session: the run that it is taken in.
 
         Returns:
             The key's snapshot, of this call or an earlier one; None if there was no file.
 
         Raises:
-            SnapshotTooLarge: also when the file outgrows the limit while it is copied.
+            SnapshotTooLarge: the file is too large.
+            CannotKeep: the store is full, or the snapshot cannot be taken.
             UsageError: the key is not a plain name.
-            OSError: the snapshot cannot be written.
         """
         try:
-            return self.get(key)
-        except NotFoundError:
-            self._add(fd, key)
+            self.packs.take(
+                key, [path], session=session, max_bytes=self.max_bytes, hard_links=True, files_only=True
+            )
+        except TooMuch:
+            raise SnapshotTooLarge(self.max_bytes) from None
         return self.get(key)
 
     def get(self, key: str) -> Snapshot | None:
-        """The key's snapshot; None if it records that there was no file.
+        """The key's snapshot of one file; None if it records that there was no file.
 
         Raises:
             NotFoundError: nothing was recorded under the key.
         """
+        if self.packs.has(key):
+            entry = _only(key, self.packs.get(key).entries)
+            if entry.kind == ABSENT:
+                return None
+            return Snapshot(key, entry.size, entry.sha256, entry.mode & 0o777)
         mode, content = self._load(key)
         if mode is None:
             return None
         return Snapshot(key, len(content), hashlib.sha256(content).hexdigest(), mode)
 
     def read(self, key: str) -> bytes:
-        """The content of a snapshot.
+        """The content of a snapshot of one file.
 
         Raises:
             NotFoundError: the key has no snapshot, or records that there was no file.
         """
+        if self.packs.has(key):
+            with self.packs.open(key) as reader:
+                return reader.content(_only(key, reader.pack.entries))
         mode, content = self._load(key)
         if mode is None:
             raise NotFoundError(f"there was no file when {key} was recorded")
         return content
 
-    def remove(self, key: str) -> None:
-        """Remove a snapshot, with the unfinished copies that a killed process left; unknown keys are ignored."""
-        path = self._path(key)
-        for unfinished in self.folder.glob(f".{key}@*"):
-            unfinished.unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+    def holds(self, key: str, paths: Iterable[str] = ()) -> bool:
+        """Whether a snapshot is left of a call, also one of an earlier version.
 
-    def _path(self, key: str) -> Path:
+        Args:
+            paths: of the call; earlier versions wrote one snapshot for each.
+        """
+        if self.packs.has(key):
+            return True
+        return any(
+            (self.folder / name).is_file() for name in (key, *(key_of_file(key, one) for one in paths))
+        )
+
+    def purge(self, *, older_than: float | None = None) -> tuple[int, int]:
+        """Remove snapshots, also of earlier versions: all, or those taken before a time (seconds since the epoch).
+
+        Returns:
+            Number of snapshots removed, and their bytes.
+
+        Raises:
+            CannotKeep: another process holds the store.
+        """
+        number, size = self.packs.purge(older_than=older_than)
+        for path in self._old():
+            status = path.stat()
+            if older_than is None or status.st_mtime < older_than:
+                path.unlink(missing_ok=True)
+                number, size = number + 1, size + status.st_size
+        return number, size
+
+    def size(self) -> Size:
+        """How full the store is, with the snapshots of earlier versions, counted now."""
+        found, old = self.packs.size(), [path.stat().st_size for path in self._old()]
+        return Size(found.packs + len(old), found.stored + sum(old), found.cap)
+
+    def _old(self) -> list[Path]:
+        return [path for path in self.folder.glob("*") if path.is_file()]
+
+    def _load(self, key: str) -> tuple[int | None, bytes]:
+        """Permission bits and content, as an earlier version wrote them; bits of None record that there was no file."""
         if not _KEY.fullmatch(key):
             raise UsageError(
                 f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start"
             )
-        return self.folder / key
-
-    def _load(self, key: str) -> tuple[int | None, bytes]:
-        """Permission bits and content; bits of None record that there was no file."""
         try:
-            raw = self._path(key).read_bytes()
-        except FileNotFoundError:
+            raw = (self.folder / key).read_bytes()
+        except (FileNotFoundError, IsADirectoryError):
             raise NotFoundError(f"no snapshot {key}") from None
         header = _HEADER.match(raw)
         if header is None:
@@ -137,28 +189,13 @@ class SnapshotStore:
         bits = header[1]
         return (None if bits == b"none" else int(bits, 8)), raw[_HEADER_BYTES:]
 
-    def _add(self, fd: int | None, key: str) -> None:
-        path = self._path(key)
-        status = None if fd is None else os.fstat(fd)
-        if status is not None and status.st_size > self.max_bytes:
-            raise SnapshotTooLarge(self.max_bytes)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
-        try:
-            with atomic_file(path, replace=False) as file:
-                bits = "none" if status is None else f"{status.st_mode & 0o777:04o}"
-                file.write(f"sb-kept 1 {bits}\n".encode("ascii"))
-                if fd is not None:
-                    file.writelines(_chunks(fd, self.max_bytes))
-        except FileExistsError:
-            return  # another attempt of the same call was first, and its copy is the earlier one
+
+def key_of_file(call: str, path: str) -> str:
+    """The key under which earlier versions kept one file of a call."""
+    return f"{call}.{hashlib.sha256(path.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
-def _chunks(fd: int, limit: int) -> Iterator[bytes]:
-    """The file's content from its start, leaving the position of `fd` alone."""
-    offset = 0
-    while chunk := os.pread(fd, _CHUNK, offset):
-        offset += len(chunk)
-        if offset > limit:
-            raise SnapshotTooLarge(limit)
-        yield chunk
+def _only(key: str, entries: tuple[Entry, ...]) -> Entry:
+    if len(entries) != 1 or entries[0].kind not in (FILE, ABSENT):
+        raise NotFoundError(f"snapshot {key} is not of one file")
+    return entries[0]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.redaction import one_line
 
@@ -57,3 +58,14 @@ def os_failures_about(subject: object) -> Iterator[None]:
         yield
     except OSError as error:
         raise os_failure(error, subject) from error
+
+
+@contextmanager
+def failures_of_packs() -> Iterator[None]:
+    """Turn what a snapshot refuses into ToolErrors."""
+    try:
+        yield
+    except NotFoundError:
+        raise not_found("no snapshot of it is left") from None
+    except SBError as error:
+        raise invalid(error.message) from None

@@ -15,6 +15,7 @@ from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError
 from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.sources import SYSTEM_IDS
+from sb.store.pack_scan import CannotKeep
 from sb.store.snapshots import Snapshot, SnapshotStore, SnapshotTooLarge
 from sb.text import human_bytes
 from sb.tools.content import from_content
@@ -56,7 +57,7 @@ class FileChanges:
             os_failures_about(folder.path / name),
         ):
             found = file_state(fd)
-            prior = self._keep(fd, key, folder, name) if keep else None
+            prior = self._keep(key, folder, name) if keep else None
             present = None if fd is None else sha256_of(fd)
             if present != new:
                 if keep and present != (prior and prior.sha256):
@@ -83,7 +84,7 @@ class FileChanges:
             if fd is None and prior is None:
                 raise not_found(f"{display(folder.path / name)} does not exist")
             if fd is not None:
-                prior = self._keep(fd, key, folder, name) if keep else None
+                prior = self._keep(key, folder, name) if keep else None
                 if prior is not None and sha256_of(fd) != prior.sha256:
                     raise _changed_meanwhile(folder, name)
                 require_in_place(folder, name, found)
@@ -91,14 +92,18 @@ class FileChanges:
                 os.fsync(folder.fd)
         return _facts(folder, name, prior, size=0, sha256=None, mode=None, created=False)
 
-    def _keep(self, fd: int | None, key: str, folder: Folder, name: str) -> Snapshot | None:
+    def _keep(self, key: str, folder: Folder, name: str) -> Snapshot | None:
         try:
-            return self._snapshots.take(fd, key=key)
+            return self._snapshots.take(str(folder.path / name), key=key)
         except SnapshotTooLarge as error:
             raise denied(
                 f"{display(folder.path / name)} is larger than {human_bytes(error.limit)}, the limit of a snapshot "
                 "(files.keep_max_bytes); it was not changed. With keep = false it can be changed without undo, "
                 "and a person must approve that"
+            ) from None
+        except CannotKeep as error:
+            raise denied(
+                f"{display(folder.path / name)} was not changed, since it could not be undone: {error.reason}"
             ) from None
 
     def _deleted_before(self, key: str) -> Snapshot | None:

@@ -11,11 +11,13 @@ from typing import Any
 
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError
+from sb.sources import SYSTEM_IDS
 from sb.store.snapshots import Snapshot, SnapshotStore
 from sb.text import human_bytes
-from sb.tools.failures import display, invalid, not_found, os_failures_about
+from sb.tools.failures import display, failures_of_packs, invalid, not_found, os_failures_about
 from sb.tools.file_changes import file_state, replace_file, require_in_place, sha256_of
 from sb.tools.folders import Folder
+from sb.tools.pack_restoring import PackRestoring
 from sb.tools.roots import Roots
 
 
@@ -33,6 +35,7 @@ class FileRestoring:
     def __init__(self, roots: Roots, snapshots: SnapshotStore) -> None:
         self._roots = roots
         self._snapshots = snapshots
+        self._packs = PackRestoring(roots, snapshots.packs)
 
     def restore(
         self,
@@ -51,6 +54,8 @@ class FileRestoring:
         Raises:
             ToolError: VALIDATION_ERROR when the file is not what the call left.
         """
+        if self._snapshots.packs.has(kept):
+            return self._restore_from_pack(path, kept, sha256, mode)
         with (
             self._roots.parent(path) as (folder, name),
             folder.open_present(name) as fd,
@@ -75,6 +80,8 @@ class FileRestoring:
     ) -> dict[str, Any]:
         """Whether `restore` with the same arguments would work now, and what it would do."""
         try:
+            if self._snapshots.packs.has(kept):
+                return self._restorable_from_pack(path, kept, sha256, mode)
             with (
                 self._roots.parent(path) as (folder, name),
                 folder.open_present(name) as fd,
@@ -89,10 +96,57 @@ class FileRestoring:
                 _require_unchanged(folder, name, fd, _State(sha256, mode))
         except ToolError as error:
             return {"ok": False, "detail": str(error)}
-        if former is None:
-            return {"ok": True, "detail": f"would delete {path}, which did not exist before"}
-        size = human_bytes(former.size)
-        return {"ok": True, "detail": f"would restore {path} ({size}, mode {former.mode:04o})"}
+        return _would(path, former)
+
+    def restore_over(
+        self,
+        path: str,
+        kept: str,
+        sha256: str | None = None,
+        mode: int | None = None,
+        *,
+        idempotency_key: str = "",
+    ) -> dict[str, Any]:
+        """Restore a file also where it changed since; what is there now is kept first.
+
+        Raises:
+            ToolError: it cannot be kept, or `kept` is a snapshot of an earlier version.
+        """
+        real = self._absolute(path)
+        row = {"path": real, "sha256": sha256, "mode": mode}
+        with failures_of_packs():
+            self._snapshots.take(real, key=idempotency_key or SYSTEM_IDS.token(16))
+            self._packs.restore([row], kept, force=True)
+        back = _before(self._former(kept))
+        return {"path": path, "existed": back.sha256 is not None, "sha256": back.sha256, "mode": back.mode}
+
+    def _restore_from_pack(
+        self, path: str, kept: str, sha256: str | None, mode: int | None
+    ) -> dict[str, Any]:
+        row = {"path": self._absolute(path), "sha256": sha256, "mode": mode}
+        former = self._former(kept)
+        with failures_of_packs():
+            self._packs.restore([row], kept)
+        back = _before(former)
+        return {"path": path, "existed": former is not None, "sha256": back.sha256, "mode": back.mode}
+
+    def _restorable_from_pack(
+        self, path: str, kept: str, sha256: str | None, mode: int | None
+    ) -> dict[str, Any]:
+        real = self._absolute(path)
+        former = self._former(kept)
+        with failures_of_packs():
+            changes = self._packs.changes([{"path": real, "sha256": sha256, "mode": mode}], kept)
+        obstacles = [one.obstacle for one in changes if one.obstacle]
+        if obstacles:
+            return {"ok": False, "detail": "; ".join(obstacles)}
+        if not changes:
+            return {"ok": True, "detail": f"{display(real)} is already restored"}
+        return _would(path, former)
+
+    def _absolute(self, path: str) -> str:
+        root, parts = self._roots.locate(path)
+        return "/" + "/".join(root + parts)
 
     def digest(self, path: str) -> dict[str, Any]:
         """The hash of one file's content; raises ToolError when it cannot be read."""
@@ -111,6 +165,13 @@ class FileRestoring:
             raise not_found(f"no snapshot of the file is left ({display(key)})") from None
         except SBError as error:
             raise invalid(error.message) from None
+
+
+def _would(path: str, former: Snapshot | None) -> dict[str, Any]:
+    if former is None:
+        return {"ok": True, "detail": f"would delete {path}, which did not exist before"}
+    size = human_bytes(former.size)
+    return {"ok": True, "detail": f"would restore {path} ({size}, mode {former.mode:04o})"}
 
 
 def _before(former: Snapshot | None) -> _State:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sb.config.groups import Files
 from sb.kernel.contracts import (
     RecoveryApprovalMode,
@@ -11,6 +13,7 @@ from sb.kernel.contracts import (
     ToolArgSchema,
     ToolReturnSchema,
 )
+from sb.kernel.recovery.variants import OVER
 from sb.kernel.registry.registry import ToolRegistry
 from sb.store.snapshots import SnapshotStore
 from sb.tools.file_changes import FileChanges
@@ -19,11 +22,12 @@ from sb.tools.file_restoring import FileRestoring
 from sb.tools.file_search import FileSearch
 from sb.tools.roots import Roots
 
+RESTORE = "files.restore"
 _KEEP = "false gives up undo, and a person has to agree to it (default true)."
 # Both tools keep what was there under the call's idempotency key.
 _RESTORED = ReversalSpec(
     ReversalClass.REVERSIBLE,
-    compensation_capability="files.restore",
+    compensation_capability=RESTORE,
     recovery_approval_mode=RecoveryApprovalMode.HUMAN,
     reversal_args={
         "path": "result.path",
@@ -162,7 +166,7 @@ def _register_restoring(registry: ToolRegistry, restoring: FileRestoring) -> Non
         ),
     ]
     registry.register_fn(
-        "files.restore",
+        RESTORE,
         "Restore a file",
         restoring.restore,
         SafetyClass.LOCAL_WRITE,
@@ -174,6 +178,22 @@ def _register_restoring(registry: ToolRegistry, restoring: FileRestoring) -> Non
             "object", "path, existed (before), sha256 and mode as they are again"
         ),
         timeout_ms=30_000,
+    )
+    registry.register_fn(
+        f"{RESTORE}{OVER}",
+        "Restore a file over later changes",
+        restoring.restore_over,
+        SafetyClass.LOCAL_WRITE,
+        "Put a file back to what it was before files.write or files.delete changed it, also if it changed since. What is "
+        "there now is kept first.",
+        idempotent=True,
+        args_schema=args,
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema(
+            "object", "path, existed (before), sha256 and mode as they are again"
+        ),
+        timeout_ms=30_000,
+        reversal=replace(_RESTORED, irreversible_when={}),
     )
     registry.register_fn(
         "files.restorable",

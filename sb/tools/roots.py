@@ -50,6 +50,12 @@ def path_parts(path: str) -> tuple[str, ...]:
     return parts
 
 
+def absolute(path: str) -> str:
+    """An absolute path whose folder is named without links; the last component is left as it is."""
+    folder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
+    return os.path.join(os.path.realpath(folder), name)
+
+
 class Roots:
     """The folders that file tools may touch.
 

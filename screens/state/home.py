@@ -23,10 +23,19 @@ from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill import Kill
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
-from sb.kernel.review.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
+from sb.kernel.review.findings import (
+    Finding,
+    Status,
+    enforcement,
+    kill_finding,
+    log_standing,
+    operators,
+    snapshots_finding,
+)
 from sb.kernel.review.host_sessions import CallCount, ConnectedAgent, calls_of, connected_agents
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
+from sb.parts import open_snapshots
 from sb.present.approvals import request_line
 from sb.present.contracts import ordered
 from sb.present.recovery import UNDECIDED
@@ -114,10 +123,18 @@ def quickly(records: Records) -> dict[str, Any]:
         "needs": (*_needs(log), *_broken(log), *_doubtful(log)),
         "connected": found,
         "calls": {one.run_id: calls_of(log, one.run_id) for one in found[:MOST_OF_A_KIND]},
-        "enforced": tuple(_finding(finding) for finding in enforcement(records.config)),
+        "enforced": tuple(_finding(finding) for finding in _enforced(records)),
         "memory": tuple(_memory(log)),
         "last": tuple(_last(log)),
     }
+
+
+def _enforced(records: Records) -> Iterator[Finding]:
+    """What binds the agents, and how full the store of snapshots is where it holds any."""
+    yield from enforcement(records.config)
+    size = open_snapshots(records.config).packs.fill()
+    if size.packs:
+        yield snapshots_finding(size)
 
 
 def thoroughly(records: Records) -> dict[str, tuple[HomeLine, ...]]:

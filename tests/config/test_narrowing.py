@@ -69,6 +69,10 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "files.roots": lists(*FOLDERS),
     "files.keep_max_bytes": SIZES,
     "files.max_read_bytes": SIZES,
+    "undo.keep_days": COUNTS,
+    "undo.store_max_bytes": SIZES,
+    "undo.call_max_bytes": SIZES,
+    "undo.call_max_files": COUNTS,
     "http.allow": lists(*HOSTS),
     "http.max_bytes": SIZES,
     "shell.env": lists("PATH", "LANG", "TZ", "HOME", "X"),
@@ -83,6 +87,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "hooks.deadline_seconds": one_of(1, 20, 25),
     "hooks.read_only": lists("mcp__*", "Bash"),
     "hooks.mcp": one_of("{'mcp__*': read}"),
+    "hooks.keep": one_of("true", "false"),
     "memory.embedder": one_of("static", "ollama", "none"),
     "memory.ollama_url": one_of("http://evil.example:80"),
     "memory.ollama_model": one_of("other"),
@@ -137,12 +142,13 @@ NO_WIDER: Mapping[str, Before] = {
     "shell.env": lambda before, after: part_of(before, after) and ("PATH" in after) == ("PATH" in before),
     "memory.hooks": no_more,
     "telemetry.arguments": no_more,
+    "hooks.keep": no_more,
     **{
         # A ceiling takes the place of the question whether there may be anything at all: none can come to be.
         f"irreversibility.{name}": lambda before, after: after <= before and (before < 1e9 or after == before)
         for name in ("money", "comms", "commitments", "exposure", "regulatory")
     },
-    **dict.fromkeys(("max_args_bytes", "max_result_bytes", "budget.max_tool_calls", "budget.max_retries_per_tool", "budget.max_prompt_tokens", "budget.max_latency_ms", "budget.max_cost_usd_cents", "files.keep_max_bytes", "files.max_read_bytes", "http.max_bytes", "shell.max_output_bytes", "approvals.overdue_after_minutes", "approvals.expire_after_minutes", "memory.orient_tokens", "audit.anchor_every"), no_more),
+    **dict.fromkeys(("max_args_bytes", "max_result_bytes", "budget.max_tool_calls", "budget.max_retries_per_tool", "budget.max_prompt_tokens", "budget.max_latency_ms", "budget.max_cost_usd_cents", "files.keep_max_bytes", "files.max_read_bytes", "undo.call_max_bytes", "undo.call_max_files", "http.max_bytes", "shell.max_output_bytes", "approvals.overdue_after_minutes", "approvals.expire_after_minutes", "memory.orient_tokens", "audit.anchor_every"), no_more),
 }  # fmt: skip
 
 

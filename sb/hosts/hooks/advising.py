@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sb.config import Config
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
@@ -17,6 +18,18 @@ RUNS, ASKS, DENIED = "runs", "asks", "denied"
 def shell_call(command: str) -> NativeCall:
     """A call of a host's shell tool."""
     return NativeCall("Bash", {"command": command})
+
+
+def as_kept(governed: GovernedCall, context: JudgingContext, config: Config) -> GovernedCall:
+    """The call under the contract that takes a snapshot first, for a session that begins in its folder now."""
+    if not config.hooks.keep:
+        return governed
+    from time import time
+
+    from sb.hosts.hooks.keeping import area_of, kept_in
+    from sb.hosts.hooks.project import project_of
+
+    return kept_in(governed, lambda: area_of(context, config, project_of(str(context.cwd)), time()))
 
 
 def classified(command: str, context: JudgingContext) -> ShellVerdict:
@@ -36,11 +49,12 @@ def outcome_of(judge: Judge, governed: GovernedCall, agent: str) -> tuple[str, t
     decision = judge.decide(spec, agent, governed.args)
     if decision.action is PolicyAction.DENY:
         return DENIED, (decision.reason,)
-    does = str(governed.args.get("why", governed.why))
+    does = governed.why or str(governed.args.get("why", ""))
     asked = tuple(
         f"{does}, so a person must approve it" if rule == SafetyClass.DESTRUCTIVE and does else reason
         for rule, reason in decision.reasons
     )
+    asked += tuple(reason["reason"] for reason in governed.reasons)
     return (ASKS, asked) if asked else (RUNS, ())
 
 
@@ -49,7 +63,8 @@ def safer(judge: Judge, verdict: ShellVerdict, context: JudgingContext, agent: s
     found = advice_for(verdict)
     if found is None:
         return None
-    outcome, _ = outcome_of(judge, govern(shell_call(found.instead), context), agent)
+    call = govern(shell_call(found.instead), context)
+    outcome, _ = outcome_of(judge, call, agent)
     return found if outcome == RUNS else None
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.kernel.contracts import SafetyClass
+
+if TYPE_CHECKING:
+    from sb.shell.keeping import Kept
 
 # What an agent is told to do after a denial.
 INSTEAD = "Do not work around it. If the task needs it, ask the user."
@@ -99,6 +102,7 @@ class GovernedCall(NamedTuple):
         refused: why no agent may make it, or "".
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
         reasons: why a person must agree beside what the policy says, as rule and reason.
+        changes: of a command line, all that it deletes and overwrites, as far as that is known.
     """
 
     tool_id: str
@@ -108,6 +112,7 @@ class GovernedCall(NamedTuple):
     paths: tuple[str, ...] = ()
     why: str = ""
     reasons: tuple[dict[str, str], ...] = ()
+    changes: Kept | None = None
 
 
 class Decision(StrEnum):

@@ -31,8 +31,8 @@ from sb.kernel.execution.external import Report
 from sb.parts import granted_permissions, hosted_files, open_policy, protected
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
-from sb.tools.hosted.contracts import UNKNOWN, WRITE_CONFIG
-from sb.tools.hosted.files import HostedFiles
+from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
+from sb.tools.hosted.files import SESSION, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
@@ -83,6 +83,7 @@ class _Session:
         self._adapter = adapter
         self._event = event
         self._ctx = context_of(event)
+        SESSION.set(self._ctx.run_id)
         self._files = hosted_files(runtime.config)
         self._context = judging_context(runtime.config, event, self._files)
 
@@ -100,6 +101,7 @@ class _Session:
             self._give_up()
         if event.moment is Moment.SESSION_ENDED:
             self._calls.leave(self._ctx)
+            self._files.expire(self._runtime.executor.mutations.promised_keys)
             return self._remembering()
         return Verdict()
 
@@ -122,9 +124,27 @@ class _Session:
 
     def _before(self, call: NativeCall) -> Verdict:
         governed = govern(call, self._context)
+        if governed.changes and governed.changes.changes:
+            return self._before_line(call, governed)
+        return self._advised(_verdict(self._announce(call, governed), governed), governed)
+
+    def _before_line(self, call: NativeCall, governed: GovernedCall) -> Verdict:
+        """Judge a command line whose changes are known: with a snapshot if one can be taken, else as it is."""
+        from sb.hosts.hooks.keeping import KEPT_TOOLS, kept, unkept, with_extra
+
+        first = kept(governed, self._context, self._runtime, self._ctx)
+        with with_extra(first):
+            result = self._announce(call, first)
+        queued = isinstance(result.data, dict) and "approval_id" in result.data
+        if first.tool_id in KEPT_TOOLS and not (result.success or queued):
+            first = unkept(governed, str(result.error_message))
+            result = self._announce(call, first)
+        return self._advised(_verdict(result, first), first)
+
+    def _announce(self, call: NativeCall, governed: GovernedCall) -> ToolResult:
         asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.asks_on
         step, no_ids = _name(call)
-        result = self._calls.announce(
+        return self._calls.announce(
             self._ctx,
             governed.tool_id,
             governed.args,
@@ -135,7 +155,6 @@ class _Session:
             unshowable=unshowable(governed),
             reasons=governed.reasons,
         )
-        return self._advised(_verdict(result, governed), governed)
 
     def _advised(self, verdict: Verdict, governed: GovernedCall) -> Verdict:
         """The verdict on a call that does not go on, with a safer command where there is one."""
@@ -156,6 +175,15 @@ class _Session:
             return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
         args, value = governed.args, _shown(call.response)
+        if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
+            from sb.hosts.hooks.keeping import report_of
+
+            args = self._calls.announced_args(pending)
+            report = report_of(call, pending, args, self._files)
+            self._calls.report(
+                self._ctx, pending.tool_id, args, report, step=step, host_has_no_call_ids=no_ids
+            )
+            return
         if governed.paths:
             announced = self._calls.announced_args(pending) if pending else {}
             paths = self._changed(governed, announced, pending)

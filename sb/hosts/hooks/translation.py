@@ -30,6 +30,7 @@ from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import refusal
+from sb.shell.keeping import NOTHING_KNOWN
 from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
 from sb.tools.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
 from sb.tools.hosted.files import MOST_FILES
@@ -273,7 +274,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "cannot be parsed: PowerShell"
-        verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
+        verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread, changes=NOTHING_KNOWN)
     verdict = _patching(call, verdict, context)
     if (
         folder_unknown
@@ -298,7 +299,9 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:
         args["input"] = for_record(rest)
-    return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
+    changes = None if call.args.get("run_in_background") else verdict.changes
+    tool_id = SHELL[verdict.safety_class]
+    return GovernedCall(tool_id, args, verdict.safety_class, verdict.refused, changes=changes)
 
 
 def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:
@@ -329,7 +332,9 @@ def _patching(call: NativeCall, verdict: ShellVerdict, context: JudgingContext) 
         verdict = replace(verdict, refused=verdict.refused or patch.refused)
         if patch.tool_id != WRITE:
             why = "has a patch of a host's settings, a login, what git runs, or the system"
-            verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why)
+            verdict = replace(
+                verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why, changes=NOTHING_KNOWN
+            )
     return verdict
 
 

@@ -64,6 +64,7 @@ class RecoveryCall(Protocol):
         reverses: the number of the mutation that it undoes, 0 for a call that only looks.
         facts: what the log says of it beside what it says of every call.
         secrets: texts that may appear nowhere, longest first, beside those that its own contract names.
+        undoable: whether it leaves an undo record itself.
     """
 
     facts: dict[str, Any]
@@ -72,6 +73,7 @@ class RecoveryCall(Protocol):
     people: int
     expires_at: int | None
     reverses: int
+    undoable: bool
 
     def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
         """It waits for a person."""

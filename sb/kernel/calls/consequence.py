@@ -35,7 +35,11 @@ class Consequences:
         Raises:
             Refused: BUDGET_EXCEEDED for the blast radius, VALIDATION_ERROR for an amount that is no number.
         """
-        if self.mode is Reversibility.OFF or not call.can_be_in_doubt or call.recovery is not None:
+        if self.mode is Reversibility.OFF or not call.can_be_in_doubt:
+            return
+        if call.recovery is not None:
+            if call.recovery.undoable:
+                self.bind(call)
             return
         self.bind(call)
         enforced = self.mode is Reversibility.ENFORCE

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from sb.canonical import digest, encode
-from sb.errors import NotFoundError, StoreCorrupt
+from sb.errors import NotFoundError, StoreCorrupt, UsageError
 from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.reversal_contracts import (
     Assumption,
@@ -315,6 +316,52 @@ class MutationStore:
         """The last mutations, newest first; 0 for all."""
         rows = self.log.database.query(f"{_SELECT} ORDER BY m.id DESC LIMIT ?", (limit or -1,))
         return [self._ref(row) for row in rows]
+
+    def resolve(self, reference: str) -> str:
+        """The id that a reference means: itself, or the only id of an undo record or call that begins with it.
+
+        Raises:
+            UsageError: several do.
+        """
+        if not re.fullmatch(r"(mut|call)_[0-9a-z_]*", reference):
+            return reference
+        rows = self.log.database.query("SELECT id, call_id FROM mutations ORDER BY id DESC")
+        ids = [f"mut_{number - self.log.first_id}_{call_id[-4:]}" for number, call_id in rows]
+        if reference.startswith("call_"):
+            ids = [call_id for _, call_id in rows]
+        if reference in ids:
+            return reference
+        found = [one for one in ids if one.startswith(reference)]
+        if len(found) > 1:
+            raise UsageError(
+                f"{reference} begins {len(found)} ids: {', '.join(found[:3])}…", "type more of it"
+            )
+        return found[0] if found else reference
+
+    def about_path(self, path: str) -> list[MutationRef]:
+        """The undo records that may restore a path, newest first: they name it, or a folder that it is in.
+
+        Args:
+            path: absolute.
+        """
+        names, above = list[str](), path
+        while above not in ("", "/"):
+            names.append(encode({"path": above}).decode()[1:-1])
+            above = above.rpartition("/")[0]
+        where = " OR ".join("instr(m.ref, ?) > 0" for _ in names)
+        rows = self.log.database.query(f"{_SELECT} WHERE {where} ORDER BY m.id DESC LIMIT 200", tuple(names))
+        return [self._ref(row) for row in rows]
+
+    def promised_keys(self) -> set[str]:
+        """The idempotency keys of calls whose undo window is open."""
+        marked = "state = 'committed' AND instr(coalesce(ref, ''), '\"window_ends_at\":') > 0"
+        found = set()
+        for (body,) in self.log.database.query(f"SELECT ref FROM mutations WHERE {marked}"):
+            with suppress(ValueError, AttributeError, TypeError):
+                fields = json.loads(body)
+                if fields["window_ends_at"] > self.now():
+                    found.add(str(fields.get("idempotency_key", "")))
+        return found
 
     def last(self) -> MutationRef:
         """The newest that was not undone and has a way back; raises NotFoundError."""

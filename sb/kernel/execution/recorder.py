@@ -24,6 +24,7 @@ from sb.kernel.calls.mutations import Done, MutationStore, begun, sources_of
 from sb.kernel.contracts import REVERSAL_SURFACE, SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import PolicyAction
+from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.results import OUTCOME_UNKNOWN, Effect
 from sb.kernel.run_context import RunContext
@@ -249,15 +250,20 @@ class Recorder:
         try:
             if not self._kills.in_force(execute, exact=exact):
                 return
-            kill = self._kills.check(
-                ctx.agent_name,
-                call.tool_id,
-                call.spec.effective_class,
-                ctx.run_id,
-                recovers=call.recovery is not None,
-                exact=exact,
-                execute=execute,
+            called = ((call.tool_id, call.spec.effective_class), *stood_for(call.spec, call.args))
+            kills = (
+                self._kills.check(
+                    ctx.agent_name,
+                    tool_id,
+                    safety_class,
+                    ctx.run_id,
+                    recovers=call.recovery is not None,
+                    exact=exact,
+                    execute=execute,
+                )
+                for tool_id, safety_class in called
             )
+            kill = next(filter(None, kills), None)
         except SBError as error:
             reason = f"whether a kill stops it cannot be told: {error.message}"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "kill_unreadable") from error

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sb.canonical import canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass, ToolSpec
 from sb.kernel.policy.rules import APPROVE, DENY, NOT_ALLOWED, WrittenPolicy
+from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.run_context import SafetyMode
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class ToolPolicy:
 
     def evaluate(self, spec: ToolSpec, agent_name: str, args: dict[str, Any]) -> PolicyDecision:
         """The verdict for one call (kernel reference, "ToolPolicy factory methods")."""
-        denials = self.built_in_denials(spec, agent_name)
+        denials = self.built_in_denials(spec, agent_name) or self._blocked_others(spec, args)
         if denials:
             rule, reason = denials[0]
             return PolicyDecision(PolicyAction.DENY, reason, rule)
@@ -127,10 +128,17 @@ class ToolPolicy:
             found.append((f"{self.mode}_mode", reason))
         return found
 
+    def _blocked_others(self, spec: ToolSpec, args: dict[str, Any]) -> list[tuple[str, str]]:
+        """(rule, reason) of blocked tools that a call stands in for."""
+        others = (tool_id for tool_id, _ in stood_for(spec, args) if tool_id in self.blocked_tools)
+        return [("blocked_tools", f"{tool_id} is blocked") for tool_id in others]
+
     def _written(
         self, rules: WrittenPolicy, spec: ToolSpec, agent_name: str, args: dict[str, Any]
     ) -> PolicyDecision:
         verdict = rules.decide(spec.tool_id, agent_name, spec.effective_class, args)
+        if others := stood_for(spec, args):
+            verdict = rules.joined(verdict, [rules.decide(one, agent_name, of, args) for one, of in others])
         if verdict.effect == DENY:
             rule = verdict.hits[0].rule if verdict.hits else NOT_ALLOWED
             reason = (

@@ -80,6 +80,16 @@ class WrittenPolicy:
         hits = [Hit.of(rule) for rule in known.open_rules if fits_arguments(rule, args, spelled)]
         return self._verdict([*known.verdict.hits, *hits]) if hits else known.verdict
 
+    def joined(self, own: Verdict, others: Sequence[Verdict]) -> Verdict:
+        """The verdict on a call that stands in for others: what denies or asks for one of them does so for it.
+
+        It is allowed by a rule of its own, or if each of the others is.
+        """
+        hits = list(dict.fromkeys(hit for verdict in (own, *others) for hit in verdict.hits))
+        found = self._verdict(hits)
+        allowed = own.effect != DENY or all(verdict.effect != DENY for verdict in others)
+        return found if found.effect == DENY or allowed else Verdict(DENY)
+
     def conditional(self, tool_id: str, agent: str, safety_class: SafetyClass) -> tuple[PolicyRule, ...]:
         """The rules about this tool, agent and class that depend on the arguments."""
         return self._look_up(tool_id, agent, safety_class).open_rules
@@ -109,15 +119,10 @@ class WrittenPolicy:
         return Verdict(DENY if self._allows else ALLOW)
 
 
-# Contracts that were split from others: rules written for those bind them too.
-BOUND_TOO = {"host.mcp.destructive": "host.mcp"}
-
-
 def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyClass) -> bool:
     """Whether the rule is about this tool, agent and class, whatever the arguments."""
-    names = (tool_id, BOUND_TOO[tool_id]) if tool_id in BOUND_TOO else (tool_id,)
     return (
-        any(matches(pattern, name) for pattern in rule.tools for name in names)
+        any(matches(pattern, tool_id) for pattern in rule.tools)
         and (not rule.agents or any(matches(pattern, agent) for pattern in rule.agents))
         and (not rule.classes or safety_class in rule.classes)
     )

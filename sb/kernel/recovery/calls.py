@@ -38,6 +38,7 @@ class Look:
     expires_at: int | None = None
     people: int = 1
     reverses: int = 0
+    undoable: bool = False
 
     def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
         """A look that needs a person's agreement waits like any other call."""
@@ -57,6 +58,7 @@ class Reversal:
         reasons: why a person has to agree, as rule and reason; [] when it may fire by itself.
         people: how many have to.
         expires_at: until when somebody may agree, in microseconds since the epoch.
+        undoable: whether it leaves an undo record itself, since it overwrites what changed meanwhile.
     """
 
     def __init__(
@@ -68,7 +70,9 @@ class Reversal:
         reasons: list[dict[str, str]],
         people: int,
         expires_at: int,
+        undoable: bool = False,
     ) -> None:
+        self.undoable = undoable
         self._store = store
         self._ref = ref
         self._cause = cause
@@ -96,6 +100,22 @@ class Reversal:
         after = AFTER.get(state)
         if after is not None:
             self._store.move(write, self.reverses, MutationState.REVERSING, after)
+
+
+class PartialReversal(Reversal):
+    """The call that undoes a part of a mutation, which can still be undone afterwards."""
+
+    def claim(self, write: LogWrite, call: ToolCall) -> None:
+        """Check that the mutation can be undone, without taking it; raises Refused."""
+        try:
+            if not self._ref.in_window(self._store.now()):
+                raise NoReversalToken(f"the window in which {self._ref.mutation_id} could be undone is over")
+            self._store.unaltered(write.execute, self._ref)
+        except SBError as error:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, error.message, "reversal_refused") from error
+
+    def settle(self, write: LogWrite, call: ToolCall, state: IntentState) -> None:
+        """The mutation stays as it was."""
 
 
 def claim(store: MutationStore, write: LogWrite, ref: MutationRef, run_id: str, call_id: str) -> None:

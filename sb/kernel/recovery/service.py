@@ -19,7 +19,7 @@ from sb.kernel.calls.mutations import assumption_name, secrets_of
 from sb.kernel.contracts import ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.execution.executor import ToolExecutor
-from sb.kernel.recovery.calls import Look, Reversal, open_escalation
+from sb.kernel.recovery.calls import Look, PartialReversal, Reversal, open_escalation
 from sb.kernel.recovery.compensation import begins_itself
 from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.recovery.loop import (
@@ -29,6 +29,7 @@ from sb.kernel.recovery.loop import (
     stricter,
 )
 from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
+from sb.kernel.recovery.variants import Variant, variant
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RECOVERY_AGENT, RunBudget, RunContext
@@ -130,30 +131,37 @@ class Recovery:
 
         return resolve
 
-    def plan(self, ref: MutationRef) -> Plan:
-        """What undoing it would do, without doing it: its preview is asked where there is one."""
+    def plan(self, ref: MutationRef, *, force: bool = False, path: str = "") -> Plan:
+        """What undoing it would do, without doing it: its preview is asked where there is one.
+
+        Args:
+            force, path: as `undo`.
+        """
         spec = self.executor.registry.get(ref.reversal_tool)
-        args = arguments_of(
-            ref.reversal_tool, ref.reversal_args, hidden_names(spec, ref.reversal_args) if spec else []
-        )
+        hidden = hidden_names(spec, ref.reversal_args) if spec else []
+        args = arguments_of(ref.reversal_tool, ref.reversal_args, hidden)
         try:
             self._require_reversible(ref)
+            wanted = variant(ref, self.executor.registry, force=force, path=path)
         except NoReversalToken as error:
             return Plan(ref, False, error.message, args, checked=False)
+        args = arguments_of(wanted.tool_id, wanted.args, hidden)
         ctx = self.context(f"look whether {ref.mutation_id} could be undone")
-        refusal = self._killed(ctx, ref) or self.executor.refusal(ctx, ref.reversal_tool, ref.reversal_args)
+        refusal = self._killed(ctx, ref) or self.executor.refusal(ctx, wanted.tool_id, wanted.args)
         if refusal:
             return Plan(ref, False, refusal, args, checked=False)
-        call = f"would call {ref.reversal_tool}"
+        call = f"would call {wanted.tool_id}"
         if not ref.preview_tool:
             return Plan(ref, True, f"{call}; whether that works now is not known", args, checked=False)
         look = Look({"previews": ref.mutation_id}, secrets_of(ref))
-        found = self.executor.execute_recovery(ctx, ref.preview_tool, ref.reversal_args, look)
+        found = self.executor.execute_recovery(ctx, ref.preview_tool, wanted.args, look)
         answer = found.data if found.success and isinstance(found.data, dict) else {}
         if "ok" not in answer:
             why = found.error_message or f"{ref.preview_tool} did not answer ok"
             return Plan(ref, True, f"{call}; its preview failed: {why}", args, checked=False)
         detail = str(scrub(str(answer.get("detail", "")), look.secrets))
+        if wanted.over and answer["ok"] is not True:
+            return Plan(ref, True, f"would overwrite later changes: {detail}", args, checked=False)
         return Plan(ref, answer["ok"] is True, detail, args, checked=True)
 
     def _killed(self, ctx: RunContext, ref: MutationRef) -> str:
@@ -182,8 +190,14 @@ class Recovery:
     def _newest_first(self, refs: list[MutationRef]) -> list[MutationRef]:
         return sorted(refs, key=lambda one: self.mutations.number(one.mutation_id), reverse=True)
 
-    def undo(self, ref: MutationRef, by: Decider, reason: str) -> Undone:
+    def undo(
+        self, ref: MutationRef, by: Decider, reason: str, *, force: bool = False, path: str = ""
+    ) -> Undone:
         """Take back what one call did, by a person's decision; with dual control that is the first of two.
+
+        Args:
+            force: also what somebody changed since; that can be undone in its turn.
+            path: this path alone, after which the rest can still be undone.
 
         Raises:
             NoReversalToken: there is no undo, or not any more.
@@ -191,18 +205,20 @@ class Recovery:
             UsageError: the reason is missing or too long.
         """
         self._require_reversible(ref)
+        wanted = variant(ref, self.executor.registry, force=force, path=path)
         ctx = self.context(f"undo {ref.mutation_id}")
-        result = self._ask(ctx, ref, UNDO, f"{by.name} asked to undo it: {reason}")
+        why = f"{by.name} asked to undo it: {reason}"
+        result = self._ask(ctx, ref, UNDO, why, wanted)
         approval_id = _request_in(result)
         if not approval_id:
-            return self._undone(ref, result)
+            return self._undone(ref, result, wanted)
         if self.approvals.get(approval_id).state is ApprovalState.WAITING:
             # The person named the mutation and was told what undoing it does: nobody else chose what is to be read.
             opened = self.approvals.disclose(self.approvals.get(approval_id)).digest
             approval = self.approvals.approve(approval_id, by, reason, displayed=opened)
             if approval.state is ApprovalState.WAITING:
                 return _one_agreed(ref, by, approval.id)
-        return self._run(ctx, ref, UNDO, approval_id)
+        return self._run(ctx, ref, UNDO, approval_id, wanted)
 
     def undo_all(self, refs: list[MutationRef], by: Decider, reason: str) -> Iterator[Undone]:
         """Take back several calls, the newest first; ends after the first that could not be, since those before it
@@ -222,14 +238,23 @@ class Recovery:
             if undone.state != "reversed":
                 return
 
-    def _run(self, ctx: RunContext, ref: MutationRef, cause: str, approval_id: str) -> Undone:
+    def _run(
+        self, ctx: RunContext, ref: MutationRef, cause: str, approval_id: str, wanted: Variant | None = None
+    ) -> Undone:
         """Perform a reversal under an approval of its exact arguments."""
-        call = self._reversal(ref, cause, [_reason(f"{cause}: approved")])
-        return self._undone(ref, self._call(ctx, ref, call, approval_id))
+        call = self._reversal(ref, cause, [_reason(f"{cause}: approved")], wanted)
+        return self._undone(ref, self._call(ctx, ref, call, approval_id, wanted), wanted)
 
-    def _call(self, ctx: RunContext, ref: MutationRef, call: Reversal, approval_id: str = "") -> ToolResult:
-        run = self.executor.execute_recovery
-        return run(ctx, ref.reversal_tool, ref.reversal_args, call, approval_id)
+    def _call(
+        self,
+        ctx: RunContext,
+        ref: MutationRef,
+        call: Reversal,
+        approval_id: str = "",
+        wanted: Variant | None = None,
+    ) -> ToolResult:
+        tool_id, args = (wanted.tool_id, wanted.args) if wanted else (ref.reversal_tool, ref.reversal_args)
+        return self.executor.execute_recovery(ctx, tool_id, args, call, approval_id)
 
     @begins_itself
     def fire(self, ref: MutationRef) -> ToolResult:
@@ -395,19 +420,34 @@ class Recovery:
             why = f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered here"
             raise NoReversalToken(why, "sb kernel tools lists those that are; the setting tools loads more")
 
-    def _reversal(self, ref: MutationRef, cause: str, reasons: list[dict[str, str]]) -> Reversal:
+    def _reversal(
+        self, ref: MutationRef, cause: str, reasons: list[dict[str, str]], wanted: Variant | None = None
+    ) -> Reversal:
         ends = ref.window_ends_at or self.mutations.now() + _NO_WINDOW_S * MICROSECONDS
-        people = self._people(ref)
-        return Reversal(self.mutations, ref, cause, reasons=reasons, people=people, expires_at=ends)
+        kind = PartialReversal if wanted and wanted.partial else Reversal
+        return kind(
+            self.mutations,
+            ref,
+            cause,
+            reasons=reasons,
+            people=self._people(ref),
+            expires_at=ends,
+            undoable=bool(wanted and wanted.over),
+        )
 
     def _people(self, ref: MutationRef) -> int:
         return 2 if self.resolver()(ref) is RecoveryApprovalMode.DUAL_CONTROL else 1
 
-    def _ask(self, ctx: RunContext, ref: MutationRef, cause: str, why: str) -> ToolResult:
+    def _ask(
+        self, ctx: RunContext, ref: MutationRef, cause: str, why: str, wanted: Variant | None = None
+    ) -> ToolResult:
         """Make the request that goes before a person; the call itself is refused with it."""
-        return self._call(ctx, ref, self._reversal(ref, cause, [_reason(why)]))
+        return self._call(ctx, ref, self._reversal(ref, cause, [_reason(why)], wanted), "", wanted)
 
-    def _undone(self, ref: MutationRef, result: ToolResult) -> Undone:
+    def _undone(self, ref: MutationRef, result: ToolResult, wanted: Variant | None = None) -> Undone:
+        if wanted is not None and wanted.partial:
+            state = "reversed" if result.success else "failed"
+            return Undone(ref.mutation_id, state, result.error_message or "a part was undone", result)
         state = self.mutations.get(ref.mutation_id).state
         if state is MutationState.REVERSED:
             return Undone(ref.mutation_id, "reversed", f"{ref.tool_id} was undone", result)

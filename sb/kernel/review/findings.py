@@ -14,7 +14,10 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill import Kill, KillScope
 from sb.log.event_log import EventLog
-from sb.text import plain
+from sb.store.packs import Size
+from sb.text import counted, human_bytes, plain
+
+NEARLY_FULL = 0.9  # of the room for snapshots
 
 
 class Status(StrEnum):
@@ -31,6 +34,15 @@ class Finding:
     status: Status
     detail: str
     hint: str = ""
+
+
+def snapshots_finding(size: Size) -> Finding:
+    """How full the store of snapshots is."""
+    detail = f"{human_bytes(size.stored)} of {human_bytes(size.cap)} in {counted(size.packs, 'snapshot')}"
+    if size.stored < NEARLY_FULL * size.cap:
+        return Finding("snapshots", Status.OK, detail)
+    why = f"{detail}; once full, calls that change files ask first"
+    return Finding("snapshots", Status.WARN, why, "sb undo --purge, or raise undo.store_max_bytes")
 
 
 def enforcement(config: Config) -> list[Finding]:

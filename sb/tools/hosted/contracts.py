@@ -5,7 +5,8 @@ They are the same for every host, so that a policy says `host.shell.*` once; the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sb.kernel.contracts import (
@@ -17,18 +18,23 @@ from sb.kernel.contracts import (
     ToolReturnSchema,
 )
 from sb.kernel.execution.admission import PERFORMED_BY_HOST
+from sb.kernel.policy.standing_in import STANDS_IN, STOOD_FOR
+from sb.kernel.recovery.variants import OVER
 from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.hosted.files import HostedFiles
 
 READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"
 FETCH, MCP, AGENT, UNKNOWN = "host.fetch", "host.mcp", "host.agent", "host.unknown"
 MCP_DESTRUCTIVE = "host.mcp.destructive"
+RESTORE = "host.restore"
 SHELL = {
     SafetyClass.READ_ONLY: "host.shell.read",
     SafetyClass.LOCAL_WRITE: "host.shell.write",
     SafetyClass.NETWORK: "host.shell.network",
     SafetyClass.DESTRUCTIVE: "host.shell.destructive",
 }
+# Command lines of which a snapshot is taken first, and those that besides do what network commands do.
+KEPT, KEPT_NETWORK = "host.shell.kept", "host.shell.kept_network"
 
 _TOOL = ToolArgSchema("tool", description="The host's own name of the tool.")
 _INPUT = ToolArgSchema(
@@ -41,6 +47,15 @@ _COMMAND = [
     ToolArgSchema("why", required=False, description="What decided its class."),
     ToolArgSchema("input", "object", required=False, description="What else the tool was given."),
 ]
+_KEPT = [
+    *_COMMAND,
+    ToolArgSchema("paths", "array", description="What it deletes or overwrites, and a snapshot holds."),
+    ToolArgSchema(
+        "let_go", "array", required=False, description="Scratch that it deletes without a snapshot."
+    ),
+    ToolArgSchema("stands_for", "array", description="The tools that it would be without a snapshot."),
+    ToolArgSchema("keep", "boolean", required=False, description="false: it deletes nothing but scratch."),
+]
 _PATHS = [
     _TOOL,
     ToolArgSchema("paths", "array", description="Absolute paths of the files that are changed."),
@@ -51,12 +66,13 @@ _PATHS = [
 ]
 _RESTORED = ReversalSpec(
     ReversalClass.REVERSIBLE,
-    compensation_capability="host.restore",
+    compensation_capability=RESTORE,
     recovery_approval_mode=RecoveryApprovalMode.HUMAN,
     reversal_args={"files": "result.files", "key": "call.idempotency_key"},
     irreversible_when={"keep": False},
     preview_capability="host.restorable",
 )
+_RESTORED_OVER = replace(_RESTORED, irreversible_when={})
 _NO_WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)  # ordinary work; nothing knows how to take it back
 
 
@@ -82,22 +98,56 @@ def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
             args_schema=_COMMAND,
             reversal=_reversal(safety_class),
         )
+    _register_kept(registry, files)
     for tool_id, safety_class, what in (
         (FETCH, SafetyClass.NETWORK, "Get something from the network, or publish to it."),
         (MCP, SafetyClass.NETWORK, "Call a tool of an MCP server."),
         (
             MCP_DESTRUCTIVE,
             SafetyClass.DESTRUCTIVE,
-            "Call a tool of an MCP server that deletes, or runs something.",
+            "Call a tool of an MCP server that deletes or runs something.",
         ),
         (AGENT, SafetyClass.LOCAL_WRITE, "Start another agent, now or later."),
         (UNKNOWN, SafetyClass.DESTRUCTIVE, "A tool of which nothing is known."),
     ):
         schema, reversal = [_TOOL, _INPUT], _reversal(safety_class)
+        others = {MCP: SafetyClass.NETWORK} if tool_id == MCP_DESTRUCTIVE else None
         _register(
-            registry, tool_id, what, safety_class, _nothing_to_keep, args_schema=schema, reversal=reversal
+            registry,
+            tool_id,
+            what,
+            safety_class,
+            _nothing_to_keep,
+            args_schema=schema,
+            reversal=reversal,
+            stood_for=others,
         )
     _register_restoring(registry, files)
+
+
+def _register_kept(registry: ToolRegistry, files: HostedFiles) -> None:
+    for tool_id, safety_class, what in (
+        (
+            KEPT,
+            SafetyClass.LOCAL_WRITE,
+            "Run a command line after a snapshot of all that it deletes and overwrites.",
+        ),
+        (
+            KEPT_NETWORK,
+            SafetyClass.NETWORK,
+            "Run a command line after a snapshot of what it deletes, with parts that talk to the network or run programs.",
+        ),
+    ):
+        _register(
+            registry,
+            tool_id,
+            what,
+            safety_class,
+            files.keep_line,
+            args_schema=_KEPT,
+            reversal=_RESTORED,
+            stood_for={name: of for of, name in SHELL.items()},
+        )
 
 
 def _reversal(safety_class: SafetyClass) -> ReversalSpec | None:
@@ -111,9 +161,13 @@ def _register(
     description: str,
     safety_class: SafetyClass,
     prepare: Callable[..., Any],
+    *,
+    stood_for: Mapping[str, SafetyClass] | None = None,
     **contract: Any,
 ) -> None:
-    metadata = {PERFORMED_BY_HOST: True}
+    metadata: dict[str, Any] = {PERFORMED_BY_HOST: True}
+    if stood_for:
+        metadata |= {STANDS_IN: "stands_for", STOOD_FOR: dict(stood_for)}
     registry.register_fn(tool_id, tool_id, prepare, safety_class, description, metadata=metadata, **contract)
 
 
@@ -132,7 +186,7 @@ def _register_restoring(registry: ToolRegistry, files: HostedFiles) -> None:
         ToolArgSchema("key", description="Under which the former contents are kept."),
     ]
     registry.register_fn(
-        "host.restore",
+        RESTORE,
         "Restore what a host changed",
         files.restore,
         SafetyClass.LOCAL_WRITE,
@@ -142,6 +196,22 @@ def _register_restoring(registry: ToolRegistry, files: HostedFiles) -> None:
         allowlisted_agents=["recovery"],
         returns_schema=ToolReturnSchema("object", "files: path, existed (before), sha256 and mode each"),
         timeout_ms=30_000,
+    )
+    registry.register_fn(
+        f"{RESTORE}{OVER}",
+        "Restore what a host changed, over later changes",
+        files.restore_over,
+        SafetyClass.LOCAL_WRITE,
+        "Put files back to what they were before a host changed them, also where they changed since. What is there now "
+        "is kept first.",
+        idempotent=True,
+        args_schema=args,
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema(
+            "object", "files: as this call left them; restored: path, existed (before) each"
+        ),
+        timeout_ms=30_000,
+        reversal=_RESTORED_OVER,
     )
     registry.register_fn(
         "host.restorable",

@@ -3,36 +3,65 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sb.errors import NotFoundError
+from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.store.snapshots import SnapshotStore, SnapshotTooLarge
+from sb.store.pack_file import Entry, Pack
+from sb.store.snapshots import SnapshotStore, key_of_file
 from sb.text import human_bytes
-from sb.tools.failures import denied, display, invalid, os_failures_about
+from sb.tools.failures import denied, display, failures_of_packs, invalid, os_failures_about
 
 if TYPE_CHECKING:
     from sb.tools.file_restoring import FileRestoring
+    from sb.tools.pack_restoring import Change, PackRestoring
     from sb.tools.roots import Roots
 
 MOST_FILES = 500  # of one call
+MOST_NAMED = 5  # paths in one message
+# The session whose call is judged, which its snapshots count for; "" outside of one.
+SESSION: ContextVar[str] = ContextVar("session", default="")
+
+
+# Contents by path that the snapshot of the judged line needs besides: git's objects.
+EXTRA: ContextVar[Mapping[str, bytes]] = ContextVar("extra", default=MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """The most that the snapshot of one call may hold.
+
+    Args:
+        max_bytes: of all contents. max_files: files, links and folders.
+        session_share: the part of the store that one session may use.
+    """
+
+    max_bytes: int = 64 << 20
+    max_files: int = 2000
+    session_share: float = 0.25
 
 
 class HostedFiles:
     """Files that hosts change, wherever they are, except protected ones.
 
     Args:
-        snapshots: takes what they were, under the call's idempotency key and the file's path.
+        snapshots: takes what they were, under the call's idempotency key.
         protected: files and folders that no host may change: SB_HOME, and the database.
+        limits: of the snapshot of one call.
     """
 
-    def __init__(self, snapshots: SnapshotStore, protected: Sequence[Path]) -> None:
+    def __init__(
+        self, snapshots: SnapshotStore, protected: Sequence[Path], limits: CallLimits | None = None
+    ) -> None:
         self._snapshots = snapshots
         self._protected = protected
+        self._limits = limits or CallLimits()
 
     # Built for the calls that change files: most others are judged without.
     @cached_property
@@ -47,6 +76,12 @@ class HostedFiles:
 
         return FileRestoring(self._roots, self._snapshots)
 
+    @cached_property
+    def _packs(self) -> PackRestoring:
+        from sb.tools.pack_restoring import PackRestoring
+
+        return PackRestoring(self._roots, self._snapshots.packs)
+
     def keep(
         self,
         tool: str,
@@ -56,47 +91,116 @@ class HostedFiles:
         *,
         idempotency_key: str = "",
     ) -> None:
-        """Take snapshots of the files that a call is about to change.
+        """Take a snapshot of the files that a call is about to change.
 
         Raises:
-            ToolError: one is protected, no regular file, or too large to keep.
+            ToolError: one is protected, no regular file, or too large to keep; or the store has no room.
         """
         if len(paths) > MOST_FILES:
             raise denied(f"the call changes {len(paths)} files; at most {MOST_FILES} can be undone at once")
-        for path in paths:
-            self._take_snapshot(path, _key(idempotency_key, path), wanted=keep)
+        real = [self._checked(path, wanted=keep) for path in paths]
+        if keep:
+            self.take(real, idempotency_key, hard_links=True, files_only=True)
 
-    def _take_snapshot(self, path: str, key: str, *, wanted: bool) -> None:
+    def keep_line(
+        self, command: str, paths: list[str], keep: bool = True, *, idempotency_key: str = "", **_: Any
+    ) -> None:
+        """Take a snapshot of what a command line is about to delete and overwrite.
+
+        Raises:
+            ToolError: it cannot be taken, with the reason.
+        """
+        if keep:
+            self.take(paths, idempotency_key, extra=EXTRA.get())
+
+    def take(
+        self,
+        paths: Sequence[str],
+        key: str,
+        *,
+        extra: Mapping[str, bytes] | None = None,
+        hard_links: bool = False,
+        files_only: bool = False,
+    ) -> Pack:
+        """Take one snapshot of all paths of a call: files, links and whole folders.
+
+        Args:
+            extra, hard_links, files_only: as `PackStore.take`.
+
+        Raises:
+            ToolError: it cannot be taken, with the reason.
+        """
+        limits = self._limits
+        for path in paths:
+            self._roots.locate(path)
+        try:
+            return self._snapshots.packs.take(
+                key,
+                paths,
+                session=SESSION.get(),
+                max_bytes=limits.max_bytes,
+                max_files=limits.max_files,
+                session_share=limits.session_share if SESSION.get() else 1.0,
+                extra=extra,
+                hard_links=hard_links,
+                files_only=files_only,
+            )
+        except SBError as error:
+            raise denied(f"no snapshot can be taken, so it could not be undone: {error.message}") from None
+
+    def _checked(self, path: str, *, wanted: bool) -> str:
+        """The path without links of a file that may be changed; raises ToolError."""
         try:
             with (
                 self._roots.parent(path) as (folder, name),
                 folder.open_present(name) as fd,
                 os_failures_about(folder.path / name),
             ):
-                if wanted:
-                    self._snapshots.take(fd, key=key)
+                if wanted and fd is not None and os.fstat(fd).st_size > self._snapshots.max_bytes:
+                    limit = human_bytes(self._snapshots.max_bytes)
+                    raise denied(
+                        f"{display(path)} is larger than {limit}, the limit of a snapshot (files.keep_max_bytes)"
+                    )
+                return str(folder.path / name)
         except ToolError as error:
             if error.code is not ToolErrorCode.NOT_FOUND:
                 raise
-            self._snapshots.take(None, key=key)  # its folder is not there either
-        except SnapshotTooLarge as error:
-            raise denied(
-                f"{display(path)} is larger than {human_bytes(error.limit)}, the limit of a snapshot (files.keep_max_bytes)"
-            ) from None
+            return os.path.normpath(path)  # its folder is not there either
+
+    def expire(self, promised: Callable[[], Collection[str]]) -> None:
+        """Remove snapshots that are past their time, at most once a day.
+
+        Args:
+            promised: gives the keys of calls whose undo window is open.
+        """
+        self._snapshots.packs.expire_daily(promised)
 
     def too_large(self, paths: Sequence[str]) -> bool:
-        """Whether a file is too large for a snapshot, so that a person must approve first."""
+        """Whether no snapshot can be taken for want of room, so that a person must approve first."""
+        total = 0
         for path in paths:
             try:
-                if Path(path).stat().st_size > self._snapshots.max_bytes:
-                    return True
+                size = Path(path).stat().st_size
             except OSError:
                 continue
-        return False
+            total += size
+            if size > self._snapshots.max_bytes or total > self._limits.max_bytes:
+                return True
+        return not self._snapshots.packs.has_room(total, SESSION.get(), self._limits.session_share)
 
     def with_snapshots(self, paths: Sequence[str], key: str) -> list[str]:
         """The paths that have a snapshot of the call."""
-        return [path for path in paths if self._has_snapshot(_key(key, path))]
+        pack = self._pack(key)
+        if pack is None:
+            return [path for path in paths if self._has_snapshot(key_of_file(key, path))]
+        held = {entry.path for entry in pack.entries}
+        return [path for path in paths if path in held]
+
+    def _pack(self, key: str) -> Pack | None:
+        try:
+            return self._snapshots.packs.get(key)
+        except NotFoundError:
+            return None
 
     def _has_snapshot(self, key: str) -> bool:
         try:
@@ -125,48 +229,98 @@ class HostedFiles:
         return {"path": path, "sha256": None, "mode": None}
 
     def states_after(self, paths: Sequence[str], key: str) -> list[dict[str, Any]]:
-        """The state of files after a call, without those that neither existed before nor exist now: a path may be named in
-        each way that a host may read it."""
-        files = self.states(paths)
-        return [one for one in files if one["sha256"] or self._was_there(_key(key, one["path"]))] or files
+        """The state of what a call named after it, as `sb.store.path_states.rows_after` gives it.
 
-    def _was_there(self, key: str) -> bool:
+        Args:
+            paths: of the call, where it has no snapshot.
+        """
+        pack = self._pack(key)
+        if pack is None:
+            return self.states(paths)
+        from sb.store.path_states import OTHER, roots_of, row, rows_after
+
         try:
-            return self._snapshots.get(key) is not None
-        except NotFoundError:
-            return False
+            return rows_after(pack)
+        except SBError:  # too much to compare: it takes --force to restore it
+            return [row(path, Entry(path, OTHER)) for path in roots_of(pack)]
 
     def have_changed(self, paths: Sequence[str], key: str) -> bool:
-        """Whether one of the files differs from its snapshot."""
-        for found in self.states(paths):
-            try:
-                was = self._snapshots.get(_key(key, found["path"]))
-            except NotFoundError:
-                return True  # nothing says what it was
-            if (was and was.sha256) != found["sha256"]:
-                return True
-        return False
+        """Whether something of a call differs from its snapshot, or has none."""
+        from sb.store.path_states import is_unchanged
+
+        pack = self._pack(key)
+        return pack is None or not is_unchanged(pack)
 
     def restore(self, files: list[dict[str, Any]], key: str, *, idempotency_key: str = "") -> dict[str, Any]:
-        """Restore files from their snapshots under `key`: all, or none as far as can be told.
+        """Restore paths from the snapshot of a call: all, or none as far as can be told.
 
         Raises:
             ToolError: VALIDATION_ERROR when one of them is not what the call left.
         """
-        answer = self.restorable(files, key)
+        if not self._snapshots.packs.has(key):
+            return self._restore_old(files, key)
+        with failures_of_packs():
+            changes = self._packs.restore(files, key)
+        return {"files": [_restored(one) for one in changes] or [_named(one) for one in files]}
+
+    def restore_over(
+        self, files: list[dict[str, Any]], key: str, *, idempotency_key: str = ""
+    ) -> dict[str, Any]:
+        """Restore paths from a snapshot also where somebody changed them since; what is there now is kept first.
+
+        Raises:
+            ToolError: what is there now cannot be kept, or restoring fails.
+        """
+        with failures_of_packs():
+            changes = self._packs.changes(files, key)
+            present = topmost(one.path for one in changes)
+            pack = self.take(present, idempotency_key, hard_links=True)
+            done = self._packs.restore(files, key, force=True)
+        after = self.states_after(present, pack.header.key)
+        return {"files": after, "restored": [_restored(one) for one in done]}
+
+    def restorable(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        """Whether `restore` with the same arguments would work now, and what it would do."""
+        if not self._snapshots.packs.has(key):
+            return self._restorable_old(files, key)
+        try:
+            with failures_of_packs():
+                changes = self._packs.changes(files, key)
+        except ToolError as error:
+            return {"ok": False, "detail": str(error)}
+        obstacles = [one.obstacle for one in changes if one.obstacle]
+        return {"ok": not obstacles, "detail": "; ".join(obstacles[:MOST_NAMED]) or would(changes, files)}
+
+    def difference(self, files: list[dict[str, Any]], key: str) -> str:
+        """A unified diff from the present files to their snapshots; sizes where one is no text.
+
+        Raises:
+            ToolError: no such snapshot, or it is damaged.
+        """
+        from sb.tools.pack_diff import difference
+
+        with failures_of_packs():
+            changes = self._packs.changes(files, key)
+            with self._snapshots.packs.open(key) as reader:
+                return difference(changes, reader)
+
+    def _restore_old(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        """Restore from snapshots of earlier versions, one for each file."""
+        answer = self._restorable_old(files, key)
         if not answer["ok"]:
             raise invalid(str(answer["detail"]))
         return {
             "files": [
-                self._restoring.restore(one["path"], _key(key, one["path"]), one["sha256"], one["mode"])
+                self._restoring.restore(
+                    one["path"], key_of_file(key, one["path"]), one["sha256"], one["mode"]
+                )
                 for one in files
             ]
         }
 
-    def restorable(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
-        """Whether `restore` with the same arguments would work now, and what it would do."""
+    def _restorable_old(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
         answers = [
-            self._restoring.restorable(one["path"], _key(key, one["path"]), one["sha256"], one["mode"])
+            self._restoring.restorable(one["path"], key_of_file(key, one["path"]), one["sha256"], one["mode"])
             for one in files
         ]
         blocked = [answer for answer in answers if not answer["ok"]]
@@ -174,6 +328,38 @@ class HostedFiles:
         return {"ok": not blocked, "detail": "; ".join(str(answer["detail"]) for answer in shown)}
 
 
-def _key(call: str, path: str) -> str:
-    """The snapshot key of one file of a call, whatever other files the call names."""
-    return f"{call}.{sha256(path.encode(errors='surrogatepass')).hexdigest()[:16]}"
+def topmost(paths: Iterable[str]) -> list[str]:
+    """The paths that lie below no other of them."""
+    found: list[str] = []
+    for path in sorted(paths, key=lambda path: path.split("/")):
+        if not found or not path.startswith(f"{found[-1]}/"):
+            found.append(path)
+    return found
+
+
+def would(changes: Sequence[Change], files: Sequence[Mapping[str, Any]]) -> str:
+    """What restoring these would do, in one line."""
+    if not changes:
+        named = ", ".join(display(one["path"]) for one in files[:MOST_NAMED])
+        return f"{named} {'is' if len(files) == 1 else 'are'} already restored"
+    lines = []
+    for one in changes[:MOST_NAMED]:
+        if one.before is None:
+            lines.append(f"would delete {one.path}, which did not exist before")
+        else:
+            facts = [human_bytes(one.before.size)] if one.before.kind == "file" else [one.before.kind]
+            facts += [f"mode {one.before.mode:04o}"] if one.before.kind != "link" else []
+            lines.append(f"would restore {one.path} ({', '.join(facts)})")
+    more = len(changes) - MOST_NAMED
+    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
+
+
+def _restored(change: Change) -> dict[str, Any]:
+    """A restored path as results say it."""
+    from sb.store.path_states import row
+
+    return {**row(change.path, change.before), "existed": change.before is not None}
+
+
+def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "existed": True}

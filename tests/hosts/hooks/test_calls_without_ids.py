@@ -87,14 +87,14 @@ def test_equal_calls_in_parallel_are_each_reported_once(gemini: Gemini) -> None:
 
 
 def test_one_approval_lets_one_of_equal_calls_pass(gemini: Gemini) -> None:
-    assert gemini.tell("BeforeTool", command="rm -rf build").decision is Decision.DENY
+    assert gemini.tell("BeforeTool", command="rm -rf /data/build").decision is Decision.DENY
     with gemini.host.open() as runtime:
         (waiting,) = runtime.approvals.page()
         runtime.approvals.approve(waiting.id, ADA, "once")
-    assert gemini.tell("BeforeTool", command="rm -rf build") == Verdict()
-    assert gemini.tell("BeforeTool", command="rm -rf build").decision is Decision.DENY
-    gemini.tell("AfterTool", command="rm -rf build")
-    assert gemini.tell("BeforeTool", command="rm -rf build").decision is Decision.DENY
+    assert gemini.tell("BeforeTool", command="rm -rf /data/build") == Verdict()
+    assert gemini.tell("BeforeTool", command="rm -rf /data/build").decision is Decision.DENY
+    gemini.tell("AfterTool", command="rm -rf /data/build")
+    assert gemini.tell("BeforeTool", command="rm -rf /data/build").decision is Decision.DENY
 
 
 def test_each_of_two_equal_writes_is_undone_to_its_own_snapshot(gemini: Gemini) -> None:

@@ -29,7 +29,7 @@ await hooks["tool.execute.before"]({ ...told, callID: "c1" }, { args })
 await hooks["tool.execute.after"]({ ...told, callID: "c1", args }, { title: "", output: "ok", metadata: {} })
 let refused = ""
 try {
-  await hooks["tool.execute.before"]({ ...told, tool: "bash", callID: "c2" }, { args: { command: "rm -rf build" } })
+  await hooks["tool.execute.before"]({ ...told, tool: "bash", callID: "c2" }, { args: { command: "rm -rf /data/build" } })
 } catch (error) {
   refused = error.message
 }

@@ -48,7 +48,7 @@ def test_process_is_silent_on_allowed_calls_and_denies_in_the_hosts_form(
     host: Host,
 ) -> None:
     assert answered(host.run(bash(host, "make"))) == SILENT
-    assert "Needs approval" in denied(host.run(bash(host, "rm -rf build", "t2")))
+    assert "Needs approval" in denied(host.run(bash(host, "rm -rf /data/build", "t2")))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_at_a_terminal_nothing_is_waited_for(tmp_path: Path) -> None:
 def test_call_that_takes_long_to_judge_is_denied_within_the_deadline(host: Host) -> None:
     host.configure("hooks:\n  deadline_seconds: 1\n")
     begun = time.monotonic()
-    payload = bash(host, "rm -rf build") | {"cwd": "/a" * 50_000}
+    payload = bash(host, "rm -rf /data/build") | {"cwd": "/a" * 50_000}
     assert "too long" in denied(host.run(payload))
     assert time.monotonic() - begun < 60
 
@@ -299,5 +299,5 @@ def test_call_that_takes_long_to_judge_is_denied_within_the_deadline(host: Host)
 def test_a_process_without_an_output_still_refuses(host: Host) -> None:
     closed = ["/bin/sh", "-c", f'exec "{sys.executable}" -m sb hook claude-code >&- 2>&-']
     environment = {"SB_HOME": str(host.home), "HOME": str(host.project.parent), "PATH": "/usr/bin:/bin"}
-    given = json.dumps(bash(host, "rm -rf build")).encode()
+    given = json.dumps(bash(host, "rm -rf /data/build")).encode()
     assert subprocess.run(closed, input=given, env=environment, check=False, timeout=60).returncode == 2

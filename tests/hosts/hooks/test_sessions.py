@@ -20,7 +20,7 @@ from sb.parts import hosted_files
 from tests.hosts.hooks.conftest import Host
 
 ADA = Label("ada")
-RM = {"command": "rm -rf build"}
+RM = {"command": "rm -rf /data/build"}
 
 
 def undo_all(host: Host) -> list[str]:

@@ -111,7 +111,7 @@ def test_registered_command_denies_a_destructive_call(host: str, wrapper: Path, 
     command = [handler["command"], *handler["args"]] if "args" in handler else shell
     asked = json.dumps(recorded.payload(host, GATES[host], tmp_path))
     assert {"make", "npm test"} & set(re.findall("make|npm test", asked))
-    refused = run(command, re.sub("make|npm test", "rm -rf build", asked), cwd=tmp_path)
+    refused = run(command, re.sub("make|npm test", "rm -rf /data/build", asked), cwd=tmp_path)
     assert "deletes a folder" in refused.stdout + refused.stderr
     assert refused.returncode == 2 if host == "windsurf" else '"deny"' in refused.stdout
     let_run = run(command, asked, cwd=tmp_path)

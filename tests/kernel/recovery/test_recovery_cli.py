@@ -211,9 +211,12 @@ def test_a_call_in_doubt_says_how_it_is_settled(sb: CommandLine, files: Path) ->
     assert sb("undo", settled["mutation_id"], "--yes").code == 0
 
 
-def test_what_was_done_is_listed_with_what_undoes_it(sb: CommandLine, files: Path) -> None:
+def test_what_was_done_is_listed_with_its_file_and_whether_it_can_be_undone(
+    sb: CommandLine, files: Path
+) -> None:
     run(sb, "files.write", path="a.md", content="x")
-    assert 'files.restore {"path":"/' in sb("undo", "--list").out
+    row = sb("undo", "--list").out.splitlines()[1]
+    assert ("a.md" in row, row.split()[-2]) == (True, "yes")
     (plan,) = sb("undo", "--dry-run", "--json").json["items"]
     (item,) = sb("undo", "--list", "--json").json["items"]
     assert plan["mutation"]["reversal_args"] == item["reversal_args"]

@@ -10,7 +10,7 @@ import pytest
 
 from sb.kernel import RunContext
 from sb.kernel.contracts import MutationState
-from sb.store.snapshots import SnapshotStore
+from sb.store.pack_file import Entry, PackReader
 from tests.kernel.recovery.conftest import ADA, WINDOW_S, Shop
 
 
@@ -41,14 +41,14 @@ def test_what_is_written_into_the_file_while_it_is_undone_is_not_lost(
     path = shop.files / "f"
     path.write_text("old", encoding="utf-8")
     made = write(shop, "f", "new")
-    read = SnapshotStore.read
+    read = PackReader.content
 
-    def slow(store: SnapshotStore, key: str) -> bytes:
+    def slow(reader: PackReader, entry: Entry) -> bytes:
         with open(path, "a", encoding="utf-8") as file:
             file.write(", and mine")
-        return read(store, key)
+        return read(reader, entry)
 
-    monkeypatch.setattr(SnapshotStore, "read", slow)
+    monkeypatch.setattr(PackReader, "content", slow)
     assert undo(shop, made) == "failed"
     assert path.read_text(encoding="utf-8") == "new, and mine"
     assert shop.ref(made).state is MutationState.COMMITTED
@@ -57,16 +57,17 @@ def test_what_is_written_into_the_file_while_it_is_undone_is_not_lost(
 def test_what_is_written_into_a_new_file_while_it_is_undone_is_not_lost(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sb.tools import file_restoring
+    from sb.tools import pack_restoring
 
-    path, judged = shop.files / "f", file_restoring._require_unchanged
+    path, judged = shop.files / "f", pack_restoring._changes
     made = write(shop, "f", "new")
 
-    def slow(*args: object) -> None:
-        judged(*args)  # type: ignore[arg-type]
+    def slow(*args: Any) -> Any:
+        found = judged(*args)
         path.write_text("mine", encoding="utf-8")
+        return found
 
-    monkeypatch.setattr(file_restoring, "_require_unchanged", slow)
+    monkeypatch.setattr(pack_restoring, "_changes", slow)
     assert undo(shop, made) == "failed"
     assert path.read_text(encoding="utf-8") == "mine"
 
@@ -74,18 +75,18 @@ def test_what_is_written_into_a_new_file_while_it_is_undone_is_not_lost(
 def test_a_file_that_somebody_makes_while_a_deleted_one_comes_back_stays(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sb.tools import file_changes
+    from sb.tools import pack_restoring
 
     path = shop.files / "f"
     path.write_text("old", encoding="utf-8")
     deleted = shop.call("files.delete", path="f").mutation_id
-    in_place = file_changes.require_in_place
+    in_place = pack_restoring._require_still
 
     def slow(*args: object, **more: Any) -> None:
         in_place(*args, **more)  # type: ignore[arg-type]
         path.write_text("mine", encoding="utf-8")
 
-    monkeypatch.setattr(file_changes, "require_in_place", slow)
+    monkeypatch.setattr(pack_restoring, "_require_still", slow)
     assert undo(shop, deleted) == "failed"
     assert path.read_text(encoding="utf-8") == "mine"
     assert [one.name for one in shop.files.iterdir()] == ["f"]

@@ -1,0 +1,82 @@
+"""`sb undo show` and `sb undo --purge`: look into snapshots, and remove them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration
+
+from sb.duration import parse_duration
+from sb.errors import ExitCode, NotFoundError, UsageError
+from sb.kernel.recovery.variants import snapshot_of
+from sb.parts import open_snapshots
+from sb.present.undo import about, entry_row
+from sb.sources import SYSTEM_CLOCK
+from sb.text import counted, human_bytes, shorten
+from sb.tools.roots import absolute
+
+if TYPE_CHECKING:
+    from sb.kernel.contracts import MutationRef
+    from sb.runtime import Runtime
+    from sb.store.snapshots import SnapshotStore
+
+
+def show_snapshot(opened: Runtime, ref: MutationRef, path: str, *, as_json: bool) -> None:
+    """Print what a snapshot holds, or the content of one of its files."""
+    snapshots = open_snapshots(opened.config)
+    kept = snapshot_of(ref)
+    held = kept is not None and snapshots.packs.has(kept[0])
+    if path:
+        if kept is None or not held:
+            raise NotFoundError(f"{ref.mutation_id} has no snapshot", "sb undo --list")
+        _content(snapshots, kept[0], absolute(path))
+        return
+    pack = snapshots.packs.get(kept[0]) if kept is not None and held else None
+    lines = about(ref, opened.log, snapshots, opened.recovery.mutations.now())
+    entries = [*pack.entries, *pack.extra.values()] if pack else []
+    if as_json:
+        rows = [
+            {"path": one.path, "kind": one.kind, "mode": one.mode, "bytes": one.size, "sha256": one.sha256}
+            for one in entries
+        ]
+        output.emit_json({"mutation": ref.to_dict(), "about": lines, "entries": rows})
+        return
+    for line in lines:
+        output.line(line)
+    if pack is not None:
+        output.line(f"snapshot: {human_bytes(pack.size)}, {human_bytes(pack.stored_bytes)} on disk")
+        output.table(["kind", "mode", "size", "path"], [entry_row(one) for one in entries])
+    elif kept is None:
+        note("it has no snapshot")
+
+
+def _content(snapshots: SnapshotStore, key: str, path: str) -> None:
+    with snapshots.packs.open(key) as reader:
+        for entry in reader.pack.entries:
+            if entry.path == path:
+                sys.stdout.buffer.write(reader.content(entry))
+                return
+    raise NotFoundError(f"the snapshot does not hold {shorten(path, 80)}", "sb undo show ID lists its paths")
+
+
+def purge_snapshots(ctx: typer.Context, older_than: str, *, yes: bool, as_json: bool) -> None:
+    """Remove snapshots, after a confirmation."""
+    snapshots = open_snapshots(configuration(ctx))
+    before = SYSTEM_CLOCK.now() - parse_duration(older_than) if older_than else None
+    size = snapshots.size()
+    if size.packs and not yes:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError("needs a terminal, or --yes, to remove snapshots", "pass --yes")
+        which = f"older than {older_than}, of" if older_than else "all of"
+        held = f"{counted(size.packs, 'snapshot')} ({human_bytes(size.stored)})"
+        if not typer.confirm(f"remove the snapshots {which} {held}? What they hold cannot be undone then."):
+            raise typer.Exit(ExitCode.FAILED)
+    number, stored = snapshots.purge(older_than=before)
+    if as_json:
+        output.emit_json({"removed": number, "bytes": stored})
+    else:
+        output.line(f"removed {counted(number, 'snapshot')} ({human_bytes(stored)})")

@@ -1,0 +1,125 @@
+"""Command lines of which a snapshot is taken, so that nobody has to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sb.config import Config
+from sb.hosts.hooks.event import GovernedCall, NativeCall
+from sb.hosts.hooks.judging_context import JudgingContext
+from sb.kernel.calls.intents import Intent
+from sb.kernel.contracts import SafetyClass
+from sb.kernel.execution.external import Report
+from sb.kernel.run_context import RunContext
+from sb.log.event_log import EventLog
+from sb.log.kinds import RUN_STARTED
+from sb.redaction import one_line
+from sb.runtime import Runtime
+from sb.shell.keep_area import Area, Limits, plan, project_of_area
+from sb.shell.rules import DESTROY, NETWORK, READ
+from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
+from sb.tools.hosted.files import EXTRA, HostedFiles
+
+MOST_PATHS = 1000  # that one undo record names
+MOST_OF_AN_ERROR = 300  # characters
+KEPT_TOOLS = (KEPT, KEPT_NETWORK)
+
+
+def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx: RunContext) -> GovernedCall:
+    """The call under the contract that takes a snapshot first, or as it is where that does not hold.
+
+    Where a snapshot would do but cannot be taken, its `why` says so.
+    """
+    if not runtime.config.hooks.keep:
+        return governed
+    return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
+
+
+def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    """The same where the places of a session are known; raises nothing, and takes no snapshot."""
+    found = governed.changes
+    if governed.refused or found is None or not found.changes:
+        return governed
+    if governed.safety_class not in (SafetyClass.LOCAL_WRITE, SafetyClass.DESTRUCTIVE):
+        return governed
+    destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
+    if found.others == DESTROY or (not destroys and found.others != READ):
+        return governed  # what is not followed would not be undone
+    planned = plan(found.changes, area())
+    why = planned.why
+    if not why and len(planned.keep) > MOST_PATHS:
+        why = f"it changes more than {MOST_PATHS} paths"
+    if why:
+        return unkept(governed, why)
+    stands_for = [governed.tool_id, *([SHELL[SafetyClass.NETWORK]] if found.others == NETWORK else [])]
+    args: dict[str, Any] = {**governed.args, "paths": list(planned.keep), "stands_for": stands_for}
+    if planned.let_go:
+        args["let_go"] = list(planned.let_go)
+    if not planned.keep:
+        args["keep"] = False
+    network = found.others == NETWORK
+    return governed._replace(
+        tool_id=KEPT_NETWORK if network else KEPT,
+        args=args,
+        safety_class=SafetyClass.NETWORK if network else SafetyClass.LOCAL_WRITE,
+    )
+
+
+def unkept(governed: GovernedCall, why: str) -> GovernedCall:
+    """The call as it is, with the reason why no snapshot is taken; that is no part of what a person approves."""
+    if governed.safety_class is not SafetyClass.DESTRUCTIVE:
+        return governed
+    return governed._replace(why=f"{governed.args['why']} (no snapshot: {why})")
+
+
+@contextmanager
+def with_extra(governed: GovernedCall) -> Iterator[None]:
+    """Let the snapshot of a call hold what undoing it needs besides its paths."""
+    token = EXTRA.set(governed.changes.extra if governed.changes else {})
+    try:
+        yield
+    finally:
+        EXTRA.reset(token)
+
+
+def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: HostedFiles) -> Report:
+    """What became of a kept line: the state of its paths, by which it can be undone.
+
+    A line that failed may have changed files before it did, and those can be undone as well.
+    """
+    paths = [path for path in args.get("paths", ()) if isinstance(path, str)]
+    failed = call.error or ("interrupted" if call.interrupted else "")
+    if failed and not (paths and files.have_changed(paths, pending.idempotency_key)):
+        return Report(None, call.error, call.interrupted, call.ms)
+    value: dict[str, Any] = {"files": files.states_after(paths, pending.idempotency_key) if paths else []}
+    if failed:
+        value["failed"] = one_line(failed, MOST_OF_AN_ERROR)
+    return Report(value, latency_ms=call.ms)
+
+
+def area_of(context: JudgingContext, config: Config, folder: str, begun: float) -> Area:
+    """The places where a session's lines may delete after a snapshot.
+
+    Args:
+        folder: the project at its first event. begun: seconds since the epoch of that.
+    """
+    from sb.hosts.hooks.scratch import scratch
+
+    home = str(context.home)
+    project = project_of_area(folder, home)
+    limits = Limits(config.undo.call_max_bytes, config.undo.call_max_files)
+    protected = [str(path) for path in context.protected]
+    return Area(project, home, protected, context.guarded, scratch(project, begun), limits)
+
+
+def _first_event(log: EventLog, ctx: RunContext) -> tuple[str, float]:
+    """The project of a session at its first event, and the time of that (seconds since the epoch).
+
+    An agent can make its folder part of another repository later, so that later events do not count.
+    """
+    started = next(log.events(run_id=ctx.run_id, kind=RUN_STARTED, limit=1), None)
+    if started is None:
+        return str(ctx.metadata.get("project", "")), log.clock.now()
+    return str((started.payload or {}).get("project", "")), started.at / 1_000_000

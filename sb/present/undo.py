@@ -1,0 +1,129 @@
+"""Undo records: the cells of `sb undo --list`, and what `sb undo show` tells of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sb.kernel.recovery.variants import paths_of, snapshot_of
+from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.log.event_log import EventLog
+from sb.present.approvals import OBJECTS
+from sb.present.recovery import NO_UNDO, state_word
+from sb.present.times import ago, left, moment
+from sb.store.pack_file import EXTRA, FILE, LINK, Entry
+from sb.store.snapshots import SnapshotStore
+from sb.text import human_bytes, revealed_line, shorten
+
+WIDEST_OBJECT = 48  # characters of the command or file in a list of at most 100 columns
+_WIDEST_WHAT = 12
+GONE = "snapshot gone"
+_WORDS = {"undoable": "yes", "reversed": "undone", NO_UNDO: "no", "unknown": "unknown"}
+
+
+@dataclass(frozen=True)
+class UndoLine:
+    """One undo record, cell by cell.
+
+    Args:
+        done: how long ago. what: the tool, as its host calls it. object: the command or the files.
+        undo: whether it can be undone.
+    """
+
+    done: str
+    what: str
+    object: str
+    undo: str
+    id: str
+    agent: str
+    run: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: what a list adds to an undo record."""
+        return {"what": self.what, "object": self.object, "undo": self.undo}
+
+
+def undo_line(
+    ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int, *, widest: int = WIDEST_OBJECT
+) -> UndoLine:
+    """An undo record as lists show it.
+
+    Args:
+        now: microseconds since the epoch.
+        widest: characters of the object; 0 for no limit.
+    """
+    args = call_args(ref, log)
+    text = object_of(ref, args)
+    return UndoLine(
+        ago(ref.bound_at, now),
+        shorten(revealed_line(str(args.get("tool") or ref.tool_id)), _WIDEST_WHAT),
+        _fitted(text, widest) if widest else text,
+        undo_word(ref, snapshots, now),
+        ref.mutation_id,
+        revealed_line(ref.agent),
+        ref.run_id,
+    )
+
+
+def _fitted(text: str, widest: int) -> str:
+    """A command with its beginning, a path with its end."""
+    if len(text) <= widest or not text.startswith("/"):
+        return shorten(text, widest)
+    return "…" + text[len(text) - widest + 1 :]
+
+
+def call_args(ref: MutationRef, log: EventLog) -> Mapping[str, Any]:
+    """The arguments of the call as the log has them, masked; {} once they were pruned."""
+    for event in log.events(run_id=ref.run_id, call_id=ref.call_id):
+        args = (event.payload or {}).get("args")
+        if isinstance(args, dict):
+            return args
+    return {}
+
+
+def object_of(ref: MutationRef, args: Mapping[str, Any]) -> str:
+    """What a call was about, on one line: the command, the files, or the tool with its arguments."""
+    named = next((args[name] for name in OBJECTS if isinstance(args.get(name), str)), "")
+    if named:
+        return " ".join(revealed_line(named).split())
+    listed = args.get("paths")
+    paths = [str(path) for path in listed] if isinstance(listed, list) and listed else paths_of(ref)
+    if paths:
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        return revealed_line(paths[0]) + more
+    values = ", ".join(f"{name}={value}" for name, value in args.items() if name != "tool")
+    return revealed_line(f"{ref.tool_id}({values})" if values else ref.tool_id)
+
+
+def undo_word(ref: MutationRef, snapshots: SnapshotStore, now: int) -> str:
+    """Whether a call can be undone, in at most three words; `now` in microseconds since the epoch."""
+    word = state_word(ref, now)
+    if word == "undoable":
+        kept = snapshot_of(ref)
+        if kept is not None and not snapshots.holds(kept[0], paths_of(ref)):
+            return GONE
+        return "yes" if ref.window_ends_at is None else f"yes, {left(ref.window_ends_at, now)}"
+    return _WORDS.get(word, word)
+
+
+def about(ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int) -> list[str]:
+    """The lines that tell what a call did and whether it can be undone."""
+    line = undo_line(ref, log, snapshots, now, widest=0)
+    lines = [
+        f"{line.what}: {line.object}",
+        f"{moment(ref.bound_at)} ({line.done}) by {line.agent} in {line.run}",
+        f"undo: {line.undo}",
+    ]
+    if ref.no_way_back and ref.state is MutationState.COMMITTED:
+        lines.append(f"why not: {revealed_line(ref.no_way_back)}")
+    return lines
+
+
+def entry_row(entry: Entry) -> tuple[str, str, str, str]:
+    """One path of a snapshot: kind, mode, size, and the path with the target of a link."""
+    path = revealed_line(entry.path)
+    if entry.kind == LINK:
+        path += f" -> {revealed_line(entry.target)}"
+    size = human_bytes(entry.size) if entry.kind in (FILE, EXTRA) else "-"
+    return entry.kind, f"{entry.mode:04o}" if entry.kind != LINK and entry.mode else "-", size, path

@@ -1,0 +1,250 @@
+"""Where snapshots replace a question: the project and temporary folders, without what decides about more than itself."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from sb.shell.guarded import Guarded
+from sb.shell.overwriting import Change
+from sb.shell.sensitive import folded, host_setting, sensitive
+from sb.shell.words import compiled
+from sb.text import human_bytes
+
+MOST_LET_GO = 400_000  # entries of a scratch folder that are looked at
+_REPOSITORIES = frozenset((".git", ".hg", ".jj", ".svn"))
+_TEMPLATES = (".example", ".sample", ".template", ".dist", ".defaults")
+# Folders that are nobody's project, whether or not they are a repository.
+_NO_PROJECT = frozenset(
+    "/ /home /Users /root /opt /var /tmp /mnt /media /srv /run /private /Volumes /private/tmp /private/var /var/tmp /Applications".split()
+)
+_OF_THE_SYSTEM = (
+    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"),
+    *("/System", "/Library", "/private/etc", "/nix", "/run", "/var/lib", "/var/log"),
+)
+
+
+def temporary_folders() -> tuple[str, ...]:
+    """The system's temporary folders; fixed, since the environment is an agent's to set."""
+    if sys.platform != "darwin":
+        return ("/tmp", "/var/tmp")
+    own = os.confstr("CS_DARWIN_USER_TEMP_DIR") if "CS_DARWIN_USER_TEMP_DIR" in os.confstr_names else None
+    names = ("/tmp", "/var/tmp", *((own,) if own else ()))
+    return tuple(os.path.realpath(name) for name in names)
+
+
+# Names that may begin a host's settings, a repository or an environment file; of other names none does.
+_LOOKS_SPECIAL = r"(?i)/(?:\.|opencode\.json|code|vscodium|cursor|windsurf|claude)|\.code-workspace$"
+
+
+class TooLarge(Exception):
+    """More than one snapshot may hold, or files that none can; the message says why."""
+
+
+class Refused(Exception):
+    """A path that no snapshot may stand in for; the message says why."""
+
+
+class Limits(NamedTuple):
+    """The most that one snapshot holds: bytes of content, and entries with folders and links."""
+
+    max_bytes: int = 64 << 20
+    max_files: int = 2000
+
+
+class Area(NamedTuple):
+    """The folders in which snapshots replace a question.
+
+    Args:
+        project: the session's, real path; "" for none. home: of the user.
+        protected: SecondBrain's own files and folders. guarded: places that decide how calls are judged.
+        scratch: whether a folder below the project is one that a build makes, so that it may go without a snapshot.
+        limits: of one snapshot.
+    """
+
+    project: str
+    home: str
+    protected: Sequence[str] = ()
+    guarded: Guarded = Guarded()
+    scratch: Callable[[str], str] = lambda path: "it is not scratch"
+    limits: Limits = Limits()
+
+
+class Plan(NamedTuple):
+    """What becomes of the changes of one line.
+
+    Args:
+        keep: paths to take snapshots of. let_go: scratch that is deleted without one.
+        why: why a person has to be asked, or "".
+    """
+
+    keep: tuple[str, ...] = ()
+    let_go: tuple[str, ...] = ()
+    why: str = ""
+
+
+def plan(changes: Sequence[Change], area: Area) -> Plan:
+    """What to keep of a line's changes, and what to let go."""
+    keep: list[str] = []
+    let_go: list[str] = []
+    files = size = 0
+    for change in changes:
+        try:
+            of_project = _inside(change, area)
+            found = _measured(change, area, of_project)
+            if files + found[0] > area.limits.max_files or size + found[1] > area.limits.max_bytes:
+                most = f"{area.limits.max_files} files or {human_bytes(area.limits.max_bytes)}"
+                raise TooLarge(f"it deletes more than {most}, the limit of one snapshot")
+            files, size = files + found[0], size + found[1]
+            keep.append(change.path)
+        except TooLarge as large:
+            why = _not_scratch(change, area, of_project)
+            if why:
+                return Plan(why=f"{large}; {why}")
+            let_go.append(change.path)
+        except Refused as refused:
+            return Plan(why=str(refused))
+        except OSError as error:
+            return Plan(why=f"{change.path} cannot be looked at: {error.strerror or error}")
+    return Plan(tuple(keep), tuple(let_go))
+
+
+def project_of_area(folder: str, home: str) -> str:
+    """A session's folder as the project, by its real path; "" for one that is too wide."""
+    if not folder:
+        return ""
+    real = os.path.realpath(folder)
+    own, parts = folded(os.path.realpath(home)), folded(real)
+    system = (folded(one) for one in _OF_THE_SYSTEM)
+    if real in _NO_PROJECT or parts == own[: len(parts)] or any(parts[: len(one)] == one for one in system):
+        return ""
+    return real
+
+
+def _inside(change: Change, area: Area) -> bool:
+    """Whether a change is in the project; False for a temporary folder.
+
+    Raises:
+        Refused: it is elsewhere, or it is that folder itself.
+    """
+    if area.project and change.path.startswith(f"{area.project}/"):
+        return True
+    if area.project and f"{area.project}/".startswith(f"{change.path}/"):
+        raise Refused(f"{change.path} is or contains the project")
+    if any(change.path.startswith(f"{folder}/") for folder in temporary_folders()):
+        return False
+    where = f"outside of {area.project}" if area.project else "outside of a project"
+    raise Refused(f"{change.path} is {where}")
+
+
+def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
+    """Entries and bytes of a change.
+
+    Raises:
+        Refused: it holds what no snapshot may stand in for. TooLarge: no snapshot can hold it.
+    """
+    root = area.project if of_project else ""
+    if change.of_git:
+        if not of_project or "/.git/" not in change.path:
+            raise Refused(f"{change.path} is outside of the project")
+    else:
+        _refuse_name(change.path, area, root)
+    files = size = 0
+    device = None
+    for path, status in _entries(change):
+        if path != change.path:
+            _refuse_entry(path, change.path, area, root)
+        _refuse_owner(path, status, of_project)
+        device = status.st_dev if device is None else device
+        kind = stat.S_IFMT(status.st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
+            raise Refused(f"{path} is no file, link or folder")
+        if status.st_dev != device:
+            raise Refused(f"{path} is on another file system")
+        files += 1
+        size += status.st_size if kind == stat.S_IFREG else 0
+        if kind == stat.S_IFREG and status.st_nlink > 1:
+            raise TooLarge(f"{path} has more than one name")
+        if files > area.limits.max_files or size > area.limits.max_bytes:
+            most = f"{area.limits.max_files} files or {human_bytes(area.limits.max_bytes)}"
+            raise TooLarge(f"{change.path} has more than {most}, the limit of one snapshot")
+    return files, size
+
+
+def _entries(change: Change) -> Iterator[tuple[str, os.stat_result]]:
+    """A path and everything below it, as it is now; nothing if it is absent."""
+    try:
+        status = os.lstat(change.path)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        return
+    yield change.path, status
+    waiting = [change.path] if change.tree and stat.S_ISDIR(status.st_mode) else []
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                found = entry.stat(follow_symlinks=False)
+                yield entry.path, found
+                if stat.S_ISDIR(found.st_mode):
+                    waiting.append(entry.path)
+
+
+def _refuse_entry(path: str, top: str, area: Area, root: str) -> None:
+    """`_refuse_name` for an entry below a checked folder; most names need no close look."""
+    below = path[len(top) :]
+    if not below.isascii() or compiled(_LOOKS_SPECIAL).search(below):
+        _refuse_name(path, area, root)
+
+
+def _refuse_name(path: str, area: Area, root: str) -> None:
+    """Raise Refused for what a snapshot may never stand in for; above the root names do not count."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise Refused(f"{path!r} has a name that is not text") from None
+    parts = folded(path)
+    for name in parts[len(folded(root)) :]:
+        if name in _REPOSITORIES:
+            raise Refused(f"{path} belongs to a repository")
+        if name.startswith(".env") and not name.endswith(_TEMPLATES):
+            raise Refused(f"{path} may hold secrets")
+    if host_setting(parts):
+        raise Refused(f"{path} configures agents")
+    if why := sensitive(path, area.home):
+        raise Refused(f"{path}: {why}")
+    if area.guarded.of(parts) or area.guarded.inside(parts):
+        raise Refused(f"{path} decides how calls are judged")
+    if any(_meet(parts, folded(own)) for own in area.protected):
+        raise Refused(f"{path} belongs to SecondBrain")
+
+
+def _meet(parts: Sequence[str], own: Sequence[str]) -> bool:
+    count = min(len(parts), len(own))
+    return tuple(parts[:count]) == tuple(own[:count])
+
+
+def _refuse_owner(path: str, status: os.stat_result, of_project: bool) -> None:
+    if not of_project and status.st_uid != os.geteuid():
+        raise Refused(f"{path} belongs to another user")
+
+
+def _not_scratch(change: Change, area: Area, of_project: bool) -> str:
+    """Why a path must not be deleted without a snapshot, or ""."""
+    if not (change.removed and change.tree) or not os.path.isdir(change.path) or os.path.islink(change.path):
+        return "" if change.removed and not of_project else "it is not scratch"
+    if of_project and (why := area.scratch(change.path)):
+        return why
+    root = area.project if of_project else ""
+    try:
+        for count, (path, status) in enumerate(_entries(change)):
+            if count > MOST_LET_GO:
+                return f"it has more than {MOST_LET_GO} entries"
+            _refuse_entry(path, change.path, area, root)
+            _refuse_owner(path, status, of_project)
+    except Refused as refused:
+        return str(refused)
+    return ""

@@ -1,0 +1,397 @@
+"""Collects what a command line deletes and overwrites, so that snapshots can be taken before it runs.
+
+The line is followed in the order in which it runs. What cannot be told exactly, or could be different by the time
+that a command runs, is not collected: the line is then judged as if no snapshots existed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from sb.shell.judge import Judge
+from sb.shell.nodes import Compound, Redirect, Simple, Word
+from sb.shell.overwriting import OVERWRITING, Change, Effect, Unknown, written
+from sb.shell.places import located, matches, resolved
+from sb.shell.rules import DESTROY, NETWORK, READ, WRITE, Finding
+from sb.shell.words import END_VARIABLE, SPLIT_VARIABLE, VARIABLE, compiled, display, is_literal, is_sure
+
+MOST_CHANGES = 4000  # paths of one line
+_TRUSTED_FOLDERS = ("/bin", "/usr/bin")
+# Programs that leave every path as it is, when the table says of their arguments that they only read.
+_INERT = frozenset(
+    "ls dir cat tac head tail nl wc cut paste comm cmp diff grep egrep fgrep rg ag tr rev fold column expand tsort seq expr "
+    "echo printf true false : pwd dirname basename realpath readlink stat du df ps pgrep free uname nproc id groups "
+    "whoami which type jq md5sum sha1sum sha256sum shasum cksum b2sum test [ sleep tree bat exa eza date file uniq sort "
+    "git find fd sed awk gawk mawk exit cd".split()
+)
+# These make what was not there, or change permissions; every path stays what it is.
+_MAKING = frozenset(("mkdir", "touch", "chmod", "mktemp"))
+# These change no content of a file that is there.
+_NO_CONTENT = frozenset(
+    ("mkdir", "touch", "chmod", "kill", "mktemp", "ln", "git add", "git commit", "git branch", "git tag")
+)
+# Of these, and no others, the table's class says no more than what is collected here.
+_DESTROYING = frozenset(("rm", "dd", "git"))
+_GIT_MOVES = tuple(
+    f"GIT_{name}"
+    for name in "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE COMMON_DIR NAMESPACE CEILING CONFIG LITERAL GLOB "
+    "NOGLOB ICASE DISCOVERY".split()
+)
+_GIT = ("reset ", "checkout", "restore", "clean", "stash drop", "stash clear")
+# Variables that decide how words, patterns and folders are read.
+_READING = frozenset(
+    "IFS CDPATH GLOBIGNORE PATH HOME PWD OLDPWD BASH_ENV ENV SHELLOPTS BASHOPTS POSIXLY_CORRECT TMPDIR".split()
+)
+_LOOSE_OPTIONS = r"[\s\S]*(?:dotglob|globstar|nocaseglob|nullglob|failglob|extglob|noglob)[\s\S]*"
+_NAMES = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
+_STRICT_SET = r"-[eux]*(?:o)?|pipefail|errexit|nounset|xtrace"
+# In these the commands may run several times, at another time, or not in this order.
+_UNORDERED = frozenset(("for", "while", "function", "&", "coproc", "case"))
+# In these each command runs only after those before it.
+_IN_ORDER = ("{", "&&")
+
+
+class Kept(NamedTuple):
+    """What a line changes, if that is known.
+
+    Args:
+        changes: all that it deletes and overwrites; None if that is not known.
+        why: why it is not known, or "".
+        others: the class of the parts that are not followed, whose changes are none of these.
+        extra: contents by path that undoing needs besides.
+    """
+
+    changes: tuple[Change, ...] | None = ()
+    why: str = ""
+    others: int = READ
+    extra: Mapping[str, bytes] = MappingProxyType({})
+
+
+def _git_effect(folder: str, arguments: Sequence[str]) -> Effect:
+    """What a git command changes."""
+    from sb.shell.git_keeping import git_effect as effect  # most lines need no git
+
+    return effect(resolved(folder) or folder, arguments)
+
+
+NOTHING_KNOWN = Kept(None, "it cannot be parsed")
+
+
+class Line(Judge, Protocol):
+    """What this asks of the judge of a line."""
+
+    @property
+    def depth(self) -> int:
+        """How many lines this one lies in."""
+        ...
+
+    def expand(self, text: str) -> list[str]:
+        """The texts that a word can become."""
+        ...
+
+
+class Keeping:
+    """The changes of one line, in the order in which they are made."""
+
+    def __init__(self) -> None:
+        self._changes: dict[Change, None] = {}
+        self._why = ""
+        self._others = READ
+        self._disturbed = ""  # the command that may have changed what paths name
+        self._moved: list[str] = []
+        self._copied: list[str] = []
+        self._known: set[str] = set()  # variables that this line surely set
+        self._unordered = 0
+        self._perhaps = 0  # inside of commands that may not run, or whose variables are lost
+        self._before: list[set[str]] = []  # variables known when each open compound began
+        self._extra: dict[str, bytes] = {}
+        self._unsettled: set[str] = set()  # what of a repository is another by now
+        self._ended = False
+
+    def result(self, judge: Line) -> Kept:
+        """What is known at the end of the line."""
+        if self._why or judge.paths.guards("."):
+            return Kept(
+                None, self._why or "it runs in a folder that decides how calls are judged", self._others
+            )
+        absent = {change.path for change in self._changes if not os.path.lexists(change.path)}
+        kept = (change for change in self._changes if not _has_above(change.path, absent))
+        return Kept(tuple(kept), "", self._others, self._extra)
+
+    def end(self) -> None:
+        """Leave out what follows: the line is judged again, for what a loop sets last."""
+        self._ended = True
+
+    def enter(self, node: Compound) -> None:
+        """Begin a compound command."""
+        self._unordered += node.kind in _UNORDERED
+        self._perhaps += node.kind not in _IN_ORDER
+        self._before.append(set(self._known))
+
+    def leave(self, node: Compound) -> None:
+        """End a compound command; its body may have run partly, so that its variables are not known."""
+        self._unordered -= node.kind in _UNORDERED
+        self._perhaps -= node.kind not in _IN_ORDER
+        before = self._before.pop()
+        self._known = self._known if node.kind == "{" else self._known & before
+
+    def begin_pipe(self) -> int:
+        """Begin a pipeline; its commands run at the same time."""
+        self._perhaps += 1
+        return len(self._changes)
+
+    def end_pipe(self, before: int, parts: int) -> None:
+        """End a pipeline that began with so many changes."""
+        self._perhaps -= 1
+        if parts > 1 and self._disturbed and len(self._changes) > before:
+            self._fail(f"{self._disturbed} runs at the same time")
+
+    def beside(self, found: Finding) -> None:
+        """Take note of a part that is none of the followed commands."""
+        if found.rank > READ and not self._ended:
+            self._other(found, found.reason)
+
+    def redirect(self, judge: Line, redirect: Redirect, found: Finding) -> None:
+        """Collect the file that a redirection overwrites."""
+        if self._ended or found.rank == READ:
+            return
+        if found.rank != WRITE or redirect.operator == "<":
+            self._other(found, found.reason)
+            return
+        if self._inside(judge) or (texts := self._texts(judge, redirect.target)) is None or len(texts) != 1:
+            self._not_followed(f"what {redirect.operator} writes is not known")
+            return
+        self._collect(
+            judge, lambda folder: Effect(written(folder, texts[0])), f"{redirect.operator} {texts[0]}", texts
+        )
+
+    def simple(self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str]) -> None:
+        """Collect what a command changes.
+
+        Args:
+            ran: the class of the command alone. writes: what the judge knows that it writes.
+        """
+        if self._ended:
+            return
+        self._assigned(judge, node)
+        if not node.words:
+            return
+        name = self._program(judge, node)
+        plain = not node.assigned and not judge.renames and not self._inside(judge)
+        if name and plain and self._leaves_paths(judge, node, name, ran):
+            return
+        allowed = (WRITE, DESTROY) if name in _DESTROYING else (WRITE,)
+        known = name in OVERWRITING or self._is_git(judge, node, name)
+        if known and plain and ran.rank in allowed and self._overwrites(judge, node, name, writes):
+            return
+        if ran.rank == DESTROY:
+            self._fail(self._why or f"what {display(name or node.words[0].text, 30)} destroys is not known")
+        elif ran.rank == NETWORK or not self._makes_only(node, name):
+            self._others = max(self._others, ran.rank)
+        self._disturbed = self._disturbed or display(" ".join(word.text for word in node.words[:2]), 40)
+        self._known.clear()
+
+    def _is_git(self, judge: Line, node: Simple, name: str) -> bool:
+        """Whether it is a git command that may be followed, with nothing in the environment that moves its files."""
+        command = " ".join(word.text for word in node.words[1:3])
+        return (
+            name == "git"
+            and command.startswith(_GIT)
+            and not any(known.startswith(_GIT_MOVES) for known in judge.values)
+            and not judge.paths.foreign()
+        )
+
+    def _assigned(self, judge: Line, node: Simple) -> None:
+        for name, _ in node.assigned:
+            sure = not (node.words or self._perhaps or self._unordered) and not judge.depth
+            if name in _READING:
+                self._disturbed = self._disturbed or f"{name}="
+            if sure and len(judge.values.get(name, ())) == 1:
+                self._known.add(name)
+            else:
+                self._known.discard(name)
+
+    def _inside(self, judge: Line) -> bool:
+        """Whether the command is one of a line inside of the line, whose shell may be elsewhere."""
+        return judge.depth > 0
+
+    def _program(self, judge: Line, node: Simple) -> str:
+        text = node.words[0].text
+        if not is_literal(text) or node.words[0].scripts:
+            return ""
+        folder, _, base = text.rpartition("/")
+        return base if not folder or folder in _TRUSTED_FOLDERS else ""
+
+    def _leaves_paths(self, judge: Line, node: Simple, name: str, ran: Finding) -> bool:
+        """Whether all paths mean after a command what they meant before."""
+        words = [word.text for word in node.words[1:]]
+        if name == "cd":
+            texts = [text for word in node.words[1:] for text in self._texts(judge, word) or ("", "")]
+            if len(texts) > 1 or "" in texts:
+                return False
+            relative = (
+                words and not words[0].startswith(("/", "./", "../", "~")) and words[0] not in (".", "..")
+            )
+            if (relative and "CDPATH" in judge.values) or not os.access(judge.paths.here or "/", os.X_OK):
+                return False
+            return ran.rank == READ
+        if name == "set":
+            return all(compiled(_STRICT_SET).fullmatch(word) for word in words)
+        if name == "printf" and "-v" in words:
+            return False
+        return (name in _INERT and ran.rank == READ) or (name in _MAKING and ran.rank == WRITE)
+
+    def _makes_only(self, node: Simple, name: str) -> bool:
+        second = node.words[1].text if len(node.words) > 1 else ""
+        return name in _NO_CONTENT or f"{name} {second}" in _NO_CONTENT
+
+    def _overwrites(self, judge: Line, node: Simple, name: str, writes: Sequence[str]) -> bool:
+        """Whether all that a command changes could be collected."""
+        arguments: list[str] = []
+        looked: list[str] = []
+        for word in node.words[1:]:
+            texts = self._texts(judge, word, looked)
+            if texts is None:
+                self._not_followed(f"what {display(word.text, 30)} names is not known")
+                return False
+            arguments += texts
+        shown = display(f"{name} {' '.join(arguments)}", 40)
+        effect = _git_effect if name == "git" else OVERWRITING[name]
+        texts = ["."] if name == "git" else arguments
+        if not self._collect(judge, lambda folder: effect(folder, arguments), shown, texts, looked):
+            return False
+        paths = {change.path for change in self._changes}
+        folder = judge.paths.folders[0]
+        for place in writes if name == "sed" else ():  # the judge read the same words by itself
+            there = judge.paths.here + place[len(folder) :] if _below(place, folder) else place
+            if not {located("/", place), located("/", there)} & paths:
+                self._not_followed(f"{display(place)} may be written")
+                return False
+        return True
+
+    def _texts(self, judge: Line, word: Word, looked: list[str] | None = None) -> list[str] | None:
+        """The exact texts that bash makes of a word now; None if they are not known.
+
+        Args:
+            looked: takes the folders whose entries decided.
+        """
+        if word.scripts or word.text.startswith("="):
+            return None
+        for name in compiled(_NAMES).findall(word.text):
+            values = judge.values.get(name, ())
+            if (
+                name not in self._known
+                or len(values) != 1
+                or not compiled(r"[\w./:@%+,-]*").fullmatch(values[0])
+            ):
+                return None
+        texts = judge.expand(word.text)
+        found: list[str] = []
+        for text in texts:
+            if not is_sure(text) or (
+                text.startswith("~") and not compiled(r"~(?:/.*)?", 16).fullmatch(word.raw)
+            ):
+                return None
+            if text.startswith("~"):
+                text = judge.paths.home + text[1:]
+            if is_literal(text):
+                found.append(text)
+                continue
+            if self._patterns_vary(judge) or not (text.startswith("/") or judge.paths.here):
+                return None
+            expanded = matches(judge.paths.here or "/", text)
+            if expanded is None:
+                return None
+            found += expanded[0]
+            if looked is not None:
+                looked += expanded[1]
+            if not expanded[0] and looked is None:
+                return None
+        return found
+
+    def _patterns_vary(self, judge: Line) -> bool:
+        """Whether the shell may read patterns otherwise than bash does by default."""
+        options = "".join(f"{judge.values.get(name, [''])}" for name in ("BASHOPTS", "SHELLOPTS"))
+        return (
+            "GLOBIGNORE" in judge.values
+            or judge.paths.dotglob
+            or compiled(_LOOSE_OPTIONS).fullmatch(options) is not None
+        )
+
+    def _collect(
+        self,
+        judge: Line,
+        effect: Callable[[str], Effect],
+        shown: str,
+        texts: Sequence[str],
+        looked: Sequence[str] = (),
+    ) -> bool:
+        """Add the changes of one command, if nothing before it in the line can make them others."""
+        here = "" if judge.paths.wandered else judge.paths.here
+        if not here and not all(text.startswith(("/", "-")) for text in texts if text):
+            return self._not_followed(f"the folder of {shown} is not known")
+        if self._unordered:
+            return self._not_followed(f"{shown} may run several times")
+        if self._disturbed:
+            return self._not_followed(f"{self._disturbed} runs before it")
+        try:
+            found = effect(here or "/")
+        except Unknown as unknown:
+            return self._not_followed(str(unknown))
+        except OSError as error:
+            return self._not_followed(f"{shown} cannot be looked at: {error.strerror or error}")
+        removed = {change.path for change in found.changes if change.removed}
+        for place in (*(change.path for change in found.changes), *looked, *found.looked):
+            if any(_meet(place, other) for other in self._moved):
+                return self._not_followed(f"{shown} names what was moved before")
+            if any(
+                _below(place, other) or (place == other and place not in removed) for other in self._copied
+            ):
+                return self._not_followed(f"{shown} names what was copied before")
+        self._changes.update(dict.fromkeys(found.changes))
+        if unsettled := self._unsettled.intersection(found.reads):
+            return self._not_followed(f"what {shown} does depends on the {min(unsettled)} by then")
+        self._unsettled.update(found.unsettles)
+        if any(change.path.endswith("/.gitignore") for change in found.changes):
+            self._unsettled.add("ignore")
+        self._extra.update(found.extra)
+        self._moved += found.moved
+        self._copied += found.copied
+        if len(self._changes) > MOST_CHANGES:
+            return self._not_followed(f"it changes more than {MOST_CHANGES} paths")
+        return True
+
+    def _other(self, found: Finding, why: str) -> None:
+        if found.rank == DESTROY:
+            self._fail(why)
+        self._others = max(self._others, found.rank)
+        self._disturbed = self._disturbed or display(why, 40)
+
+    def _fail(self, why: str) -> None:
+        self._why = self._why or why
+
+    def _not_followed(self, why: str) -> bool:
+        self._fail(why)
+        self._disturbed = self._disturbed or why
+        return False
+
+
+def _below(place: str, folder: str) -> bool:
+    return place.startswith(f"{folder.rstrip('/')}/")
+
+
+def _meet(place: str, other: str) -> bool:
+    return place == other or _below(place, other) or _below(other, place)
+
+
+def _has_above(path: str, folders: set[str]) -> bool:
+    """Whether a folder of a path is among these."""
+    above = os.path.dirname(path)
+    while len(above) > 1:
+        if above in folders:
+            return True
+        above = os.path.dirname(above)
+    return False

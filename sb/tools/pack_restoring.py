@@ -1,0 +1,381 @@
+"""Restore what a call changed from its pack: files, links and folders, and absence.
+
+A path is restored only where it still is what the call left, or already is what it was before: so what somebody did
+since is not overwritten, and a restoration that was killed half way is finished by repeating it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, Self
+
+from sb.errors import NotFoundError
+from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
+from sb.store.packs import PackStore
+from sb.store.path_states import OTHER, is_same, path_of, state_of, states
+from sb.tools.failures import display, invalid, os_failures_about
+from sb.tools.folders import FOLDER as OPEN_FOLDER
+from sb.tools.folders import Folder, open_component
+from sb.tools.roots import Roots
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OF_EXTRA = 0o444  # as git leaves its objects
+_KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
+_OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs from its snapshot.
+
+    Args:
+        before: what it was, None for absent. now: what it is.
+        obstacle: why it must not be restored, "" if it may.
+    """
+
+    path: str
+    before: Entry | None
+    now: Entry | None
+    obstacle: str = ""
+
+
+class PackRestoring:
+    """Compares and restores the paths of calls.
+
+    Args:
+        roots: opens folders without following links, and refuses protected ones.
+    """
+
+    def __init__(self, roots: Roots, packs: PackStore) -> None:
+        self._roots = roots
+        self._packs = packs
+
+    def changes(self, rows: Rows, key: str) -> list[Change]:
+        """What restoring would change, in the order of the paths.
+
+        Args:
+            rows: the states that the call left, as `sb.store.path_states.rows_after` gives them.
+
+        Raises:
+            NotFoundError: no such snapshot, or it does not hold a path of the rows.
+            SBError: it is damaged, or a path cannot be looked at.
+        """
+        with self._packs.open(key) as reader:
+            return _changes(rows, reader.pack)
+
+    def restore(self, rows: Rows, key: str, *, force: bool = False) -> list[Change]:
+        """Restore the paths of the rows; returns what was changed.
+
+        Args:
+            force: restore also what somebody changed since.
+
+        Raises:
+            ToolError: VALIDATION_ERROR when a path is not what the call left, and force is not given; others as the
+                system refuses. Repeating it finishes what was begun.
+            NotFoundError, SBError: as `changes`.
+        """
+        with self._packs.open(key) as reader:
+            changes = _changes(rows, reader.pack)
+            obstacles = [one.obstacle for one in changes if one.obstacle]
+            if obstacles and not force:
+                raise invalid("; ".join(obstacles))
+            self._sweep(rows, reader.pack, changes, key)
+            self._apply(changes, reader, key)
+            self._put_back(reader)
+        return changes
+
+    def _sweep(self, rows: Rows, pack: Pack, changes: Sequence[Change], key: str) -> None:
+        """Remove the unfinished files that a killed attempt left beside what it had restored already."""
+        open_ones, tops = {one.path for one in changes}, [path_of(row) for row in rows]
+        with _OpenFolders(self._roots) as opened:
+            for entry in pack.entries:
+                if (
+                    entry.kind not in (FILE, LINK)
+                    or entry.path in open_ones
+                    or not _is_below(entry.path, tops)
+                ):
+                    continue
+                with opened.parent(entry.path) as (folder, _), suppress(FileNotFoundError):
+                    os.unlink(_temporary(entry.path, key), dir_fd=folder.fd)
+
+    def _apply(self, changes: Sequence[Change], reader: PackReader, key: str) -> None:
+        opened = _OpenFolders(self._roots)
+        with opened:
+            for one in reversed(changes):
+                if one.now is not None and (one.before is None or _another_kind(one.before, one.now)):
+                    _remove(opened, one)
+            filled = [one for one in changes if one.before is not None and one.before.kind == FOLDER]
+            for one in filled:
+                _make_folder(opened, one)
+            for one in changes:
+                if one.before is not None and one.before.kind in (FILE, LINK):
+                    _make(opened, one, reader, _temporary(one.path, key))
+            for one in reversed(filled):
+                _finish_folder(opened, one)
+
+    def _put_back(self, reader: PackReader) -> None:
+        """Write extra contents that are named by a path where nothing is."""
+        for name, entry in reader.pack.extra.items():
+            if not name.startswith("/"):
+                continue
+            with self._roots.parent(name, make=True) as (folder, base), os_failures_about(folder.path / base):
+                temporary = _temporary(name, reader.pack.header.key)
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder.fd)
+                _write(folder, temporary, replace(entry, mode=_OF_EXTRA), reader)
+                with suppress(FileExistsError):
+                    os.link(temporary, base, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+                os.unlink(temporary, dir_fd=folder.fd)
+
+
+def _changes(rows: Rows, pack: Pack) -> list[Change]:
+    before = {entry.path: entry for entry in pack.entries}
+    left = {path_of(row): state_of(row) for row in rows}
+    unknown = next((path for path in left if not _known(path, before)), "")
+    if unknown:
+        raise NotFoundError(f"snapshot {pack.header.key} does not hold {display(unknown)}")
+    now = _present(left, before)
+    found = []
+    for path in sorted(_concerned(left, before, now), key=lambda path: path.split("/")):
+        was, present = _existing(before.get(path)), now.get(path)
+        if not is_same(was, present):
+            found.append(
+                Change(path, was, present, _obstacle(path, was, left.get(path), present, path in left))
+            )
+    return found
+
+
+def _is_below(path: str, tops: Sequence[str]) -> bool:
+    return any(path == top or path.startswith(f"{top}/") for top in tops)
+
+
+def _concerned(
+    left: Mapping[str, Entry | None], before: Mapping[str, Entry], now: Mapping[str, Entry]
+) -> set[str]:
+    """The paths of the rows, what was below a folder that went, and what is below one that has to go."""
+    concerned = set(left)
+    for path, state in left.items():
+        if _is_folder(before.get(path)) and not _is_folder(state):
+            concerned.update(one for one in before if one.startswith(f"{path}/"))
+    going = ""
+    for path in sorted(now, key=lambda path: path.split("/")):
+        if going and path.startswith(going):
+            concerned.add(path)
+        elif path in concerned and _is_folder(now[path]) and not _is_folder(before.get(path)):
+            going = f"{path}/"
+    return concerned
+
+
+def _known(path: str, before: Mapping[str, Entry]) -> bool:
+    """Whether a pack says what was at a path: also below a folder that it holds or an absence, where nothing was."""
+    while path not in before:
+        path = os.path.dirname(path)
+        if path == "/" or not path:
+            return False
+    return True
+
+
+def _present(left: Mapping[str, Entry | None], before: Mapping[str, Entry]) -> dict[str, Entry]:
+    """The present states of paths, and of what is below where a whole folder comes or goes."""
+    deep, flat, covered = list[str](), list[str](), ""
+    for path in sorted(left, key=lambda path: path.split("/")):
+        if covered and path.startswith(covered):
+            continue  # looked at from above: what was a folder there may be a link now
+        if _is_folder(before.get(path)) and _is_folder(left[path]):
+            flat.append(path)
+        else:
+            deep.append(path)
+            covered = f"{path}/"
+    return states(flat, deep=False) | states(deep)
+
+
+def _existing(entry: Entry | None) -> Entry | None:
+    return None if entry is None or entry.kind == ABSENT else entry
+
+
+def _is_folder(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind == FOLDER
+
+
+def _another_kind(before: Entry, now: Entry) -> bool:
+    return FOLDER in (before.kind, now.kind) and before.kind != now.kind
+
+
+def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | None, recorded: bool) -> str:
+    """Why a path must not be restored: it is not what the call left; "" if it may be."""
+    if now is not None and now.kind == OTHER:
+        return f"{display(path)} is no regular file now, or cannot be read; it was not restored"
+    if recorded and _is_left(left, now):
+        return ""
+    if not recorded and now is None:  # below a folder that the call removed
+        return ""
+    if now is None and before is not None and left is not None and _another_kind(before, left):
+        return ""  # removed by an earlier attempt
+    if _is_folder(before) and _is_folder(now) and (not _is_folder(left) or _is_being_filled(now)):
+        return ""  # made by an earlier attempt, which did not come to its mode
+    what = "was changed since"
+    if now is None:
+        what = "was deleted since"
+    elif left is None:
+        what = "was created again" if before is not None else "was created since"
+    elif now.kind != left.kind:
+        what = f"is a {_KINDS[now.kind]} now"
+    elif now.sha256 == left.sha256:
+        what = f"its mode was changed since, from {left.mode:04o} to {now.mode:04o}"
+        return f"{display(path)}: {what}; it was not restored"
+    return f"{display(path)} {what}; it was not restored"
+
+
+def _is_being_filled(folder: Entry | None) -> bool:
+    return folder is not None and folder.mode == _OWN_WHILE_FILLED
+
+
+def _is_left(left: Entry | None, now: Entry | None) -> bool:
+    """Whether a state is the one that the call left; a mode that was not recorded does not matter."""
+    if left is not None and now is not None and left.mode < 0 and left.kind == FILE:
+        return (now.kind, now.sha256) == (left.kind, left.sha256)
+    return is_same(left, now)
+
+
+def _temporary(path: str, key: str) -> str:
+    """The name of a file until it is complete; the same in each attempt, so that none leaves one behind."""
+    return f".sb-{sha256(f'{key} {path}'.encode(errors='surrogatepass')).hexdigest()[:16]}.tmp"
+
+
+class _OpenFolders:
+    """The folder that a path is in, held open while the next paths are in it too."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self._stack = ExitStack()
+        self._path = ""
+        self._folder: Folder | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def parent(self, path: str) -> Iterator[tuple[Folder, str]]:
+        """The folder of a path, made if it is missing, and the name in it; raises ToolError."""
+        above, name = os.path.split(path)
+        if self._folder is None or above != self._path:
+            self._stack.close()
+            self._folder = None
+            self._folder, _ = self._stack.enter_context(self._roots.parent(path, make=True))
+            self._path = above
+        folder = self._folder
+        folder.protected.refuse_place(folder.fd, name, folder.path / name)
+        with os_failures_about(folder.path / name):
+            yield folder, name
+
+
+def _remove(opened: _OpenFolders, change: Change) -> None:
+    with opened.parent(change.path) as (folder, name):
+        if _is_folder(change.now):
+            os.rmdir(name, dir_fd=folder.fd)
+        else:
+            _require_still(folder, name, change.path, change.now)
+            os.unlink(name, dir_fd=folder.fd)
+
+
+def _make_folder(opened: _OpenFolders, change: Change) -> None:
+    """Make a folder, or open an existing one of another mode for what is put into it."""
+    with opened.parent(change.path) as (folder, name):
+        try:
+            os.mkdir(name, _OWN_WHILE_FILLED, dir_fd=folder.fd)
+        except FileExistsError:
+            if change.now is not None and change.now.mode & _OWN_WHILE_FILLED != _OWN_WHILE_FILLED:
+                _set_mode(folder, name, _OWN_WHILE_FILLED)
+
+
+def _finish_folder(opened: _OpenFolders, change: Change) -> None:
+    assert change.before is not None
+    with opened.parent(change.path) as (folder, name):
+        _set_mode(folder, name, change.before.mode, change.before)
+
+
+def _set_mode(folder: Folder, name: str, mode: int, owner: Entry | None = None) -> None:
+    """Give a folder its mode, and its owner if one is named."""
+    handle = open_component(folder, name, OPEN_FOLDER)
+    try:
+        if owner is not None:
+            _own(handle, owner)
+        os.fchmod(handle, mode)
+    finally:
+        os.close(handle)
+
+
+def _make(opened: _OpenFolders, change: Change, reader: PackReader, temporary: str) -> None:
+    """Put a complete file or link in place of a path."""
+    entry = change.before
+    assert entry is not None
+    with opened.parent(change.path) as (folder, name):
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder.fd)
+        try:
+            if entry.kind == LINK:
+                os.symlink(entry.target, temporary, dir_fd=folder.fd)
+            else:
+                _write(folder, temporary, entry, reader)
+            replaced = None if change.now and _another_kind(entry, change.now) else change.now
+            _require_still(folder, name, change.path, replaced)
+            if replaced is not None or not _linked(folder, temporary, name, change.path):
+                os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder.fd)
+            raise
+
+
+def _linked(folder: Folder, temporary: str, name: str, path: str) -> bool:
+    """Move a file to its name if that is free; False where the file system has no links. Raises ToolError."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
+    except FileExistsError:
+        raise invalid(f"{display(path)} was created meanwhile; repeat the undo") from None
+    except OSError:
+        return False
+    os.unlink(temporary, dir_fd=folder.fd)
+    return True
+
+
+def _write(folder: Folder, name: str, entry: Entry, reader: PackReader) -> None:
+    content = reader.content(entry)
+    handle = os.open(name, _NEW, 0o600, dir_fd=folder.fd)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        _own(handle, entry)
+        os.fchmod(handle, entry.mode)
+    finally:
+        os.close(handle)
+
+
+def _own(handle: int, entry: Entry) -> None:
+    """Give a file back to its owner and group, as far as this user may."""
+    status = os.fstat(handle)
+    if entry.uid >= 0 and (status.st_uid, status.st_gid) != (entry.uid, entry.gid):
+        with suppress(PermissionError):
+            os.fchown(handle, entry.uid, entry.gid)
+
+
+def _require_still(folder: Folder, name: str, path: str, expected: Entry | None) -> None:
+    """Raise ToolError unless a path is as it was when it was compared."""
+    if expected is None:
+        try:
+            os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        raise invalid(f"{display(path)} was created meanwhile; repeat the undo")
+    if not is_same(expected, states([path], deep=False).get(path)):
+        raise invalid(f"{display(path)} was changed meanwhile; repeat the undo")

@@ -1,0 +1,274 @@
+"""Command lines that delete or overwrite in the project: a snapshot is taken, nobody is asked, all of it comes back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sb.config import Config
+from sb.hosts.hooks.event import Decision, Verdict
+from sb.kernel.authority.enrolment import Enrolment
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.authority.signing import Label
+from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_added
+from sb.kernel.baselines.seen import SURFACES
+from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.parts import open_authority, open_log, shipped_registry
+from sb.tools.hosted import contracts
+from tests.hosts.hooks.conftest import Host
+
+ADA = Label("ada")
+
+
+def run(host: Host, command: str, use_id: str, **given: object) -> Verdict:
+    """The agent runs a command line in bash, if it may."""
+    verdict = host.before("Bash", use_id, command=command, **given)
+    if verdict.decision is Decision.NONE:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=host.project, capture_output=True, text=True, check=False
+        )
+        event = "PostToolUse" if done.returncode == 0 else "PostToolUseFailure"
+        fields = (
+            {"tool_response": {"stdout": done.stdout}}
+            if done.returncode == 0
+            else {"error": done.stderr or "failed"}
+        )
+        host.tell(
+            event, tool_name="Bash", tool_use_id=use_id, tool_input={"command": command, **given}, **fields
+        )
+    return verdict
+
+
+def bash(command: str, folder: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": "/data/nobody", "GIT_CONFIG_NOSYSTEM": "1"}
+    env |= {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["bash", "-ec", command], cwd=folder, check=True, env=env, capture_output=True)
+
+
+def tree(folder: Path) -> dict[str, object]:
+    return {
+        str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else None, path.lstat().st_mode)
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is no temporary one."""
+    monkeypatch.setattr("sb.shell.keep_area.temporary_folders", tuple)
+    return tmp_path
+
+
+def undo_all(host: Host) -> list[str]:
+    with host.open() as runtime:
+        run_id = host.events(limit=1)[0].subject.run_id
+        refs = runtime.recovery.mutations.of_run(run_id)
+        return [str(one.state) for one in runtime.recovery.undo_all(refs, ADA, "not wanted")]
+
+
+def test_deleted_folder_comes_back_and_nobody_is_asked(host: Host) -> None:
+    folder = host.project / "src" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "run.sh").write_bytes(b"#!/bin/sh\xff\n")
+    (folder / "run.sh").chmod(0o750)
+    (folder / "link").symlink_to("run.sh")
+    (folder / "empty").mkdir()
+    assert run(host, "rm -rf src", "t1") == Verdict()
+    assert not folder.exists()
+    assert undo_all(host) == ["reversed"]
+    assert (folder / "run.sh").read_bytes() == b"#!/bin/sh\xff\n"
+    assert (folder / "run.sh").stat().st_mode & 0o777 == 0o750
+    assert (folder / "link").readlink().name == "run.sh"
+    assert (folder / "empty").is_dir()
+
+
+def test_what_a_line_overwrites_comes_back(host: Host) -> None:
+    (host.project / "cart.py").write_text("total = 1\n")
+    (host.project / "old").mkdir()
+    (host.project / "old" / "a").write_text("a")
+    before = tree(host.project)
+    assert run(host, "cp old/a b && echo broken > cart.py && mv old new", "t1") == Verdict()
+    assert tree(host.project) != before
+    assert undo_all(host) == ["reversed"]
+    assert tree(host.project) == before
+
+
+def test_line_that_fails_half_way_can_be_undone(host: Host) -> None:
+    (host.project / "a").write_text("a")
+    assert run(host, "rm a && false", "t1") == Verdict()
+    assert undo_all(host) == ["reversed"]
+    assert (host.project / "a").read_text() == "a"
+
+
+def test_what_changed_since_is_not_overwritten(host: Host) -> None:
+    (host.project / "a").write_text("a")
+    run(host, "rm -f a", "t1")
+    (host.project / "a").write_text("mine")
+    assert undo_all(host) != ["reversed"]
+    assert (host.project / "a").read_text() == "mine"
+
+
+def test_undo_record_names_command_and_paths(host: Host) -> None:
+    (host.project / "a").write_text("a")
+    run(host, "rm -rf a", "t1")
+    intent, outcome = host.events(kind="kernel.tool.dispatch")
+    assert intent.subject.tool_id == "host.shell.kept"
+    args = (intent.payload or {})["args"]
+    assert (args["command"], args["paths"]) == ("rm -rf a", [f"{host.project}/a"])
+    assert [one["path"] for one in (outcome.payload or {})["result"]["files"]] == [f"{host.project}/a"]
+
+
+def test_line_that_runs_programs_afterwards_stays_a_network_call(host: Host) -> None:
+    (host.project / "dist").mkdir()
+    assert run(host, "rm -rf dist && nosuchprogram build", "t1") == Verdict()
+    assert host.events(kind="kernel.tool.dispatch")[0].subject.tool_id == "host.shell.kept_network"
+    host.configure("policy:\n  - deny: host.shell.network\n")
+    assert host.before("Bash", "t2", command="rm -rf dist && nosuchprogram").decision is Decision.DENY
+    assert host.before("Bash", "t3", command="rm -rf dist") == Verdict()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "hooks:\n  keep: false\n",
+        "policy:\n  - deny: host.shell.destructive\n",
+        "policy:\n  - approve: host.shell.destructive\n",
+        "policy:\n  - {approve: 'host.*', classes: [destructive], args: {command: ['rm *']}}\n",
+        "policy:\n  - deny: host.shell.kept\n",
+        "undo:\n  call_max_files: 3\n",
+        "undo:\n  call_max_bytes: 1024\n",
+    ],
+)
+def test_what_binds_destructive_calls_binds_snapshots_too(settings: str, host: Host) -> None:
+    folder = host.project / "d"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / name).write_text("x" * 1000)
+    assert host.before("Bash", "t1", command="rm -rf d") == Verdict()
+    host.configure(settings)
+    assert host.before("Bash", "t2", command="rm -rf d").decision is Decision.DENY
+
+
+def test_rule_for_destructive_calls_leaves_ordinary_writes_alone(host: Host) -> None:
+    host.configure("policy:\n  - deny: host.shell.destructive\n")
+    assert run(host, "echo x > a", "t1") == Verdict()
+    host.configure("policy:\n  - deny: host.shell.write\n")
+    assert host.before("Bash", "t2", command="echo x > a").decision is Decision.DENY
+
+
+def test_kill_of_destructive_calls_stops_snapshots_too(host: Host) -> None:
+    with host.open() as runtime:
+        runtime.kill.throw("tool", "host.shell.destructive", ADA, "stop", wait_s=0)
+    assert "stop" in host.before("Bash", "t1", command="rm -rf d").reason
+
+
+def test_full_store_asks_and_says_so(host: Host) -> None:
+    host.configure("undo:\n  store_max_bytes: 1048576\n")
+    (host.project / "noise").write_bytes(os.urandom(400_000))
+    verdict = host.before("Bash", "t1", command="rm -rf noise")
+    assert verdict.decision is Decision.DENY
+    assert "Needs approval" in verdict.reason
+    assert "the session's share of the snapshot store is full" in verdict.reason
+    assert host.before("Bash", "t2", command="echo x > noise") == Verdict()  # as without snapshots
+
+
+def test_project_is_the_one_of_the_first_event(host: Host, elsewhere: Path) -> None:
+    project = elsewhere / "work"
+    (project / "sub").mkdir(parents=True)
+    (project / "sub" / "a").write_text("a")
+    host.project = project / "sub"
+    host.tell("SessionStart", source="startup")
+    assert host.before("Bash", "t1", command="rm -f a") == Verdict()
+    assert host.before("Bash", "t2", command=f"rm -rf {project}/other").decision is Decision.DENY
+    (project / ".git").mkdir()
+    host.project = project
+    assert host.before("Bash", "t3", command=f"rm -rf {project}/other").decision is Decision.DENY
+
+
+def test_command_in_the_background_is_asked(host: Host) -> None:
+    assert host.before("Bash", "t1", command="rm -rf d", run_in_background=True).decision is Decision.DENY
+
+
+SCRATCH = """
+git init -q . && printf 'node_modules/\\n' > .gitignore && echo x > a && git add -A && git commit -qm one
+mkdir -p node_modules/x && for i in $(seq 30); do echo $i > node_modules/x/$i; done
+"""
+
+
+@pytest.mark.parametrize(
+    ("prepared", "free"),
+    [
+        ("true", True),
+        ("touch node_modules/.env", False),
+        ("mkdir node_modules/x/.git", False),
+        ("echo x >> .gitignore", False),
+        ("git add -f node_modules/x/1", False),
+        ("mv node_modules src; mkdir dist; mv src dist", False),
+        ("printf 'node_modules/\\n!node_modules\\n' > .gitignore; git commit -qam two", False),
+        ("printf '/dist\\n' > .gitignore; git commit -qam two", False),
+    ],
+)
+def test_folder_that_a_build_makes_goes_without_snapshot(
+    prepared: str, free: bool, host: Host, elsewhere: Path
+) -> None:
+    host.project = elsewhere / "work"
+    host.project.mkdir()
+    bash(SCRATCH + prepared, host.project)
+    host.configure("undo:\n  call_max_files: 20\n")
+    host.tell("SessionStart", source="startup")
+    verdict = host.before("Bash", "t1", command="rm -rf node_modules dist")
+    assert (verdict == Verdict()) is free
+
+
+def test_folder_renamed_in_the_session_is_no_scratch(host: Host, elsewhere: Path) -> None:
+    host.project = elsewhere / "work"
+    host.project.mkdir()
+    bash(SCRATCH + "mv node_modules src", host.project)
+    host.configure("undo:\n  call_max_files: 20\n")
+    host.tell("SessionStart", source="startup")
+    run(host, "mv src node_modules", "t1")
+    assert host.before("Bash", "t2", command="rm -rf node_modules").decision is Decision.DENY
+
+
+def test_upgrade_approves_new_contracts_in_homes_that_exist(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.configure("contract_enforcement: enforce\n")
+    register, config = contracts._register_kept, host.config()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(contracts, "_register_kept", lambda registry, files: None)
+        host.tell("SessionStart", source="startup")
+        assert _status(config) is BaselineStatus.NEW
+    assert contracts._register_kept is register
+    assert run(host, "rm -rf d", "t1") == Verdict()
+    assert _status(config) is not BaselineStatus.NEW
+
+
+def test_upgrade_needs_a_signature_where_an_operator_is_enrolled(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.configure("contract_enforcement: enforce\n")
+    config = host.config()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(contracts, "_register_kept", lambda registry, files: None)
+        host.tell("SessionStart", source="startup")
+        log = open_log(config)
+        authority = open_authority(config, log)
+        stores = [ContractBaselineStore(log, authority, surface) for surface in SURFACES]
+        approved = [approved_contracts(store) for store in stores]
+        ada = Enrolment(authority, KeyFolder(config.home.keys)).init("ada", None)
+        assert ada is not None
+        for store, fingerprints in zip(stores, approved, strict=True):
+            carry_over(store, fingerprints, ada)
+    assert "Needs approval" in host.before("Bash", "t1", command="rm -rf d").reason
+    for store in stores:
+        seed_added(store, ada, lambda: shipped_registry(config))
+    assert host.before("Bash", "t2", command="rm -rf d") == Verdict()
+
+
+def _status(config: Config) -> BaselineStatus:
+    log = open_log(config)
+    return ContractBaselineStore(log, open_authority(config, log)).status("host.shell.kept", "")[0]

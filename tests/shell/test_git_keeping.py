@@ -1,0 +1,208 @@
+"""What git commands destroy is read from its files, with real git: all of it comes back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sb.shell import classify
+from sb.shell.git_ignore import Ignored
+from sb.shell.keep_area import Area, plan
+from sb.store.packs import PackStore
+from sb.store.path_states import rows_after
+from sb.tools.pack_restoring import PackRestoring
+from sb.tools.roots import Roots
+
+Git = Callable[[str], str]
+MADE = """
+git init -q . && mkdir -p src/deep && echo one > a.txt && echo two > src/b.py && echo three > src/deep/c.py
+ln -s a.txt l && printf 'x.log\\nout/\\n*.tmp\\n!keep.tmp\\n' > .gitignore && git add -A && git commit -qm one
+echo more >> a.txt && git commit -qam two && git gc -q
+echo stashed >> a.txt && echo s > with && git add with && git stash -q
+echo dirty >> a.txt; echo staged > src/b.py; git add src/b.py; echo both >> src/b.py; echo new > src/new.py
+git add src/new.py; rm src/deep/c.py; echo u > untracked; mkdir -p out un/deep; echo o > out/o; echo z > un/deep/z
+echo t > x.log; echo k > keep.tmp; echo k > un/q.tmp; chmod +x untracked
+"""
+SNAPSHOT = [
+    "git reset --hard",
+    "git reset --hard HEAD~1",
+    "git checkout -- .",
+    "git checkout a.txt",
+    "git checkout HEAD~1 -- src a.txt",
+    "git restore -SW src",
+    "git restore --source=HEAD~1 a.txt",
+    "git clean -fd",
+    "git clean -fdx",
+    "cd src && git checkout -- .",
+    "git stash drop",
+    "git stash clear",
+    "git reset --hard && git clean -fd",
+]
+ASKED = [
+    "git restore --staged . && git checkout -- .",  # what was only staged would be lost
+    "git restore --staged . && git clean -fd",
+    "echo > .gitignore; git clean -fd",
+    "git stash drop && git stash drop",
+    "git checkout -- '*.txt'",
+    "git reset --hard no-such-commit",
+    "git pull; git checkout -- .",
+    "git clean -fdi",
+    "GIT_WORK_TREE=/ git clean -fd",
+    "git -C src clean -fd",
+]
+
+
+def bash(command: str, folder: Path) -> str:
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+    env |= {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "shop"
+    folder.mkdir()
+    bash(MADE, folder)
+    return folder
+
+
+@pytest.fixture
+def shop(made: Path, tmp_path: Path) -> Path:
+    """A repository with changes of every kind."""
+    bash(f"cp -a {made} {tmp_path}", tmp_path)
+    return tmp_path / "shop"
+
+
+def tree(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for path in folder.rglob("*"):
+        if ".git" not in path.relative_to(folder).parts:
+            content = (
+                os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            )
+            found[str(path.relative_to(folder))] = (content, path.lstat().st_mode)
+    return found
+
+
+def state(folder: Path) -> object:
+    """All that a person has in a repository: files, index, branch and stashes."""
+    said = bash("git ls-files -s; git rev-parse HEAD; git stash list; git stash show -p -u || true", folder)
+    return tree(folder), said
+
+
+def judged(command: str, folder: Path) -> tuple[list[str] | None, dict[str, bytes]]:
+    found = classify(command, cwd=folder, home=folder.parent / "nobody", protected=[], env={}).changes
+    if found.changes is None:
+        return None, {}
+    planned = plan(found.changes, Area(str(folder), str(folder.parent / "nobody")))
+    return (None if planned.why else list(planned.keep)), dict(found.extra)
+
+
+@pytest.mark.parametrize("command", SNAPSHOT)
+def test_what_git_destroyed_comes_back(command: str, shop: Path, tmp_path: Path) -> None:
+    before = state(shop)
+    paths, extra = judged(command, shop)
+    assert paths is not None
+    packs = PackStore(tmp_path / "packs")
+    pack = packs.take("key", paths, session="one", extra=extra)
+    bash(command, shop)
+    assert state(shop) != before
+    rows = rows_after(pack)
+    PackRestoring(Roots([Path("/")], []), packs).restore(rows, "key")
+    assert state(shop) == before
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_what_is_not_known_for_sure_is_asked(command: str, made: Path) -> None:
+    assert judged(command, made)[0] is None
+
+
+def test_dropped_stash_comes_back_after_its_objects_were_collected(shop: Path, tmp_path: Path) -> None:
+    before = state(shop)
+    paths, extra = judged("git stash drop", shop)
+    packs = PackStore(tmp_path / "packs")
+    pack = packs.take("key", paths or [], session="one", extra=extra)
+    bash("git stash drop -q && git reflog expire --expire=now --all && git gc -q --prune=now", shop)
+    PackRestoring(Roots([Path("/")], []), packs).restore(rows_after(pack), "key")
+    assert state(shop) == before
+
+
+@pytest.mark.parametrize(
+    "prepared",
+    [
+        "git config core.worktree /",
+        "git config include.path other",
+        "git update-index --split-index",
+        "touch .git/MERGE_HEAD",
+        "mkdir -p .git/objects/info && echo /elsewhere > .git/objects/info/alternates",
+        "rm .git/index && ln -s /elsewhere .git/index",
+        "echo rubbish > .git/index",
+    ],
+)
+def test_repository_that_is_not_read_is_asked_about(prepared: str, shop: Path) -> None:
+    bash(prepared, shop)
+    assert judged("git reset --hard", shop)[0] is None
+
+
+def test_settings_of_a_repository_run_nothing(shop: Path) -> None:
+    trap = shop.parent / "ran"
+    script = shop.parent / "trap.sh"
+    script.write_text(f"#!/bin/sh\ntouch {trap}\n")
+    script.chmod(0o755)
+    bash(
+        f"git config core.fsmonitor {script}; git config filter.x.clean {script}; echo '* filter=x' > .gitattributes",
+        shop,
+    )
+    judged("git reset --hard && git clean -fd", shop)
+    judged("git stash drop", shop)
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_index_of_every_version_is_read(version: int, shop: Path, tmp_path: Path) -> None:
+    bash(f"git add -N untracked; git update-index --index-version {version}", shop)
+    test_what_git_destroyed_comes_back("git reset --hard", shop, tmp_path)
+
+
+NAMES = st.sampled_from(["a", "b", "a.log", "build", "x"])
+RULES = st.lists(
+    st.tuples(
+        st.sampled_from(["", "!"]),
+        st.sampled_from(["", "/", "**/", "b/"]),
+        st.sampled_from(["a", "b", "*.log", "build", "x", "a*", "?", "**", "b/**", "[ab]"]),
+        st.sampled_from(["", "/"]),
+    ).map("".join),
+    max_size=4,
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(RULES, RULES, st.lists(st.lists(NAMES, min_size=1, max_size=3).map("/".join), min_size=1, max_size=6))
+def test_what_is_surely_ignored_is_ignored_by_git(
+    tmp_path_factory: pytest.TempPathFactory, rules: list[str], deeper: list[str], paths: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("ignoring")
+    (folder / "b").mkdir()
+    texts = {"": "\n".join(rules), "b": "\n".join(deeper)}
+    for name, text in texts.items():
+        (folder / name / ".gitignore").write_text(text)
+    ignored = Ignored(lambda name: texts.get(name, ""))
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    data = "\n".join(paths).encode()
+    asked = ["git", "check-ignore", "--stdin", "--no-index"]
+    said = (
+        subprocess.run(asked, cwd=folder, input=data, capture_output=True, check=False)
+        .stdout.decode()
+        .splitlines()
+    )
+    assert {path for path in paths if ignored.surely(path, folder=False)} <= set(said)
