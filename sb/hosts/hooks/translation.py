@@ -24,7 +24,6 @@ from sb.hosts.hooks.judging_context import (
     readings,
     texts,
 )
-from sb.hosts.hooks.mcp import govern_mcp, is_mcp, reaching_metadata
 from sb.hosts.hooks.patches import changed_paths
 from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
 from sb.kernel.contracts import SafetyClass
@@ -190,14 +189,17 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         refused = own_read_refusal(call.args, context) or _search_refusal(call, context)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
-        fetch = GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
-        return reaching_metadata(call, fetch)
+        from sb.hosts.hooks.mcp import reaching_metadata  # few calls need it
+
+        refused = own_read_refusal(call.args, context)
+        return reaching_metadata(call, GovernedCall(FETCH, args, SafetyClass.NETWORK, refused))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
-    if is_mcp(call.tool):
-        return govern_mcp(
-            call, _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context), context
-        )
+    if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
+        from sb.hosts.hooks.mcp import govern_mcp
+
+        inspected = _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+        return govern_mcp(call, inspected, context)
     return _inspected(call, _unknown(call, context), context)
 
 
