@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from sb.hosts.explaining import LineExplanation
 
 app = single()
-_OUTCOMES = {"runs": "would run", "asks": "would wait for a person", "denied": "would be denied"}
+_OUTCOMES = {
+    "runs": "would run",
+    "kept": "would run",
+    "asked": "would wait for a person",
+    "denied": "would be denied",
+    "refused": "would be refused, whoever approves",
+}
 MOST_SHOWN = 20  # paths and commands
 
 
@@ -34,7 +40,6 @@ def explain(
     command where there is one. Exits 4 unless it would run.
     """
     from sb.hosts.explaining import explain_line
-    from sb.hosts.hooks.advising import RUNS
 
     folder = (cwd or Path.cwd()).absolute()
     if not folder.is_dir():
@@ -44,7 +49,7 @@ def explain(
         output.emit_json(found.to_dict())
     else:
         _print(found)
-    raise typer.Exit(ExitCode.OK if found.outcome == RUNS else ExitCode.DENIED)
+    raise typer.Exit(ExitCode.OK if found.outcome.runs else ExitCode.DENIED)
 
 
 def _print(found: LineExplanation) -> None:
@@ -56,7 +61,7 @@ def _print(found: LineExplanation) -> None:
     output.line(f"  why: {found.why}")
     if not found.understood:
         output.line("  not known before it runs: a program, or a whole command")
-    for name, items in (("commands", found.commands), ("writes", found.touches)):
+    for name, items in (("commands", found.commands), ("changes", found.touches)):
         more = [f"… {len(items) - MOST_SHOWN} more"] if len(items) > MOST_SHOWN else []
         if items:
             output.line(f"  {name}: {'; '.join([*items[:MOST_SHOWN], *more])}")

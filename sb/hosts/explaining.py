@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from sb.config import Config
-from sb.hosts.hooks.advising import DENIED, RUNS, classified, outcome_of, safer, shell_call
-from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment
-from sb.hosts.hooks.judging import judging_context
-from sb.hosts.hooks.translation import govern
+from sb.hosts.hooks.advising import classified, safer, shell_call
+from sb.hosts.hooks.event import GovernedCall
+from sb.hosts.hooks.preview import Outcome, Preview, Previewed
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.reversal_contracts import ReversalClass
-from sb.kernel.review.explain import Judge
-from sb.parts import granted_permissions, hosted_files, open_policy, open_registry
+from sb.shell import ShellVerdict
 from sb.shell.advice import Advice
 from sb.shell.words import display
+from sb.text import counted
 
 HOST = "claude-code"  # whose rules about agents apply, unless another is named
 
@@ -26,7 +25,6 @@ class LineExplanation:
     """How one line would be judged.
 
     Args:
-        outcome: `runs`, `asks` or `denied`.
         reasons: why it is asked for, or denied.
         commands: what the parser saw, for display. understood: whether all of it is known before it runs.
         touches: paths that it writes, as far as they are known.
@@ -39,7 +37,7 @@ class LineExplanation:
     contract: str
     safety_class: SafetyClass
     why: str
-    outcome: str
+    outcome: Outcome
     reasons: tuple[str, ...]
     commands: tuple[str, ...]
     understood: bool
@@ -73,36 +71,45 @@ def explain_line(config: Config, command: str, cwd: Path, agent: str = HOST) -> 
         cwd: the folder that it would run in; absolute.
         agent: whose calls the policy is asked about, as `sb install` names a host.
     """
-    event = HookEvent(agent, "PreToolUse", Moment.BEFORE, "", str(cwd))
-    context = judging_context(config, event, hosted_files(config))
-    registry, _ = open_registry(config, hosted=True)
-    judge = Judge(open_policy(config), registry, granted_permissions(config))
-    governed = govern(shell_call(command), context)
-    verdict = classified(command, context)
-    outcome, reasons = outcome_of(judge, governed, agent)
+    preview = Preview(config)
+    context = preview.context(agent, str(cwd))
+    judged = preview.judge_in(context, agent, shell_call(command))
+    verdict, governed = classified(command, context), judged.governed
     return LineExplanation(
         command,
         str(context.cwd),
         governed.tool_id,
         governed.safety_class,
-        str(governed.args.get("why", governed.why)),
-        outcome,
-        reasons,
+        governed.why or str(governed.args.get("why", "")),
+        judged.outcome,
+        judged.reasons,
         tuple(" ".join(display(word) for word in argv) for argv in verdict.commands),
         verdict.understood,
-        verdict.writes,
-        _undo(judge, governed, outcome),
-        None if outcome == RUNS else safer(judge, verdict, context, agent),
+        _touched(governed, verdict),
+        _undo(preview, judged),
+        None if judged.outcome.runs else safer(preview, verdict, context, agent),
     )
 
 
-def _undo(judge: Judge, governed: GovernedCall, outcome: str) -> str:
-    spec = judge.registry.get(governed.tool_id)
-    if outcome == DENIED:
+def _touched(governed: GovernedCall, verdict: ShellVerdict) -> tuple[str, ...]:
+    """The paths that a line deletes or writes, as far as they are known."""
+    changed = [change.path for change in verdict.changes.changes or ()]
+    kept = [str(path) for name in ("paths", "let_go") for path in governed.args.get(name, ())]
+    return tuple(dict.fromkeys((*kept, *changed, *verdict.writes)))
+
+
+def _undo(preview: Preview, judged: Previewed) -> str:
+    governed = judged.governed
+    spec = preview.registry.get(governed.tool_id)
+    if judged.outcome in (Outcome.REFUSED, Outcome.DENIED):
         return "nothing to undo: it would not run"
     if governed.safety_class is SafetyClass.READ_ONLY:
         return "nothing to undo: it only reads"
     reversal = spec.reversal if spec else None
     if reversal is not None and reversal.class_of(governed.args) is ReversalClass.REVERSIBLE:
-        return "yes: `sb undo` restores a snapshot that is taken first"
+        gone = len(governed.args.get("let_go", ()))
+        but = f", but for {counted(gone, 'scratch folder')}" if gone else ""
+        return f"yes: `sb undo` restores a snapshot that is taken first{but}"
+    if governed.args.get("let_go"):
+        return "no: it deletes only what a build or a temporary folder holds"
     return "no: no snapshot is taken of what it changes"

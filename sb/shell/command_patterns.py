@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -14,6 +16,37 @@ if TYPE_CHECKING:
 
 TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 _MOST_READINGS = 256  # ways to read options whose values are not known
+_LONGEST_CODE = 20_000  # characters of inline code that are looked at
+_CODE_WORD = r"[\w./~+-]+"
+_INTERPRETERS = (
+    "python",
+    "pypy",
+    "node",
+    "bun",
+    "deno",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "osascript",
+    "rscript",
+    "julia",
+)
+# Programs that run another one, although a rule is about them.
+_RUN_OTHERS = frozenset("op aws-vault vault doppler gdb lldb nix nix-shell pwsh powershell cmd wsl".split())
+# Options before a subcommand that change neither it nor which programs run.
+_HARMLESS = {
+    "git": frozenset(
+        "-C --no-pager -P -p --paginate --no-optional-locks --literal-pathspecs --no-replace-objects".split()
+    ),
+    "kubectl": frozenset("-n --namespace --context --request-timeout".split()),
+    "npm": frozenset("--silent -s --loglevel -w --workspace".split()),
+    "cargo": frozenset("-q --quiet --color --locked --offline".split()),
+    "uv": frozenset("-q --quiet --color --offline".split()),
+    "docker": frozenset(("--log-level", "-l")),
+    "aws": frozenset("--profile --region --output --color".split()),
+    "gh": frozenset(("-R", "--repo")),
+}
 _MODULE_FLAGS = r"-[IBuEsSOvqdxP]+"
 
 
@@ -49,16 +82,50 @@ def _is_known(word: str) -> bool:
 
 
 def _forms(argv: Sequence[str]) -> list[Sequence[str]]:
-    """The command, and what `python -m` runs."""
+    """The command, and what it may run: a module, the words behind an unknown program, those of inline code."""
     forms = [argv]
-    if argv[0].rpartition("/")[2].lower().startswith(("python", "pypy")):
-        for at, word in enumerate(argv[1:], 1):
-            if word == "-m" and len(argv) > at + 1:
-                forms.append(argv[at + 1 :])
-            elif word.startswith("-m"):
-                forms.append([word[2:], *argv[at + 1 :]])
-            if not compiled(_MODULE_FLAGS).fullmatch(word):
-                break
+    base = argv[0].rpartition("/")[2].lower()
+    if base.startswith(("python", "pypy")):
+        forms += _modules(argv)
+    if base.startswith(_INTERPRETERS):
+        for code in argv[1:]:
+            words = (
+                compiled(_CODE_WORD).findall(code[:_LONGEST_CODE])
+                if compiled(r"[\s('\"]").search(code)
+                else []
+            )
+            forms += _suffixes(words)
+    elif base in _RUN_OTHERS or base not in _known_programs():
+        forms += _suffixes(argv[1:])
+        forms += (word.split() for word in argv[1:] if base in _RUN_OTHERS and " " in word.strip())
+    elif base == "git":
+        following = (after for word, after in itertools.pairwise(argv) if word in ("-x", "--exec"))
+        forms += (words for after in following if (words := after.split()))
+    return forms
+
+
+def _suffixes(words: Sequence[str]) -> list[Sequence[str]]:
+    return [words[at:] for at, word in enumerate(words[:_MOST_READINGS]) if word[:1] not in ("-", "")]
+
+
+@functools.cache
+def _known_programs() -> frozenset[str]:
+    """The programs whose arguments are known to be no other program, or that are judged by a rule of their own."""
+    from sb.shell.handlers import HANDLERS
+
+    return frozenset(key.partition(" ")[0] for key in RULES) | HANDLERS.keys()
+
+
+def _modules(argv: Sequence[str]) -> list[Sequence[str]]:
+    """What `python -m` runs."""
+    forms: list[Sequence[str]] = []
+    for at, word in enumerate(argv[1:], 1):
+        if word == "-m" and len(argv) > at + 1:
+            forms.append(argv[at + 1 :])
+        elif word.startswith("-m"):
+            forms.append([word[2:], *argv[at + 1 :]])
+        if not compiled(_MODULE_FLAGS).fullmatch(word):
+            break
     return forms
 
 
@@ -142,16 +209,17 @@ def _is_abbreviated(word: str, option: str) -> bool:
 
 
 def _certain_operands(program: str, words: Sequence[str], count: int) -> list[str]:
-    """The first operands of a command; fewer where an option leaves open whether the next word is its value."""
+    """The first operands of a command; fewer behind an option that may take a value, or change what runs."""
     found: list[str] = []
-    valued = active().table.options.get(program)
+    harmless = _HARMLESS.get(program, frozenset())
+    valued = active().table.options.get(program, "").split()
     at = 0
     while at < len(words) and len(found) < count:
         word = words[at]
         if word[:1] == "-" and word not in ("-", "--"):
-            if valued is None and "=" not in word:
+            if word.partition("=")[0] not in harmless:
                 return found
-            at += 1 if valued is None or word not in valued.split() else 2
+            at += 2 if word in valued else 1
             continue
         if word != "--":
             found.append(word)

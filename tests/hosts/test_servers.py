@@ -97,8 +97,8 @@ def test_settings_with_comments_are_read(person: Path) -> None:
 def test_tool_belongs_to_the_server_that_its_name_or_its_host_tells() -> None:
     servers = [Server("my tracker", "npx tracker", "d1"), Server("b", "npx b", "d2")]
 
-    def of(tool: str, **told: Any) -> Server:
-        return server_of(NativeCall(tool, {}, **told), servers)
+    def of(tool: str, server: str = "", address: str = "") -> Server:
+        return server_of(NativeCall(tool, {}, server=server, address=address), servers)
 
     assert of("mcp__my_tracker__close") == servers[0]
     assert of("mcp_b_close") == servers[1]

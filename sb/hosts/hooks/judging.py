@@ -32,7 +32,7 @@ from sb.hosts.hooks.wording import denied, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
-from sb.parts import granted_permissions, hosted_files, open_policy, protected, shell_rules
+from sb.parts import hosted_files, protected, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
 from sb.shell.programs import SHIPPED_RULES, Ruleset
@@ -184,11 +184,11 @@ class _Session:
         if verdict.decision is Decision.NONE or "command" not in governed.args:
             return verdict
         from sb.hosts.hooks.advising import advice_sentence
-        from sb.kernel.review.explain import Judge
+        from sb.hosts.hooks.preview import Preview
 
-        judge = Judge(open_policy(self._config), self._runtime.registry, granted_permissions(self._config))
+        preview = Preview(self._config, self._runtime.registry)
         context = self._context._replace(cwd=self._context.cwd / str(governed.args.get("cwd", "")))
-        sentence = advice_sentence(judge, governed, context, self._event.host)
+        sentence = advice_sentence(preview, governed, context, self._event.host)
         return verdict._replace(reason=f"{verdict.reason} {sentence}") if sentence else verdict
 
     def _report(self, call: NativeCall, nonce: str) -> None:

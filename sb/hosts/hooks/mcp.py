@@ -19,7 +19,6 @@ from sb.kernel.contracts import SafetyClass
 from sb.shell.rules import DESTROY, QUIET, READ
 from sb.tools.hosted.contracts import MCP, MCP_DESTRUCTIVE
 
-PREFIXES = ("mcp__", "mcp_", "MCP:")  # of the names that hosts give to tools of MCP servers
 PASSES, ONCE, ALWAYS = "read", "server", "ask"  # what hooks.mcp says of a tool
 _STRICTEST = (ALWAYS, ONCE, PASSES)
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -74,11 +73,6 @@ _SQL_RUNS = re.compile(
 )
 _GRAPHQL = re.compile(r"\s*mutation\b", re.IGNORECASE)
 _CYPHER_DELETES = re.compile(r"\b(?:detach\s+delete|delete\s+\w+\s*(?:$|,|return))", re.IGNORECASE)
-
-
-def is_mcp(tool: str) -> bool:
-    """Whether a host's name of a tool says that it is one of an MCP server."""
-    return tool.startswith(PREFIXES)
 
 
 def govern_mcp(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:

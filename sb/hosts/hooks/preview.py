@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
+from time import time
 from typing import NamedTuple
 
 from sb.config import Config
 from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
 from sb.hosts.hooks.judging import judging_context
+from sb.hosts.hooks.judging_context import JudgingContext
+from sb.hosts.hooks.keeping import area_of, kept_in
+from sb.hosts.hooks.project import project_of
+from sb.hosts.hooks.secrets import guard_reading
 from sb.hosts.hooks.translation import govern
 from sb.kernel.calls.mutations import Reversibility
+from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.permissions import PolicyAction
+from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.reversal_contracts import ReversalClass
 from sb.kernel.review.explain import Judge
 from sb.kernel.run_context import SafetyMode
-from sb.parts import granted_permissions, hosted_files, open_policy, open_registry
+from sb.parts import granted_permissions, hosted_files, open_policy, open_registry, shell_rules
+from sb.shell.keep_area import Area
 from sb.tools.hosted.guarding import guarded
 
 
@@ -28,56 +36,92 @@ class Outcome(StrEnum):
     KEPT = "kept"  # runs, and can be undone
     RUNS = "runs"
 
+    @property
+    def runs(self) -> bool:
+        return self in (Outcome.KEPT, Outcome.RUNS)
+
 
 class Previewed(NamedTuple):
     """The verdict on a call.
 
     Args:
-        why: what decided it; "" for a call that runs.
+        reasons: what decided it; none for a call that runs.
     """
 
     outcome: Outcome
-    why: str
+    reasons: tuple[str, ...]
     governed: GovernedCall
+
+    @property
+    def why(self) -> str:
+        """The first reason, or ""."""
+        return self.reasons[0] if self.reasons else ""
 
 
 class Preview:
-    """Judges calls under a configuration; nothing is written."""
+    """Judges calls under a configuration; nothing is written, and budgets, kills and approvals are not looked at.
 
-    def __init__(self, config: Config) -> None:
+    Args:
+        registry: of the contracts of hosts' calls; by default a new one.
+    """
+
+    def __init__(self, config: Config, registry: ToolRegistry | None = None) -> None:
         self._config = config
         self._files = hosted_files(config)
-        self._guarded = guarded(
-            config.home, os.environ
-        )  # half of the time, if made for each call as the hook does
-        self._registry, _ = open_registry(config, hosted=True)
-        judge = Judge(open_policy(config), self._registry, granted_permissions(config))
+        # Half of the time, if made for each call as the hook does.
+        self._guarded = guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs])
+        self.registry = registry or open_registry(config, hosted=True)[0]
+        judge = Judge(open_policy(config), self.registry, granted_permissions(config))
         self._judge = judge.under(SafetyMode(config.safety_mode))
 
-    def judge(self, host: str, call: NativeCall, *, cwd: str, session: str = "") -> Previewed:
-        """The verdict on one call.
+    def context(self, host: str, cwd: str, session: str = "") -> JudgingContext:
+        """What the calls of a session are judged against.
 
         Args:
             cwd: the session's folder, "" if it is not known.
         """
-        event = HookEvent(host, "", Moment.BEFORE, session, cwd, (call,))
-        context = judging_context(self._config, event, self._files)._replace(guarded=self._guarded)
+        event = HookEvent(host, "", Moment.BEFORE, session, cwd)
+        rules = shell_rules(self._config)
+        return judging_context(self._config, event, self._files, rules)._replace(guarded=self._guarded)
+
+    def judge(self, host: str, call: NativeCall, *, cwd: str, session: str = "") -> Previewed:
+        """The verdict on one call, as of now; arguments as for `context`."""
+        return self.judge_in(self.context(host, cwd, session), host, call)
+
+    def judge_in(self, context: JudgingContext, host: str, call: NativeCall) -> Previewed:
+        """The verdict on one call of a session that begins in its folder now."""
         governed = govern(call, context)
-        why = governed.why or str(governed.args.get("why") or governed.args.get("tool", ""))
+        if self._config.hooks.keep:
+            governed = kept_in(governed, lambda: self._area(context))
         if governed.refused:
-            return Previewed(Outcome.REFUSED, governed.refused, governed)
-        tool = self._registry.tool(governed.tool_id)
+            return Previewed(Outcome.REFUSED, (governed.refused,), governed)
+        guard = guard_reading(governed, self._config.hooks.secrets)
+        if guard.refused:
+            return Previewed(Outcome.REFUSED, (guard.refused,), governed)
+        tool = self.registry.tool(governed.tool_id)
         if tool is None:
-            return Previewed(Outcome.DENIED, f"no tool {governed.tool_id}", governed)
+            return Previewed(Outcome.DENIED, (f"no tool {governed.tool_id}",), governed)
         decision = self._judge.decide(tool.spec, host, governed.args)
         if decision.action is PolicyAction.DENY:
-            return Previewed(Outcome.DENIED, decision.reason, governed)
+            return Previewed(Outcome.DENIED, (decision.reason,), governed)
+        does = governed.why or str(governed.args.get("why") or governed.args.get("tool", ""))
+        asked = [ask.reason for ask in (*guard.asked, *governed.asks)]
+        asked += [
+            f"{does}, so a person must approve it" if rule == SafetyClass.DESTRUCTIVE and does else reason
+            for rule, reason in decision.reasons
+        ]
         reversal = tool.reversal.class_of(governed.args)
         stays = tool.spec.side_effecting and reversal is ReversalClass.IRREVERSIBLE
         enforced = self._config.reversibility == Reversibility.ENFORCE
-        if decision.action is PolicyAction.REQUIRE_APPROVAL or (
-            stays and enforced and tool.risk_dimension is None
+        if not asked and (
+            decision.action is PolicyAction.REQUIRE_APPROVAL
+            or (stays and enforced and tool.risk_dimension is None)
         ):
-            return Previewed(Outcome.ASKED, why, governed)
+            asked.append(does)
+        if asked:
+            return Previewed(Outcome.ASKED, tuple(asked), governed)
         kept = tool.spec.side_effecting and reversal is ReversalClass.REVERSIBLE
-        return Previewed(Outcome.KEPT if kept else Outcome.RUNS, "", governed)
+        return Previewed(Outcome.KEPT if kept else Outcome.RUNS, (), governed)
+
+    def _area(self, context: JudgingContext) -> Area:
+        return area_of(context, self._config, project_of(str(context.cwd)), time())

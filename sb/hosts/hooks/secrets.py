@@ -74,21 +74,33 @@ def guard_secrets(
     Args:
         setting: of hooks.secrets.
     """
+    guard = guard_reading(governed, setting)
+    if guard.refused or governed.flow:
+        return guard
+    sent = _sent(governed.uploads, calls, event, run_id)
+    if not sent:
+        return guard
+    why = f"{sent}, in a session that has read credentials"
+    return guard._replace(asked=(*guard.asked, Ask(UPLOAD, why, _answer(setting in ("ask", "allow")))))
+
+
+def guard_reading(governed: GovernedCall, setting: str) -> SecretGuard:
+    """Judge the credentials that a call reads or sends by itself, whatever came before it in its session.
+
+    Args:
+        setting: of hooks.secrets.
+    """
     secrets, flow = governed.secrets, governed.flow
-    if not (secrets or flow or governed.uploads):
+    if not (secrets or flow):
         return _NOTHING
-    if setting == "deny" and (secrets or flow):
+    if setting == "deny":
         return SecretGuard(f"{flow or secrets[0]} (hooks.secrets: deny)")
     asked: list[Ask] = []
     if flow:
         asked.append(Ask(FLOW, f"{flow}: credentials would leave this machine"))
     elif secrets and setting != "allow":
         asked += (Ask(SECRET, text, _answer(setting == "ask")) for text in secrets)
-    sent = "" if flow else _sent(governed.uploads, calls, event, run_id)
-    if sent:
-        why = f"{sent}, in a session that has read credentials"
-        asked.append(Ask(UPLOAD, why, _answer(setting in ("ask", "allow"))))
-    return SecretGuard("", tuple(asked), {READ_SECRET: True} if secrets or flow else None)
+    return SecretGuard("", tuple(asked), {READ_SECRET: True})
 
 
 def _answer(permitted: bool) -> Answer:

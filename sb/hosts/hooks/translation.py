@@ -24,7 +24,6 @@ from sb.hosts.hooks.judging_context import (
     readings,
     texts,
 )
-from sb.hosts.hooks.mcp import govern_mcp, is_mcp
 from sb.hosts.hooks.patches import changed_paths
 from sb.hosts.hooks.secrets import with_secrets
 from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
@@ -201,10 +200,11 @@ def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
         return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
-    if is_mcp(call.tool):
-        return govern_mcp(
-            call, _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context), context
-        )
+    if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
+        from sb.hosts.hooks.mcp import govern_mcp
+
+        inspected = _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+        return govern_mcp(call, inspected, context)
     return _inspected(call, _unknown(call, context), context)
 
 

@@ -119,15 +119,10 @@ class WrittenPolicy:
         return Verdict(DENY if self._allows else ALLOW)
 
 
-# Contracts that were split from others: rules written for those bind them too.
-BOUND_TOO = {"host.mcp.destructive": "host.mcp"}
-
-
 def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyClass) -> bool:
     """Whether the rule is about this tool, agent and class, whatever the arguments."""
-    names = (tool_id, BOUND_TOO[tool_id]) if tool_id in BOUND_TOO else (tool_id,)
     return (
-        any(matches(pattern, name) for pattern in rule.tools for name in names)
+        any(matches(pattern, tool_id) for pattern in rule.tools)
         and (not rule.agents or any(matches(pattern, agent) for pattern in rule.agents))
         and (not rule.classes or safety_class in rule.classes)
     )

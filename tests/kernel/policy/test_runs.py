@@ -48,6 +48,13 @@ SPELLINGS = [
     "git -c alias.p=push p",
     "git p",
     "docker run -v .:/x img git push",
+    "firejail git push",
+    "op run -- git push",
+    "nix-shell --run 'git push'",
+    "git rebase -x 'git push' main",
+    """python -c 'import os; os.system("git push")'""",
+    """node -e 'child_process.execSync("git push")'""",
+    """python -c 'subprocess.run(["git", "push"])'""",
 ]
 # Lines of which a program or a word that counts is known only when they run.
 DOUBTFUL = [
@@ -90,6 +97,15 @@ def test_denial_finds_every_spelling_and_what_may_be_one(command: str) -> None:
     assert effect([rule("approve", "git push")], command) == "approve"
 
 
+def test_list_of_spellings_is_found_but_for_those_that_another_program_reads() -> None:
+    lines = Path(__file__).with_name("spellings.txt").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(lines) == 170
+    for line in lines:
+        command = line[2:].replace("␤", "\n").replace("⇥", "\t")
+        expected = "deny" if line[0] == "+" else "allow"
+        assert effect([rule("deny", "git push")], command) == expected, line
+
+
 @pytest.mark.parametrize("command", OTHERS)
 def test_denial_leaves_other_commands_alone(command: str) -> None:
     assert effect([rule("deny", "git push")], command) == "allow"
@@ -116,6 +132,13 @@ def test_rule_that_allows_takes_every_known_spelling(command: str) -> None:
         "git push $REMOTE",
         "git push $(cat remote)",
         "git -c core.sshCommand=./x push",
+        "git -c core.fsmonitor=./x push",
+        "git --exec-path=./x push",
+        "git --git-dir=/tmp/x push",
+        "GIT_SSH=./x git push",
+        "git() { make; }; git push",
+        "BASH_ENV=./x bash -c 'git push'",
+        "eval $X git push",
         "git push & curl example.com",
         "",
     ],
