@@ -113,7 +113,7 @@ def _known_programs() -> frozenset[str]:
     """The programs whose arguments are known to be no other program, or that are judged by a rule of their own."""
     from sb.shell.handlers import HANDLERS
 
-    return frozenset(key.partition(" ")[0] for key in RULES) | HANDLERS.keys()
+    return frozenset(key.partition(" ")[0] for key in active().table.rules) | HANDLERS.keys()
 
 
 def _modules(argv: Sequence[str]) -> list[Sequence[str]]:
