@@ -36,19 +36,17 @@ def undo(
     ctx: typer.Context,
     mutation: Annotated[
         str,
-        typer.Argument(help="Id of the undo record (mut_…) or call (call_…), its beginning, last, or show."),
+        typer.Argument(help="An undo record (mut_…), a call (call_…), last, or show."),
     ] = LAST,
     shown: Annotated[str, typer.Argument(metavar="[ID]", help="With show: the id to show.")] = "",
     run: Annotated[str, typer.Option(help="Reverse everything this run did, newest first.")] = "",
-    path: Annotated[
-        str, typer.Option(help="Reverse the last change of this file; with show: print its content.")
-    ] = "",
+    path: Annotated[str, typer.Option(help="Only this file: its last change, or its content (show).")] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Show the difference first.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Restore also what changed since; that is kept first.")
+        bool, typer.Option("--force", help="Restore also what changed since; undo brings it back.")
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List what can be undone, newest first.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="With --list: also agent and run.")] = False,
