@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from sb.kernel.recovery.service import Undone
+from sb.kernel.results import ToolResult
+from sb.parts import hosted_files
+from sb.present.recovery import undone_sentence
 from sb.store.packs import PackStore
 from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import Host
@@ -177,3 +182,21 @@ def test_snapshots_past_their_time_go_at_the_end_of_a_session(sb: CommandLine, h
     host.tell("SessionEnd", reason="other")
     assert len(list(packs.glob("*.pack"))) == 1
     assert ["snapshot gone" in row for row in sb("undo", "--list").out.splitlines()[1:]] == [False, True]
+
+
+def test_a_folder_is_named_once_whatever_was_in_it(sb: CommandLine, host: Host) -> None:
+    """As a kept command leaves it: the folder is gone, and its undo record has one row."""
+    folder = host.project / "src"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"f{number}.py").write_text("x", encoding="utf-8")
+    files = hosted_files(host.config())
+    files.take([str(folder)], "idem_1")
+    shutil.rmtree(folder)
+    rows = files.states_after([str(folder)], "idem_1")
+    assert [row["path"] for row in rows] == [str(folder)]
+    would = f"would restore {folder} (folder, mode 0755) with 3 paths in it"
+    assert files.restorable(rows, "idem_1") == {"ok": True, "detail": would}
+    result = ToolResult.ok("host.restore", files.restore(rows, "idem_1"))
+    assert undone_sentence(Undone("mut_1_aaaa", "reversed", "", result)) == "restored src (mut_1_aaaa)"
+    assert files.restorable(rows, "idem_1")["detail"] == f"{folder} is already restored"
