@@ -64,7 +64,7 @@ def undo(
     if purge:
         from sb.commands.undo_snapshots import purge_snapshots
 
-        purge_snapshots(ctx, older_than, yes=yes, as_json=as_json)
+        purge_snapshots(ctx, older_than, who, reason, yes=yes, as_json=as_json)
         return
     with runtime(ctx) as opened:
         if mutation == SHOW:

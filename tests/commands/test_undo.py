@@ -139,7 +139,10 @@ def test_purge_removes_snapshots_and_the_list_says_so(sb: CommandLine, host: Hos
     assert sb("undo", "--purge", "--older-than", "1d", "--yes").out.startswith("removed 0 snapshots")
     refused = sb("undo", "--purge")
     assert (refused.code, "--yes" in refused.err) == (2, True)
-    assert sb("undo", "--purge", "--yes").out.startswith("removed 1 snapshot (")
+    assert sb("undo", "--purge", "--yes", "--reason", "a secret was in it").out.startswith(
+        "removed 1 snapshot ("
+    )
+    assert "removed snapshots: a secret was in it" in sb("log", "tail").out
     assert PackStore(host.home / "kept" / "packs").list_keys() == []
     assert "snapshot gone" in sb("undo", "--list").out
     done = sb("undo", "--yes")
