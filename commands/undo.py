@@ -12,6 +12,7 @@ from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
+from sb.kernel.contracts import ToolError
 from sb.kernel.recovery.variants import snapshot_of
 from sb.kernel.reversal_contracts import MutationState
 from sb.parts import hosted_files, open_snapshots
@@ -159,9 +160,15 @@ def _differences(opened: Runtime, plans: list[Plan]) -> None:
     files = hosted_files(opened.config)
     for plan in plans:
         kept = snapshot_of(plan.ref)
-        if kept is not None:
-            for line in files.difference(kept[1], kept[0]).splitlines():
-                output.line(line)
+        if kept is None:
+            continue
+        try:
+            shown = files.difference(kept[1], kept[0])
+        except ToolError as error:
+            note(f"{plan.ref.mutation_id}: no difference can be shown: {error}")
+            continue
+        for line in shown.splitlines():
+            output.line(line)
 
 
 def _meant(opened: Runtime, mutation: str, run: str, doubtful: list[Intent]) -> list[MutationRef]:

@@ -145,8 +145,9 @@ def test_purge_removes_snapshots_and_the_list_says_so(sb: CommandLine, host: Hos
     assert "removed snapshots: a secret was in it" in sb("log", "tail").out
     assert PackStore(host.home / "kept" / "packs").list_keys() == []
     assert "snapshot gone" in sb("undo", "--list").out
-    done = sb("undo", "--yes")
+    done = sb("undo", "--yes", "--diff")
     assert (done.code, "no snapshot of the file is left" in done.err) == (1, True)
+    assert "no difference can be shown" in done.err
 
 
 def test_an_agent_is_refused_each_way_to_undo(host: Host) -> None:
