@@ -127,7 +127,7 @@ def _one(
     ref = _last_of(opened, real) if path and mutation == LAST else _named(opened, mutation)
     plan = opened.recovery.plan(ref, force=force, path=real)
     if diff:
-        _differences(opened, [plan])
+        _differences(opened, [plan], real)
     if dry_run:
         _show([plan], as_json)
         return
@@ -155,11 +155,11 @@ def _last_of(opened: Runtime, path: str) -> MutationRef:
     raise NotFoundError(f"no undo record of {shorten(path, 80)}", "sb undo --list shows what was done")
 
 
-def _differences(opened: Runtime, plans: list[Plan]) -> None:
-    """Print what undoing would change in the files, as a unified diff."""
+def _differences(opened: Runtime, plans: list[Plan], path: str = "") -> None:
+    """Print what undoing would change in the files, or in one of them, as a unified diff."""
     files = hosted_files(opened.config)
     for plan in plans:
-        kept = snapshot_of(plan.ref)
+        kept = snapshot_of(plan.ref, path)
         if kept is None:
             continue
         try:

@@ -103,6 +103,7 @@ def test_diff_shows_what_undo_would_change(sb: CommandLine, host: Host) -> None:
     shown = sb("undo", "--diff", "--dry-run")
     assert f"--- {first}\n+++ {first}\n@@ -1 +1 @@\n-new\n+old\n" in shown.out
     assert first.read_text("utf-8") == "new\n"
+    assert sb("undo", "--diff", "--dry-run", "--path", str(first)).out.count("+++ ") == 1
 
 
 def test_diff_of_a_binary_file_gives_sizes(sb: CommandLine, host: Host) -> None:
