@@ -32,6 +32,7 @@ from sb.log.kinds import (
     RECOVERY_DISMISSED,
     RECOVERY_ESCALATED,
     RECOVERY_INVALIDATED,
+    RECOVERY_PURGED,
     RECOVERY_SETTLED,
     RUN_FINISHED,
     RUN_STARTED,
@@ -112,6 +113,11 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
 
 def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
     what = f"{event.subject.tool_id} ({event.subject.call_id})"
+    if event.kind == RECOVERY_PURGED:
+        which = payload.get("older_than")
+        return (
+            f"{payload.get('by')} removed snapshots{f' older than {which}' if which else ''}{_why(payload)}"
+        )
     if event.kind == RECOVERY_INVALIDATED:
         return f"assumption {payload.get('assumption')} turned false{_why(payload)}"
     if event.kind == RECOVERY_ESCALATED and payload.get("cause") == UNDO:
