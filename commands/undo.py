@@ -251,7 +251,10 @@ def _undo(
     for plan in plans:
         note(_sentence(plan))
     if not any(plan.ok for plan in plans):
-        raise CheckFailed("nothing can be undone", "sb undo --list shows other calls")
+        changed = len(plans) == 1 and plans[0].checked and snapshot_of(plans[0].ref)
+        forced = f"sb undo {plans[0].ref.mutation_id} --force" if changed else ""
+        hint = f"{forced} overwrites what changed since" if forced else "sb undo --list shows other calls"
+        raise CheckFailed("nothing can be undone", hint)
     _confirm(sum(plan.ok for plan in plans), yes)
     by = decider(ctx, opened.recovery.approvals.authority, who)
     refs = [plan.ref for plan in plans]

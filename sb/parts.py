@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,13 @@ from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import database_files, open_database
-from sb.store.snapshots import SnapshotStore
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
 from sb.tools.hosted.files import CallLimits, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
 
 
@@ -90,11 +91,13 @@ def hosted_registry(config: Config) -> ToolRegistry:
 def hosted_files(config: Config) -> HostedFiles:
     """The files that hosts of coding agents change."""
     limits = CallLimits(config.undo.call_max_bytes, config.undo.call_max_files)
-    return HostedFiles(open_snapshots(config), protected(config), limits)
+    return HostedFiles(partial(open_snapshots, config), protected(config), limits)
 
 
 def open_snapshots(config: Config) -> SnapshotStore:
     """The snapshots of files that calls changed."""
+    from sb.store.snapshots import SnapshotStore
+
     return SnapshotStore(
         config.home.snapshots,
         config.files.keep_max_bytes,

@@ -82,7 +82,7 @@ class Undo:
     )
     store_max_bytes: int = setting(
         1024 * MIB,
-        kinds.size(),
+        kinds.size(1024 * 1024 * MIB),
         "The most that all snapshots take on disk, of which one session uses a quarter at most. Without room for a "
         "snapshot, a call that changes files asks a person first.",
     )

@@ -69,9 +69,9 @@ def integer(low: int, high: int) -> Kind[int]:
     return _integer(f"an integer from {low} to {high}", low, high)
 
 
-def size() -> Kind[int]:
+def size(most: int = _MAX_SIZE) -> Kind[int]:
     """A number of bytes."""
-    return _integer(f"a number of bytes from 1 to {_MAX_SIZE} ({human_bytes(_MAX_SIZE)})", 1, _MAX_SIZE)
+    return _integer(f"a number of bytes from 1 to {most} ({human_bytes(most)})", 1, most)
 
 
 def _integer(label: str, low: int, high: int) -> Kind[int]:

@@ -19,6 +19,7 @@ from sb.sources import iso_micros
 _PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 UNDO = "undo"  # the cause of a reversal that a person asked for
+OVER = "_over"  # behind the name of a reversal: what overwrites later changes too, and can be undone itself
 LONGEST_WINDOW_MS = 10 * 366 * 86_400_000
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.recovery.service import Undone
+from sb.kernel.recovery.variants import paths_of
 from sb.kernel.results import ToolResult
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.present.times import ago, date_and_time, left, moment
@@ -107,6 +108,10 @@ def why(about: Escalation | Intent | MutationRef, now: int) -> str:
         if about.no_way_back:
             return about.no_way_back
         over = "" if about.in_window(now) else f"until {date_and_time(about.window_ends_at or 0)}: "
+        paths = paths_of(about)
+        if paths:
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            return f"{over}restores {paths[0]}{more}"
         return f"{over}{about.reversal_tool} {redact_json(about.shown_args())}"
     return "the outcome of the reversal is unknown" if about.reverses else "the outcome is unknown"
 

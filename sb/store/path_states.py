@@ -12,7 +12,7 @@ from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack
 from sb.store.pack_scan import CannotKeep, Scan, entry_of
 
 OTHER = "other"  # kind of what is neither a file, nor a link, nor a folder, or cannot be read
-MOST_ROWS = 1000  # of one call; each is a line of its undo record
+MOST_ROWS = 1000  # of one call besides the paths that it names; each is a line of its undo record
 _LARGEST = 64 << 20  # bytes of a file whose content is compared; of larger ones size and time are
 _MOST_FILES = 20_000
 
@@ -109,7 +109,15 @@ def rows_after(pack: Pack) -> list[dict[str, Any]]:
             rows.append(row(path, found))
         if was is not None and was.kind == FOLDER and (found is None or found.kind != FOLDER):
             gone = f"{path}/"
-    return rows if len(rows) <= MOST_ROWS else [one for one in rows if one["path"] in named]
+    if len(rows) - len(named) <= MOST_ROWS:
+        return rows
+    # Of a folder in which too much differs, nobody can tell what was changed since: it takes --force to restore it.
+    kept = {path: Entry(path, OTHER) if _both_folders(before, now, path) else now.get(path) for path in roots}
+    return [row(path, state) for path, state in kept.items() if path in before or path in now]
+
+
+def _both_folders(before: Mapping[str, Entry], now: Mapping[str, Entry], path: str) -> bool:
+    return all(path in one and one[path].kind == FOLDER for one in (before, now))
 
 
 def row(path: str, state: Entry | None) -> dict[str, Any]:

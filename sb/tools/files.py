@@ -13,8 +13,8 @@ from sb.kernel.contracts import (
     ToolArgSchema,
     ToolReturnSchema,
 )
-from sb.kernel.recovery.variants import OVER
 from sb.kernel.registry.registry import ToolRegistry
+from sb.kernel.reversal_contracts import OVER
 from sb.store.snapshots import SnapshotStore
 from sb.tools.file_changes import FileChanges
 from sb.tools.file_reading import FileReader

@@ -7,6 +7,7 @@ since is not overwritten, and a restoration that was killed half way is finished
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 from sb.errors import NotFoundError
+from sb.kernel.recovery.variants import NOT_RESTORED
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
 from sb.store.path_states import OTHER, is_same, path_of, state_of, states
@@ -25,6 +27,7 @@ from sb.tools.roots import Roots
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OF_EXTRA = 0o444  # as git leaves its objects
 _KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
+_WRITABLE = 0o300
 _OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
 
 Rows = Sequence[Mapping[str, Any]]
@@ -210,7 +213,7 @@ def _another_kind(before: Entry, now: Entry) -> bool:
 def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | None, recorded: bool) -> str:
     """Why a path must not be restored: it is not what the call left; "" if it may be."""
     if now is not None and now.kind == OTHER:
-        return f"{display(path)} is no regular file now, or cannot be read; it was not restored"
+        return f"{display(path)} is no regular file now, or cannot be read{NOT_RESTORED}"
     if recorded and _is_left(left, now):
         return ""
     if not recorded and now is None:  # below a folder that the call removed
@@ -228,8 +231,8 @@ def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | 
         what = f"is a {_KINDS[now.kind]} now"
     elif now.sha256 == left.sha256:
         what = f"its mode was changed since, from {left.mode:04o} to {now.mode:04o}"
-        return f"{display(path)}: {what}; it was not restored"
-    return f"{display(path)} {what}; it was not restored"
+        return f"{display(path)}: {what}{NOT_RESTORED}"
+    return f"{display(path)} {what}{NOT_RESTORED}"
 
 
 def _is_being_filled(folder: Entry | None) -> bool:
@@ -272,10 +275,19 @@ class _OpenFolders:
             self._folder = None
             self._folder, _ = self._stack.enter_context(self._roots.parent(path, make=True))
             self._path = above
+            self._let_write(self._folder.fd)
         folder = self._folder
         folder.protected.refuse_place(folder.fd, name, folder.path / name)
         with os_failures_about(folder.path / name):
             yield folder, name
+
+    def _let_write(self, handle: int) -> None:
+        """Let its owner write to a folder while it is open."""
+        status = os.fstat(handle)
+        mode = stat.S_IMODE(status.st_mode)
+        if mode & _WRITABLE != _WRITABLE and status.st_uid == os.geteuid():
+            os.fchmod(handle, mode | _WRITABLE)
+            self._stack.callback(os.fchmod, handle, mode)
 
 
 def _remove(opened: _OpenFolders, change: Change) -> None:

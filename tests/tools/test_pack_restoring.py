@@ -9,10 +9,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sb.errors import NotFoundError, SBError
+from sb.kernel.contracts import ToolError
 from sb.store.packs import PackStore
 from sb.store.path_states import rows_after
 from sb.tools.pack_restoring import PackRestoring
@@ -149,7 +152,7 @@ def test_any_tree_that_was_kept_comes_back_to_the_byte(
         undo.packs.take("k", [str(undo.top)], session="run")
         for what, one, other in changes:
             change(undo.top, what, one, other)
-        rows = undo.rows()
+        rows = orjson.loads(orjson.dumps(undo.rows()))  # as an undo record keeps them
         half_done(undo, rows, again)
         undo.restoring.restore(rows, "k")
         assert state(undo.top) == before
@@ -184,3 +187,105 @@ def half_done(undo: Undo, rows: list[dict[str, object]], calls: int) -> None:
     finally:
         for name in names:
             setattr(os, name, real[name])
+
+
+def test_contents_of_a_read_only_folder_come_back_and_it_stays_read_only(undo: Undo) -> None:
+    folder = undo.top / "d"
+    folder.mkdir()
+    (folder / "f").write_bytes(b"x")
+    folder.chmod(0o500)
+    before = state(undo.top)
+    undo.take("d")
+    folder.chmod(0o700)
+    (folder / "f").unlink()
+    folder.chmod(0o500)
+    undo.restoring.restore(undo.rows(), "k")
+    assert state(undo.top) == before
+    folder.chmod(0o700)
+
+
+def test_what_was_put_into_a_removed_folder_since_stays_beside_what_comes_back(undo: Undo) -> None:
+    (undo.top / "d").mkdir()
+    (undo.top / "d" / "old").write_bytes(b"old")
+    undo.take("d")
+    shutil.rmtree(undo.top / "d")
+    rows = undo.rows()
+    (undo.top / "d").mkdir()
+    (undo.top / "d" / "mine").write_bytes(b"mine")
+    undo.restoring.restore(rows, "k")
+    assert {name: (undo.top / "d" / name).read_bytes() for name in ("old", "mine")} == {
+        "old": b"old",
+        "mine": b"mine",
+    }
+
+
+def test_a_folder_that_the_call_made_is_not_removed_with_what_somebody_put_into_it(undo: Undo) -> None:
+    undo.take("made")
+    (undo.top / "made").mkdir()
+    rows = undo.rows()
+    (undo.top / "made" / "mine").write_bytes(b"mine")
+    with pytest.raises(ToolError, match="was created since"):
+        undo.restoring.restore(rows, "k")
+    assert (undo.top / "made" / "mine").read_bytes() == b"mine"
+
+
+def test_a_parent_that_became_a_link_is_not_followed(undo: Undo, tmp_path: Path) -> None:
+    folder, elsewhere = undo.top / "d", tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "f").write_bytes(b"old")
+    undo.take("d/f")
+    (folder / "f").write_bytes(b"new")
+    rows = undo.rows()
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    with pytest.raises((ToolError, SBError), match="is a link"):
+        undo.restoring.restore(rows, "k")
+    assert (elsewhere / "f").read_bytes() == b"new"
+
+
+def test_a_named_content_is_put_back_where_nothing_is_and_never_over_something(undo: Undo) -> None:
+    gone, there = undo.top / "objects" / "ab" / "1", undo.top / "there"
+    there.write_bytes(b"mine")
+    extra = {str(gone): b"object", str(there): b"other", "note": b"n"}
+    undo.packs.take("k", [], session="run", extra=extra)
+    undo.restoring.restore([], "k")
+    assert (gone.read_bytes(), there.read_bytes()) == (b"object", b"mine")
+    assert [path.name for path in gone.parent.iterdir()] == ["1"]
+
+
+def test_a_row_of_another_path_than_the_snapshot_holds_restores_nothing(undo: Undo) -> None:
+    (undo.top / "f").write_bytes(b"x")
+    undo.take("f")
+    with pytest.raises(NotFoundError, match="does not hold"):
+        undo.restoring.restore([{"path": "/etc/passwd", "sha256": None, "mode": None}], "k")
+
+
+def test_protected_files_are_not_restored(undo: Undo) -> None:
+    home = undo.top / "home"
+    home.mkdir()
+    (home / "f").write_bytes(b"old")
+    undo.take("home/f")
+    (home / "f").write_bytes(b"new")
+    restoring = PackRestoring(Roots([Path("/")], [home]), undo.packs)
+    with pytest.raises(ToolError, match="belongs to SecondBrain"):
+        restoring.restore(undo.rows(), "k")
+    assert (home / "f").read_bytes() == b"new"
+
+
+def test_a_folder_in_which_too_much_differs_comes_back_by_force_alone(
+    undo: Undo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = undo.top / "d"
+    folder.mkdir()
+    for number in range(5):
+        (folder / f"f{number}").write_bytes(b"old")
+    before = state(undo.top)
+    undo.take("d")
+    for number in range(5):
+        (folder / f"f{number}").write_bytes(b"new")
+    monkeypatch.setattr("sb.store.path_states.MOST_ROWS", 3)
+    rows = undo.rows()
+    with pytest.raises(ToolError):
+        undo.restoring.restore(rows, "k")
+    undo.restoring.restore(rows, "k", force=True)
+    assert state(undo.top) == before

@@ -29,7 +29,7 @@ from sb.kernel.recovery.loop import (
     stricter,
 )
 from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
-from sb.kernel.recovery.variants import Variant, variant
+from sb.kernel.recovery.variants import NOT_RESTORED, Variant, variant
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RECOVERY_AGENT, RunBudget, RunContext
@@ -161,6 +161,7 @@ class Recovery:
             return Plan(ref, True, f"{call}; its preview failed: {why}", args, checked=False)
         detail = str(scrub(str(answer.get("detail", "")), look.secrets))
         if wanted.over and answer["ok"] is not True:
+            detail = detail.replace(NOT_RESTORED, "")
             return Plan(ref, True, f"would overwrite later changes: {detail}", args, checked=False)
         return Plan(ref, answer["ok"] is True, detail, args, checked=True)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.registry.registry import ToolRegistry
-from sb.kernel.reversal_contracts import MutationRef
+from sb.kernel.reversal_contracts import OVER, MutationRef
 from sb.text import shorten_middle
 
-OVER = "_over"  # behind the name of a reversal: what overwrites later changes too, and can be undone itself
+NOT_RESTORED = "; it was not restored"  # behind why a path must not be
 _FILES = "files"  # the argument of a reversal that lists paths, each a row with "path"
 
 

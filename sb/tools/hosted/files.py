@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.store.pack_file import Entry, Pack
-from sb.store.snapshots import SnapshotStore, key_of_file
 from sb.text import human_bytes
 from sb.tools.failures import denied, display, failures_of_packs, invalid, os_failures_about
 
 if TYPE_CHECKING:
+    from sb.store.pack_file import Pack
+    from sb.store.snapshots import SnapshotStore
     from sb.tools.file_restoring import FileRestoring
     from sb.tools.pack_restoring import Change, PackRestoring
     from sb.tools.roots import Roots
@@ -51,19 +51,26 @@ class HostedFiles:
     """Files that hosts change, wherever they are, except protected ones.
 
     Args:
-        snapshots: takes what they were, under the call's idempotency key.
+        snapshots: opens the store that takes what they were, under the call's idempotency key.
         protected: files and folders that no host may change: SB_HOME, and the database.
         limits: of the snapshot of one call.
     """
 
     def __init__(
-        self, snapshots: SnapshotStore, protected: Sequence[Path], limits: CallLimits | None = None
+        self,
+        snapshots: Callable[[], SnapshotStore],
+        protected: Sequence[Path],
+        limits: CallLimits | None = None,
     ) -> None:
-        self._snapshots = snapshots
+        self._open = snapshots
         self._protected = protected
         self._limits = limits or CallLimits()
 
     # Built for the calls that change files: most others are judged without.
+    @cached_property
+    def _snapshots(self) -> SnapshotStore:
+        return self._open()
+
     @cached_property
     def _roots(self) -> Roots:
         from sb.tools.roots import Roots
@@ -189,6 +196,8 @@ class HostedFiles:
         """The paths that have a snapshot of the call."""
         pack = self._pack(key)
         if pack is None:
+            from sb.store.snapshots import key_of_file
+
             return [path for path in paths if self._has_snapshot(key_of_file(key, path))]
         held = {entry.path for entry in pack.entries}
         return [path for path in paths if path in held]
@@ -234,6 +243,7 @@ class HostedFiles:
         pack = self._pack(key)
         if pack is None:
             return self.states(paths)
+        from sb.store.pack_file import Entry
         from sb.store.path_states import OTHER, roots_of, row, rows_after
 
         try:
@@ -303,6 +313,8 @@ class HostedFiles:
 
     def _restore_old(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
         """Restore from snapshots of earlier versions, one for each file."""
+        from sb.store.snapshots import key_of_file
+
         answer = self._restorable_old(files, key)
         if not answer["ok"]:
             raise invalid(str(answer["detail"]))
@@ -316,6 +328,8 @@ class HostedFiles:
         }
 
     def _restorable_old(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        from sb.store.snapshots import key_of_file
+
         answers = [
             self._restoring.restorable(one["path"], key_of_file(key, one["path"]), one["sha256"], one["mode"])
             for one in files
