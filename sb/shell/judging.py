@@ -90,7 +90,7 @@ class LineJudge(CommandJudge):
             self.keeping.end_pipe(changed, len(node.parts))
             return found
         if isinstance(node, Compound):
-            self.keeping.enter(node)
+            self.keeping.enter(self, node)
             found = self._compound(node, stdin)
             self.keeping.leave(node)
             return found
