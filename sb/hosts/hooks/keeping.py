@@ -39,6 +39,8 @@ def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx:
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
     if found.others == DESTROY or (not destroys and found.others != READ):
         return governed  # what is not followed would not be undone
+    if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
+        return governed
     planned = plan(found.changes, _area(context, runtime, ctx))
     why = planned.why
     if not why and len(planned.keep) > MOST_PATHS:
