@@ -65,11 +65,9 @@ def classify(
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
     parsed = True
-    kept = NOTHING_KNOWN
     try:
         script = parse(command)
         found = judge.script(script)
-        kept = judge.keeping.result(judge)
         if judge.repeats:  # what a loop or a function sets last may be what it uses first
             found = max(found, judge.again(script), key=lambda finding: finding.rank)
     except Unparsed as problem:
@@ -86,5 +84,5 @@ def classify(
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
         parsed,
-        kept if parsed else NOTHING_KNOWN,
+        judge.keeping.result(judge) if parsed else NOTHING_KNOWN,
     )
