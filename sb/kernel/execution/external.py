@@ -213,6 +213,12 @@ class ExternalCalls:
             effect=Effect.UNKNOWN if state is IntentState.IN_DOUBT else Effect.UNSTATED,
         )
 
+    def was_denied(self, ctx: RunContext, tool_id: str, args: dict[str, Any]) -> bool:
+        """Whether a person denied this very call before."""
+        call = self._call(ctx, tool_id, "")
+        self._describe(call, args)
+        return self._admission.gate.was_denied(call)
+
     def join(self, ctx: RunContext) -> None:
         """Put the start of a host's session on record, once."""
         self._recorder.continue_run(ctx)
