@@ -201,8 +201,9 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
 
 
 def call_of(tool_id: str, args: Any) -> str:
-    """A call: a command line, then the tool; else the tool as a function of its arguments."""
-    command = args.get("command") if isinstance(args, dict) else None
+    """A call: of a host's shell the command line, then the contract; else the tool as a function of its arguments."""
+    shell = tool_id.startswith("host.shell.") and isinstance(args, dict)
+    command = args.get("command") if shell else None
     if isinstance(command, str) and command.strip():
         return f"{_shortened(command, WIDEST_COMMAND)} ({tool_id})"
     return f"{tool_id}({_arguments(args)})"
