@@ -24,8 +24,8 @@ from sb.config.home import Home
 from sb.files import write_atomic
 from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING
 from sb.resident import wire
-from sb.resident.warming import Hint, warm
-from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, PID_BYTES, Post, work
+from sb.resident.warming import Hint, warm, warm_commands
+from sb.resident.worker import BUSY, COMMAND, END, HINT, LONGEST_NEWS, PID_BYTES, Post, work
 
 IDLE_S = "900"
 _LOOK_S = 5.0  # between looks at whether the home is still ours
@@ -118,6 +118,7 @@ class _Helper:
             signal.signal(number, self._signalled)
         self._waiting: set[int] = set()  # pids of the children that wait
         self._busy: dict[int, float] = {}  # pid to when it took its request
+        self._runs_commands = False
         self._failed = 0  # children that ended before they were asked
         self._ended = False
         self._asked_at = time.monotonic()
@@ -137,6 +138,16 @@ class _Helper:
             self._listen()
             self._reap()
             self._look()
+
+    def _warm_commands(self) -> None:
+        """Import what commands need, once the first one has come; the next children have it."""
+        if not self._runs_commands:
+            self._runs_commands = True
+            warm_commands()
+            gc.collect()
+            gc.freeze()
+            for pid in self._waiting:
+                os.kill(pid, signal.SIGTERM)
 
     def _needs_child(self) -> bool:
         # The second one rehearses when nobody is being answered, from whom it would take time.
@@ -169,6 +180,8 @@ class _Helper:
                 elif what == HINT:
                     told = json.loads(news[PID_BYTES + 1 :])
                     self._post = self._post._replace(hint=Hint(*told) if told else None)
+                elif what == COMMAND:
+                    self._warm_commands()
                 elif what == END:
                     self._ended = True
 
@@ -187,7 +200,8 @@ class _Helper:
             if now - since > _LONGEST_S:
                 os.kill(pid, signal.SIGKILL)
         idle = not self._busy and now - self._asked_at > self._idle_s
-        self._ended = self._ended or idle or _inode(self._path) != self._named
+        replaced = _inode(self._path) != self._named or self._post.stamps() != self._post.loaded
+        self._ended = self._ended or idle or replaced
 
 
 def _stamps(start: str) -> tuple[object, ...]:

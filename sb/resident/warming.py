@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,11 @@ _MODULES = (
     "rfc8785",
     "yaml",
     "cryptography.hazmat.primitives.asymmetric.ed25519",
+)
+# What the commands need that a helper runs.
+_OF_COMMANDS = (
+    *("sb.cli", "sb.commands.memory", "sb.commands.approvals", "sb.memory.search", "sb.present.approvals"),
+    *("sb.kernel.approvals.disclosure", "numpy", "sqlite_vec"),
 )
 _HOST = "claude-code"
 _LARGEST = 8 << 20  # bytes of the rehearsals' database
@@ -50,6 +56,17 @@ def warm() -> None:
     """Import what hooks need."""
     for name in _MODULES:
         import_module(name)
+
+
+def warm_commands() -> None:
+    """Import what commands need, and load the model that makes vectors."""
+    for name in _OF_COMMANDS:
+        with contextlib.suppress(ImportError):  # the command says so, if it needs that
+            import_module(name)
+    from sb.config.groups import Memory
+    from sb.store.embedding.selection import choose
+
+    choose(Memory())
 
 
 def rehearse(home: Path) -> Opening:

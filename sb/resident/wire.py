@@ -18,7 +18,8 @@ LONGEST_MESSAGE = LONGEST_PAYLOAD + (8 << 20)  # with environment and arguments
 CHALLENGE = 16  # bytes
 PROOF = 32
 GREETING = CHALLENGE + 4 + PROOF
-REQUEST, ANSWER, GREETED = b"request", b"answer", b"greeting"
+# Purposes of proofs. Whoever changes messages changes the first: then another version is nobody to talk to.
+GREETED, REQUEST, ANSWER = b"greeting 1", b"request", b"answer"
 _SECRET_BYTES = 32
 _NAMESPACES = ("mnt", "pid", "user")
 _FOLDER, _FILE, _SOCKET = 0o040000, 0o100000, 0o140000  # kinds in a mode
@@ -139,6 +140,13 @@ def receive(connection: _socket.socket, key: bytes, purpose: bytes) -> bytes:
     message = exactly(connection, size)
     confirm(head[8:], key, purpose, message)
     return message
+
+
+def send_descriptors(connection: _socket.socket, descriptors: tuple[int, ...]) -> None:
+    """Hand over open files, or none, with the one byte that a message needs at least."""
+    packed = b"".join(one.to_bytes(4, sys.byteorder) for one in descriptors)
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed)] if packed else []
+    connection.sendmsg([b"+"], rights)
 
 
 def exactly(connection: _socket.socket, size: int) -> bytes:

@@ -11,6 +11,7 @@ import select
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,10 @@ from sb.resident.client import ANSWERED, OTHER
 from sb.resident.warming import Hint, prepare, rehearse
 
 PID_BYTES = 4
-BUSY, END, HINT = b"B", b"E", b"H"  # what a child tells its parent, after its pid
+BUSY, END, HINT, COMMAND = b"B", b"E", b"H", b"C"  # what a child tells its parent, after its pid
+HOOK = "hook"
+PACKAGE = os.path.dirname(sys.modules["sb"].__file__ or "")
+_STREAMS = 3
 LONGEST_NEWS = 16_384  # bytes
 _GREETING_S = 2.0  # until a client has sent its request; it has read all of it before
 
@@ -117,22 +121,25 @@ class _Child:
         key = post.secret + theirs + mine
         said = mine + os.getpid().to_bytes(PID_BYTES, "big")
         connection.sendall(said + wire.proof(key, wire.GREETED, said))
-        start, place, surroundings, request = marshal.loads(wire.receive(connection, key, wire.REQUEST))
+        files = socket.recv_fds(connection, 1, _STREAMS)[1]
+        version, request, place, surroundings = marshal.loads(wire.receive(connection, key, wire.REQUEST))
 
         def send(*fields: int | bytes) -> None:
             wire.send(connection, key, wire.ANSWER, marshal.dumps(fields))
 
-        current = start == post.start and post.stamps() == post.loaded
-        if not current:
+        kind, *more = request
+        loaded = post.stamps() == post.loaded
+        same = version == (post.start if kind == HOOK else PACKAGE)
+        if not loaded or (kind == HOOK and not same):
             self.tell(END)
-        if not current or place != post.place or not _become(*surroundings):
+        if not (loaded and same) or place != post.place or not _become(*surroundings):
             send(OTHER)
-            return
-        self._hook(request, send)
+        elif kind == HOOK:
+            self._hook(more[0], more[1], more[2], send)
+        else:
+            self._run(more[0], files, connection, send)
 
-    def _hook(self, request: tuple[Any, ...], send: Callable[..., None]) -> None:
-        _, arguments, data, nonce = request
-
+    def _hook(self, arguments: list[str], data: bytes, nonce: str, send: Callable[..., None]) -> None:
         def deliver(answer: Answer) -> None:
             texts = (answer.stdout, answer.stderr)
             send(ANSWERED, answer.code, *(text.encode("utf-8", "backslashreplace") for text in texts))
@@ -146,6 +153,36 @@ class _Child:
 
         sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
         main(arguments, Given(data, nonce, answer=deliver, afterwards=afterwards, opening=self.opening))
+
+    def _run(
+        self,
+        arguments: list[str],
+        files: list[int],
+        connection: socket.socket,
+        send: Callable[..., None],
+    ) -> None:
+        """Run a command on the terminal of whoever asks, and end with them."""
+        for number, descriptor in enumerate(files):
+            os.dup2(descriptor, number)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - open to the end
+            for number, mode in enumerate("rww")
+        )
+        connection.settimeout(None)
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        from sb.cli import run
+
+        code = int(run(arguments))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.tell(COMMAND)
+        send(ANSWERED, code, b"", b"")
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this process when the client has gone: its person has interrupted it."""
+    if not connection.recv(1):
+        os._exit(0)
 
 
 def _become(environment: dict[bytes, bytes], folder: bytes, umask: int) -> bool:

@@ -21,13 +21,14 @@ from sb.config.home import Home
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.resident import Running
 from sb.resident import client
+from sb.tools.hosted.guarding import interpreter
 
 START = "import sys\nsys.path += {entries!r}\nfrom sb.__main__ import main\nmain(__file__)\n"
 WAIT_S = 20.0
 T = TypeVar("T")
 
 
-def wait_for(found: Callable[[], T]) -> T:
+def wait_for(found: Callable[[], T | None]) -> T:
     """What is found at last."""
     until = time.monotonic() + WAIT_S
     while not (value := found()):
@@ -55,11 +56,11 @@ class Site:
         return env | ({"SB_DB": str(self.database)} if self.database else {}) | more
 
     def command(self, *words: str) -> list[str]:
-        return [sys._base_executable, "-I", "-S", str(self.start), *words]
+        return [interpreter(), "-I", "-S", str(self.start), *words]
 
     def payload(self, command: str = "make", use_id: str = "", **fields: Any) -> bytes:
-        call = {"tool_name": "Bash", "tool_use_id": use_id or os.urandom(4).hex()}
-        call |= {"tool_input": {"command": command}}
+        call: dict[str, Any] = {"tool_name": "Bash", "tool_use_id": use_id or os.urandom(4).hex()}
+        call["tool_input"] = {"command": command}
         session = {"session_id": "s1", "transcript_path": "/t", "cwd": str(self.project)}
         return json.dumps({**session, "hook_event_name": "PreToolUse", **call, **fields}).encode()
 

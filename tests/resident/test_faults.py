@@ -109,7 +109,7 @@ def test_planted_socket_gets_no_request(site: Site) -> None:
     folder.mkdir(mode=0o700)
     (folder / resident.SECRET).write_bytes(wire.new_secret())
     (folder / resident.SECRET).chmod(0o600)
-    received = []
+    received: list[bytes] = []
 
     def pretend() -> None:
         connection, _ = planted.accept()
@@ -135,6 +135,7 @@ def test_client_without_the_secret_has_no_effect(helped: Site) -> None:
         stranger.connect(str(helped.home.resident / resident.SOCKET))
         stranger.sendall(os.urandom(wire.CHALLENGE))
         assert len(stranger.recv(wire.GREETING)) == wire.GREETING
+        wire.send_descriptors(stranger, ())
         wire.send(stranger, os.urandom(64), wire.REQUEST, b"anything")
         assert stranger.recv(1) == b""
     assert intents(helped) == 0
