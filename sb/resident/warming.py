@@ -29,7 +29,8 @@ _MODULES = (
 # What the commands need that a helper runs.
 _OF_COMMANDS = (
     *("sb.cli", "sb.commands.memory", "sb.commands.approvals", "sb.memory.search", "sb.present.approvals"),
-    *("sb.kernel.approvals.disclosure", "numpy", "sqlite_vec"),
+    *("sb.memory.operator_view", "sb.memory.highlights", "sb.kernel.approvals.disclosure"),
+    *("numpy", "sqlite_vec", "snowballstemmer"),
 )
 _HOST = "claude-code"
 _LARGEST = 8 << 20  # bytes of the rehearsals' database
@@ -63,10 +64,14 @@ def warm_commands() -> None:
     for name in _OF_COMMANDS:
         with contextlib.suppress(ImportError):  # the command says so, if it needs that
             import_module(name)
+    from sb.cli import load, root_command
     from sb.config.groups import Memory
     from sb.store.embedding.selection import choose
 
     choose(Memory())
+    root_command()
+    for name in ("memory", "approvals"):
+        load(name)
 
 
 def rehearse(home: Path) -> Opening:
