@@ -23,7 +23,17 @@ from sb.hosts.hooks.resident import Running
 from sb.resident import client
 from sb.tools.hosted.guarding import interpreter
 
-START = "import sys\nsys.path += {entries!r}\nfrom sb.__main__ import main\nmain(__file__)\n"
+START = """\
+import sys
+sys.path += {entries!r}
+import sb
+sb.__path__.append({folders!r})
+from sb.__main__ import main
+main({start})
+"""
+FOLDERS = (
+    Path(__file__).parents[2] / ".typing" / "sb"
+)  # commands and screens, as an installed package has them
 WAIT_S = 20.0
 T = TypeVar("T")
 
@@ -107,13 +117,19 @@ class Site:
         self.home.config_file.write_text(text, encoding="utf-8")
 
 
+def started(start: str) -> str:
+    """A program that runs `sb` as it is here, by the interpreter alone."""
+    entries = [entry for entry in sys.path if entry]
+    return START.format(entries=entries, folders=str(FOLDERS), start=start)
+
+
 def made(folder: Path) -> Iterator[Site]:
     """A site, whose helpers end with it."""
     site = Site(Home(folder / "sb"), folder / "shop", folder / "v-1" / "start.py")
     (site.project / ".git").mkdir(parents=True)
     site.home.create()
     site.start.parent.mkdir()
-    site.start.write_text(START.format(entries=[entry for entry in sys.path if entry]), encoding="utf-8")
+    site.start.write_text(started("__file__"), encoding="utf-8")
     yield site
     if (left := resident.running(site.home)) is not None:
         os.killpg(left.pid, signal.SIGKILL)
