@@ -82,7 +82,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "hooks.unjudged": one_of("all", "reads", "none"),
     "hooks.deadline_seconds": one_of(1, 20, 25),
     "hooks.read_only": lists("mcp__*", "Bash"),
-    "hooks.resident": one_of(True, False),
+    "hooks.resident": one_of("true", "false"),
     "memory.embedder": one_of("static", "ollama", "none"),
     "memory.ollama_url": one_of("http://evil.example:80"),
     "memory.ollama_model": one_of("other"),
