@@ -134,7 +134,7 @@ def _asked(
     connection.settimeout(_CONNECT_S)
     try:
         key, worker = _greet(connection, home)
-        message = marshal.dumps((*wanted, wire.place(), _surroundings()))
+        message = marshal.dumps((*wanted, _surroundings()))
         wire.send_descriptors(connection, descriptors)
     except (FileNotFoundError, ConnectionRefusedError):
         raise Unavailable(startable=True) from None
@@ -166,7 +166,10 @@ def _greet(connection: _socket.socket, home: bytes) -> tuple[bytes, int]:
     said, claimed = greeting[: -wire.PROOF], greeting[-wire.PROOF :]
     key = secret + mine + said[: wire.CHALLENGE]
     wire.confirm(claimed, key, wire.GREETED, said)
-    return key, int.from_bytes(said[wire.CHALLENGE :], "big")
+    place = said[wire.CHALLENGE : wire.CHALLENGE + wire.DIGEST]
+    if place != wire.place_digest():
+        raise wire.Untrusted("its processes and files are others")
+    return key, int.from_bytes(said[wire.CHALLENGE + wire.DIGEST :], "big")
 
 
 def _surroundings() -> tuple[dict[bytes, bytes], bytes, int]:

@@ -65,7 +65,7 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
         (folder / STARTING).unlink(missing_ok=True)
         gc.collect()
         gc.freeze()
-        post = Post(secret, start, wire.place(), lambda: _stamps(start), loaded, folder / "rehearsal")
+        post = Post(secret, start, wire.place_digest(), lambda: _stamps(start), loaded, folder / "rehearsal")
         _Helper(listener, lock, folder / SOCKET, post, float(idle)).run()
 
 
@@ -146,8 +146,14 @@ class _Helper:
             warm_commands()
             gc.collect()
             gc.freeze()
-            for pid in self._waiting:
-                os.kill(pid, signal.SIGTERM)
+            self._replace_waiting()
+
+    def _replace_waiting(self) -> None:
+        """Have the children that wait end, as if this process had; one that has a request by now answers it."""
+        os.close(self._alive)
+        os.close(self._lifeline)
+        self._lifeline, self._alive = os.pipe()
+        self._waiting.clear()
 
     def _needs_child(self) -> bool:
         # The second one rehearses when nobody is being answered, from whom it would take time.

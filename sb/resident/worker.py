@@ -37,14 +37,14 @@ class Post(NamedTuple):
     """What a child needs to judge whom it answers.
 
     Args:
-        secret: of the home. start: the version, as clients name it. place: what a client's must equal.
+        secret: of the home. start: the version, as clients name it. place: the digest that a client's must equal.
         stamps: of the code on disk as it is now. loaded: as it was when it was imported.
         rehearsal: the home to rehearse in. hint: what to prepare for, if that is known.
     """
 
     secret: bytes
     start: str
-    place: tuple[int | str, ...]
+    place: bytes
     stamps: Callable[[], tuple[object, ...]]
     loaded: tuple[object, ...]
     rehearsal: Path
@@ -102,7 +102,8 @@ class _Child:
         self._rehearsed: Opening | None = None
 
     def tell(self, what: bytes, more: bytes = b"") -> None:
-        self._parent.send(os.getpid().to_bytes(PID_BYTES, "big") + what + more)
+        with contextlib.suppress(OSError):  # it has ended, and needs no news
+            self._parent.send(os.getpid().to_bytes(PID_BYTES, "big") + what + more)
 
     def make_ready(self) -> None:
         """Do beforehand what does not depend on the request; if that fails, the request takes longer."""
@@ -119,10 +120,10 @@ class _Child:
         wire.check_peer(connection)
         theirs, mine = wire.exactly(connection, wire.CHALLENGE), os.urandom(wire.CHALLENGE)
         key = post.secret + theirs + mine
-        said = mine + os.getpid().to_bytes(PID_BYTES, "big")
+        said = mine + post.place + os.getpid().to_bytes(PID_BYTES, "big")
         connection.sendall(said + wire.proof(key, wire.GREETED, said))
         files = socket.recv_fds(connection, 1, _STREAMS)[1]
-        version, request, place, surroundings = marshal.loads(wire.receive(connection, key, wire.REQUEST))
+        version, request, surroundings = marshal.loads(wire.receive(connection, key, wire.REQUEST))
 
         def send(*fields: int | bytes) -> None:
             wire.send(connection, key, wire.ANSWER, marshal.dumps(fields))
@@ -132,7 +133,7 @@ class _Child:
         same = version == (post.start if kind == HOOK else PACKAGE)
         if not loaded or (kind == HOOK and not same):
             self.tell(END)
-        if not (loaded and same) or place != post.place or not _become(*surroundings):
+        if not (loaded and same) or not _become(*surroundings):
             send(OTHER)
         elif kind == HOOK:
             self._hook(more[0], more[1], more[2], send)
