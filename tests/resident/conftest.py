@@ -143,7 +143,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     yield from made(tmp_path_factory.mktemp("r"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     for site in made(tmp_path_factory.mktemp("r")):
         site.begin()
