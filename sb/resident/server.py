@@ -24,8 +24,8 @@ from sb.config.home import Home
 from sb.files import write_atomic
 from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING
 from sb.resident import wire
-from sb.resident.warming import Hint, warm, warm_commands
-from sb.resident.worker import BUSY, COMMAND, END, HINT, LONGEST_NEWS, PID_BYTES, Post, work
+from sb.resident.warming import Hint, warm, warm_more
+from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, MORE, PID_BYTES, Post, work
 
 IDLE_S = "900"
 _LOOK_S = 5.0  # between looks at whether the home is still ours
@@ -118,7 +118,7 @@ class _Helper:
             signal.signal(number, self._signalled)
         self._waiting: set[int] = set()  # pids of the children that wait
         self._busy: dict[int, float] = {}  # pid to when it took its request
-        self._runs_commands = False
+        self._has_more = False
         self._failed = 0  # children that ended before they were asked
         self._ended = False
         self._asked_at = time.monotonic()
@@ -139,11 +139,11 @@ class _Helper:
             self._reap()
             self._look()
 
-    def _warm_commands(self) -> None:
-        """Import what commands need, once the first one has come; the next children have it."""
-        if not self._runs_commands:
-            self._runs_commands = True
-            warm_commands()
+    def _warm_more(self) -> None:
+        """Import what memory and commands need, once somebody did; the next children have it."""
+        if not self._has_more:
+            self._has_more = True
+            warm_more()
             gc.collect()
             gc.freeze()
             self._replace_waiting()
@@ -186,8 +186,8 @@ class _Helper:
                 elif what == HINT:
                     told = json.loads(news[PID_BYTES + 1 :])
                     self._post = self._post._replace(hint=Hint(*told) if told else None)
-                elif what == COMMAND:
-                    self._warm_commands()
+                elif what == MORE:
+                    self._warm_more()
                 elif what == END:
                     self._ended = True
 

@@ -25,8 +25,9 @@ from sb.resident.client import ANSWERED, OTHER
 from sb.resident.warming import Hint, prepare, rehearse
 
 PID_BYTES = 4
-BUSY, END, HINT, COMMAND = b"B", b"E", b"H", b"C"  # what a child tells its parent, after its pid
+BUSY, END, HINT, MORE = b"B", b"E", b"H", b"M"  # what a child tells its parent, after its pid
 HOOK = "hook"
+_LOADED_FOR_MEMORY = "numpy"
 PACKAGE = os.path.dirname(sys.modules["sb"].__file__ or "")
 _STREAMS = 3
 LONGEST_NEWS = 16_384  # bytes
@@ -149,6 +150,8 @@ class _Child:
             if config is not None and not config.hooks.resident:
                 self.tell(END)
             elif config is not None:
+                if _LOADED_FOR_MEMORY in sys.modules:  # a session began or ended
+                    self.tell(MORE)
                 hint = json.dumps(Hint.here(cwd)).encode()
                 self.tell(HINT, hint if len(hint) < LONGEST_NEWS - PID_BYTES - 1 else b"null")
 
@@ -176,7 +179,7 @@ class _Child:
         code = int(run(arguments))
         sys.stdout.flush()
         sys.stderr.flush()
-        self.tell(COMMAND)
+        self.tell(MORE)
         send(ANSWERED, code, b"", b"")
 
 
