@@ -23,7 +23,7 @@ ANSWERED, OTHER = 0, 1  # what the first field of an answer says: here it is, or
 _BLOCKED = 2  # the exit code that blocks a call
 _INTERNAL, _INTERRUPTED = 70, 130  # as `sb.errors.ExitCode` has them
 _STDIN_S = 20  # until the host has written its event
-_CONNECT_S = 0.5  # until a helper that is not hung has proved who it is
+_CONNECT_S = 1.0  # until a helper that is not hung has proved who it is
 _ANSWER_S = 5.0  # a host waits 30 s: enough is left to judge here
 _LONGEST_S = 7  # for both together
 _DYING_S = 0.5
@@ -172,6 +172,21 @@ def _greet(connection: _socket.socket, home: bytes) -> tuple[bytes, int]:
     return key, int.from_bytes(said[wire.CHALLENGE + wire.DIGEST :], "big")
 
 
+def _hangs(home: bytes) -> bool:
+    """Whether a helper that was silent still is: one that has much to do is not ended."""
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection.settimeout(_CONNECT_S)
+    try:
+        _greet(connection, home)
+    except TimeoutError:
+        return True
+    except (OSError, wire.Untrusted):
+        return False
+    finally:
+        connection.close()
+    return False
+
+
 def _surroundings() -> tuple[dict[bytes, bytes], bytes, int]:
     """The environment, the folder and the umask of this process."""
     umask = posix.umask(0o077)
@@ -236,9 +251,10 @@ def _judge_here(
             return
         from sb.hosts.hooks import resident
 
-        if unavailable.hung:
+        hung = unavailable.hung and _hangs(posix.environ[b"SB_HOME"])
+        if hung:
             resident.kill(config.home)
-        if unavailable.hung or unavailable.startable:
+        if hung or unavailable.startable:
             resident.start(config, start)
 
     main(arguments, Given(data, nonce, unavailable.again, spent_s, afterwards=afterwards))

@@ -24,10 +24,11 @@ from sb.config.home import Home
 from sb.files import write_atomic
 from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING
 from sb.resident import wire
-from sb.resident.warming import Hint, warm, warm_more
+from sb.resident.warming import Hint, rehearse, warm, warm_more
 from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, MORE, PID_BYTES, Post, work
 
 IDLE_S = "900"
+REHEARSAL = "rehearsal"
 _LOOK_S = 5.0  # between looks at whether the home is still ours
 _SPARE = 2  # children that wait: hosts ask about several calls at once
 _MOST_BUSY = 32  # children at work; who comes then judges by itself
@@ -57,16 +58,28 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     said = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
     os.ftruncate(lock, 0)
     os.pwrite(lock, json.dumps(said).encode(), 0)
-    shutil.rmtree(folder / "rehearsal", ignore_errors=True)
+    shutil.rmtree(folder / REHEARSAL, ignore_errors=True)
     warm()
+    _rehearse_once(folder / REHEARSAL)
     secret = wire.new_secret()
     write_atomic(folder / SECRET, secret, durable=False)
     with _listening(folder / SOCKET) as listener:
         (folder / STARTING).unlink(missing_ok=True)
         gc.collect()
         gc.freeze()
-        post = Post(secret, start, wire.place_digest(), lambda: _stamps(start), loaded, folder / "rehearsal")
+        post = Post(secret, start, wire.place_digest(), lambda: _stamps(start), loaded, folder / REHEARSAL)
         _Helper(listener, lock, folder / SOCKET, post, float(idle)).run()
+
+
+def _rehearse_once(home: Path) -> None:
+    """Make the home for rehearsals, in a child: the first one takes long, and nobody is to wait for it."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            rehearse(home)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def _detach() -> None:

@@ -35,6 +35,7 @@ FOLDERS = (
     Path(__file__).parents[2] / ".typing" / "sb"
 )  # commands and screens, as an installed package has them
 WAIT_S = 20.0
+client._CONNECT_S = WAIT_S  # of what tests ask for in their own process: the machine may have much else to do
 T = TypeVar("T")
 
 
