@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.interpreters import inspect_code
 from sb.shell.nodes import Unparsed
-from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
@@ -299,6 +299,7 @@ _STATEMENT_OPTIONS = {
     "duckdb": ("-c", "-s"),
     "cockroach": ("-e", "--execute"),
     "sqlcmd": ("-Q", "-q"),
+    "influx": ("-execute", "--execute"),
     "clickhouse": ("-q", "--query"),
     "clickhouse-local": ("-q", "--query"),
     "cqlsh": ("-e", "--execute"),
@@ -319,7 +320,7 @@ _MONGO_DESTROYS = (
 def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge the client of a database server."""
     floor = Finding(NETWORK, f"{name}: talks to a database")
-    found = floor
+    found = highest(floor, rule_finding(name, arguments) or floor)
     options = _STATEMENT_OPTIONS[name]
     texts = [stdin.text] if stdin.kind == "text" else []
     for at, word in enumerate(arguments):
