@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sb.shell.inline_effects import Effects, given_input, unknown_code
 from sb.shell.python_values import Values
 from sb.shell.rules import DESTROY, QUIET, Finding
-from sb.shell.scripts import sql
+from sb.shell.sql import sql
 from sb.shell.words import UNKNOWN, is_literal
 
 if TYPE_CHECKING:
