@@ -17,7 +17,7 @@ _NOT_KNOWN = [UNKNOWN]
 _GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 _SAME = frozenset(
     "os.path.expanduser os.path.abspath os.path.realpath os.path.normpath os.fspath os.fsdecode os.fsencode str shutil.which "
-    "shlex.quote repr os.path.expandvars bytes textwrap.dedent".split()
+    "shlex.quote repr os.path.expandvars bytes textwrap.dedent compile".split()
 )
 _SAME_METHODS = frozenset(
     "expanduser resolve absolute as_posix encode decode strip rstrip lstrip removesuffix open copy".split()
