@@ -53,9 +53,12 @@ _MOST = 8  # uploads that are told of one line
 class Trail(TextTrail):
     """The secrets of one command line."""
 
+    _before = 0  # what was read when the command at hand began
+
     def wrapping(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
+        self._before = len(self.reads)
         if program in ("xargs", "parallel"):
             listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
             self.words, self.input = merged(words, self.input, listed), CLEAN
@@ -111,6 +114,10 @@ class Trail(TextTrail):
         line = " ".join([program, *arguments[:40]])
         only_names = compiled(ONLY_NAMES, re.DOTALL).fullmatch(line) is not None or program in COUNTS
         given = self._operands(program, arguments, only_names=only_names)
+        if program in ("split", "csplit"):
+            self._written(
+                f"{arguments[-1] if len(operands(arguments)) > 1 else 'x'}aa", merged(given, self.input)
+            )
         given = merged(given, self._printed(program, arguments), self._code(program, arguments, stdin))
         if self.words.level == NAMES and program not in SILENT and program not in FINDS and not only_names:
             self._read(self.words.what)
@@ -215,6 +222,8 @@ class Trail(TextTrail):
                 why = f"{program}: {why}"
                 self._read(why)
                 found = Taint(CONTENT, why)
+            elif len(self.reads) > self._before:
+                found = Taint(CONTENT, next(reversed(self.reads)))  # what its text runs
             if sends and (merged(found, self.words, self.input).level == CONTENT):
                 self._sent(
                     merged(found, self.words, self.input),
