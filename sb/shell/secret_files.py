@@ -282,4 +282,4 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
 
 def _is_plain(piece: str) -> bool:
     """Whether a word is like a file's name, for one that only its folder makes a secret."""
-    return compiled(r"[\w.*-]{2,80}").fullmatch(piece) is not None and piece[0] != "-"
+    return compiled(r"[\w.*-]{1,80}").fullmatch(piece) is not None and piece[0] != "-"

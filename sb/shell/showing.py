@@ -163,6 +163,8 @@ def read_words(program: str, arguments: Sequence[str]) -> list[str]:
     before = ""
     for at, word in enumerate(arguments):
         before, previous = word, before
+        if word == "-x" and program == "zip":
+            break  # what is left out
         if at == last or word.startswith(("of=", *_BESIDE_JOINED)) or _takes(previous, program):
             continue
         if word[:1] == "-" and word.partition("=")[0] in _OWN_USE and "=" in word:
