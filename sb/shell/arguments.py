@@ -16,7 +16,9 @@ PLACES = frozenset(
         "cp mv ln link install ditto gcp gmv gln ginstall rsync scp rclone gsutil aws docker podman kubectl tar gtar bsdtar "
         "unzip 7z 7za 7zz 7zr p7zip unrar rar jar dpkg dpkg-deb cpio bsdcpio pax stow unar cabextract aunpack ouch patch git "
         "curl wget aria2c gh http https xh sort shuf tree pandoc iconv base64 xmllint diff gpg ssh-keygen split uniq xxd "
-        "sponge history zip gunzip bunzip2 unxz unzstd uncompress openssl"
+        "sponge history zip gunzip bunzip2 unxz unzstd uncompress openssl sftp az gcloud pip pip3 npm pnpm yarn unsquashfs lz4 ffmpeg "
+        "convert magick mmv cargo helm hg svn logrotate mysqldump mariadb-dump pg_dump pg_dumpall pg_basebackup mongodump cmake rename "
+        "make gmake"
     ).split()
 )
 # Programs after which everything is where it was, and that do not wait: what is there now is there for the next command too.
@@ -140,6 +142,11 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
             "tmux split-window",
             "tmux send-keys",
             "tmux send",
+            "tmux pipe-pane",
+            "tmux pipep",
+            "tmux run-shell",
+            "tmux run",
+            "tmux respawn-pane",
         ),
         ("N", 0, "-s -n -c -t -x -y -e -F -l -p"),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from sb.shell.copying import copied, synchronised, transferred
+from sb.shell.copying import copied, delivered, synchronised, transferred
 from sb.shell.fetching import by_git, downloaded, fetched
 from sb.shell.options import Arrival, parsed
 from sb.shell.unpacking import INTO, copied_in, extracted, into, patched, unpacked, untarred, unzipped
@@ -38,7 +38,7 @@ _ALIKE = {
 }
 _PROGRAMS: dict[str, _Placing] = {
     **dict.fromkeys(("cp", "mv", "ln", "install", "ditto"), copied),
-    **dict.fromkeys(("rsync", "scp"), synchronised),
+    **dict.fromkeys(("rsync", "scp", "sftp"), synchronised),
     **dict.fromkeys(("rclone", "gsutil", "aws", "docker", "podman", "kubectl"), transferred),
     **dict.fromkeys(("tar", "bsdtar"), untarred),
     **dict.fromkeys(("7z", "unrar", "jar", "dpkg", "python"), extracted),
@@ -50,6 +50,7 @@ _PROGRAMS: dict[str, _Placing] = {
     "unzip": unzipped,
     "patch": patched,
     "git": by_git,
+    **dict.fromkeys(("hg", "svn", "az", "gcloud", "make", "gmake"), delivered),
 }
 # Programs that write the files that an option, or some of their arguments, name.
 _FILES: dict[str, tuple[str, str, slice]] = {
@@ -61,5 +62,18 @@ _FILES: dict[str, tuple[str, str, slice]] = {
     "split": ("", "", slice(1, 2)),
     **dict.fromkeys(("uniq", "xxd"), ("", "", slice(1, 2))),
     "sponge": ("", "", slice(0, 1)),
+    **dict.fromkeys(("pip", "pip3"), ("td", "--target --dest --prefix --wheel-dir", slice(0))),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), ("", "--prefix --pack-destination --modules-folder", slice(0))),
+    **dict.fromkeys(("mysqldump", "mariadb-dump"), ("r", "--result-file --tab", slice(0))),
+    **dict.fromkeys(("pg_dump", "pg_dumpall", "pg_basebackup"), ("fD", "--file --pgdata", slice(0))),
+    **dict.fromkeys(("ffmpeg", "convert", "magick", "mmv"), ("", "", slice(-1, None))),
+    "mongodump": ("o", "--out --archive", slice(0)),
+    "unsquashfs": ("d", "--dest", slice(0)),
+    "lz4": ("", "", slice(1, 2)),
+    "cargo": ("", "--root", slice(0)),
+    "helm": ("d", "--destination --output-dir", slice(0)),
+    "logrotate": ("s", "--state", slice(0)),
+    "cmake": ("", "--prefix", slice(0)),
+    "rename": ("", "", slice(1, None)),
     "zip": ("", "", slice(0, 1)),
 }

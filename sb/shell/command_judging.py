@@ -46,6 +46,7 @@ from sb.shell.searching import searched_folders
 from sb.shell.words import (
     OPERAND,
     UNKNOWN,
+    compiled,
     display,
     expand,
     is_literal,
@@ -54,6 +55,7 @@ from sb.shell.words import (
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
+_IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
@@ -301,6 +303,9 @@ class CommandJudge(ABC):
         if base in WRITES:
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base))
+        if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
+            for at in operands(argv[1:], "-e -E -I -M -n"):
+                worst = highest(worst, self.write(argv[1:][at], f"{base} -i"))
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):

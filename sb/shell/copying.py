@@ -115,6 +115,25 @@ def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterat
             yield Arrival(entry(folder, name), content)
 
 
+def delivered(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """Other programs that put files at a place: checkouts of `svn` and `hg`, downloads of clouds, `make DESTDIR=…`."""
+    options = parsed(
+        arguments, "fd", "--file --destination --name --container-name --zone --project --recursive?"
+    )
+    verbs, rest = set(options.rest[:4]), options.rest
+    match program:
+        case "svn" | "hg" if verbs & {"checkout", "co", "export", "clone"}:
+            yield from (Arrival(place, ANYTHING) for place in rest[2:3])
+        case "az" if any(verb.startswith("download") for verb in verbs):
+            yield from map(Arrival, options.of("-f", "--file", "-d", "--destination"))
+        case "gcloud" if verbs & {"cp", "scp", "rsync", "mv"} and len(rest) > 2 and not is_remote(rest[-1]):
+            yield Arrival(rest[-1])
+        case "make" | "gmake":
+            given = dict(word.partition("=")[::2] for word in rest if "=" in word)
+            place = given.get("DESTDIR", "").rstrip("/") + (given.get("PREFIX") or given.get("prefix") or "")
+            yield from map(Arrival, filter(None, [place]))
+
+
 def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
     """Clients of object stores and containers: the last argument is the destination."""
     options = parsed(
@@ -122,6 +141,10 @@ def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterato
     )
     verbs = {"rclone": 1, "gsutil": 1, "aws": 2, "docker": 1, "podman": 1, "kubectl": 1}
     at = verbs[program]
+    if program in ("docker", "podman"):  # what a build writes
+        yield from (
+            Arrival(word.partition("dest=")[2].partition(",")[0]) for word in arguments if "dest=" in word
+        )
     rest = [word for word in options.rest if word != "container"]
     verb, named = rest[at - 1 : at], rest[at:]
     if verb[:1] not in [

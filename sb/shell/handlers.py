@@ -184,6 +184,7 @@ HANDLERS: dict[str, Handler] = {
             "cockroach",
             "sqlcmd",
             *(
+                "influx",
                 "clickhouse",
                 "clickhouse-local",
                 "cqlsh",

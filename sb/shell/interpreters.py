@@ -83,6 +83,7 @@ _CHANGES_FOLDERS = (
     r"(?i)rmtree|rmdir|removedirs|rmsync|\brm\b|rename|\.move\(|os\.replace|chmod|chown|symlink|unlink"
 )
 _QUOTED_PATH = r"['\"`](/?[^'\"`\n/]+/[^'\"`\n]{1,400}|/[^'\"`\n/]+|[\w.]+)['\"`]"
+_EDITOR_WRITES = r"(?:^|[|:\n])[ \t]*(?:w|wq|write|saveas|x|xit)!?[ \t]+(?:>>[ \t]*)?([^\s|!][^\s|]{0,400})"
 _MOST_PATHS = 64
 
 
@@ -226,7 +227,9 @@ def by_arguments(judge: Judge, name: str, arguments: list[str], stdin: Input) ->
     texts = [word for word in arguments if compiled(r"[\s('\"]").search(word)]
     texts += [stdin.text] if stdin.kind == "text" else []
     known = rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
-    return highest(known, *(inspect_code(judge, text) for text in texts))
+    written = [target for text in texts for target in compiled(_EDITOR_WRITES).findall(text)[:_MOST_PATHS]]
+    found = (judge.write(target, f"{name} w") for target in written)
+    return highest(known, *(inspect_code(judge, text) for text in texts), *found)
 
 
 def inspect_code(judge: Judge, code: str) -> Finding:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.interpreters import inspect_code
 from sb.shell.nodes import Unparsed
-from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ def _segment(script: str, at: int, delimiter: str) -> int:
 _AWK_STRING = r'"((?:[^"\\\n]|\\.)*)(?:"|\\?\Z|\n)'
 _AWK_REGEX = r"(?:(?<=[(,{;!~&|\n])|^)[ \t]*/(?:[^/\\\n]|\\.)+(?:/|\\?\Z|\n)"
 _AWK_RUNS = r"\bsystem[ \t]*\(|(?<!\|)\|(?!\|)|@load|@include|\|&"
+_AWK_TARGETS = r"\bprintf?\b[^;}\n]{0,200}?>{1,2}[ \t]*\"([^\"\\\n]{1,400})\""
 _AWK_WRITES = r"\bprintf?\b[^;}\n]{0,200}>"
 
 
@@ -153,6 +154,10 @@ def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     found = highest(Finding(READ, f"{name}: only reads"), named)
     if compiled(_AWK_WRITES).search(bare):
         found = highest(found, Finding(WRITE, f"{name}: writes files"))
+        found = highest(
+            found,
+            *(judge.write(target, f"{name} >") for target in compiled(_AWK_TARGETS).findall(program)[:32]),
+        )
     if compiled(_AWK_RUNS).search(bare):
         found = highest(found, Finding(NETWORK, f"{name}: runs commands"))
         for string in compiled(_AWK_STRING).findall(program)[:32]:
@@ -253,6 +258,12 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
 
 def _dot(judge: Judge, name: str, line: str) -> Finding:
     command, _, rest = line.partition(" ")
+    if command in (".output", ".once", ".log", ".backup", ".save", ".clone", ".iotrace") and rest.strip()[
+        :1
+    ] not in ("", "|"):
+        words = rest.split()
+        written = highest(*(judge.write(word.strip("'\""), f"{name} {command}") for word in words))
+        return highest(Finding(NETWORK, f"{name} {command}: writes a file"), written)
     if (".shell".startswith(command) and len(command) > 2) or (
         ".system".startswith(command) and len(command) > 2
     ):
@@ -288,6 +299,7 @@ _STATEMENT_OPTIONS = {
     "duckdb": ("-c", "-s"),
     "cockroach": ("-e", "--execute"),
     "sqlcmd": ("-Q", "-q"),
+    "influx": ("-execute", "--execute"),
     "clickhouse": ("-q", "--query"),
     "clickhouse-local": ("-q", "--query"),
     "cqlsh": ("-e", "--execute"),
@@ -299,6 +311,7 @@ _STATEMENT_OPTIONS = {
     "snowsql": ("-q", "--query"),
     "bq": (),
 }
+_PSQL_TARGETS = r"(?i)(?:\\copy\b[^;\n]{0,400}?\bto|\\(?:o|out|g|w))[ \t]+'?([^'\s;|]{1,400})"
 _MONGO_DESTROYS = (
     r"\b(dropDatabase|drop|deleteMany|remove|deleteOne|dropIndexes|dropCollection|shutdownServer)\s*\("
 )
@@ -307,7 +320,7 @@ _MONGO_DESTROYS = (
 def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge the client of a database server."""
     floor = Finding(NETWORK, f"{name}: talks to a database")
-    found = floor
+    found = highest(floor, rule_finding(name, arguments) or floor)
     options = _STATEMENT_OPTIONS[name]
     texts = [stdin.text] if stdin.kind == "text" else []
     for at, word in enumerate(arguments):
@@ -326,6 +339,8 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
             found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)
             continue
         found = highest(found, sql(text, name, floor))
+        for target in compiled(_PSQL_TARGETS).findall(text)[:32]:
+            found = highest(found, judge.write(target, f"{name} \\o"))
         if "\\!" in text:
             found = highest(found, judge.line(text.partition("\\!")[2].strip()))
         if text.startswith(UNKNOWN):

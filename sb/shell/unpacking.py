@@ -117,6 +117,9 @@ def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
     words = list(arguments)
     if (files := json_files(words)) and files[1:]:
         yield Arrival(files[1])
+    for at, word in enumerate(words[:-1]):
+        if word in ("venv", "virtualenv") and at and words[at - 1].endswith("m"):
+            yield from map(Arrival, parsed(words[at + 1 :], "p", "--prompt --python").rest)
     for module in ("zipfile", "tarfile"):
         for at, word in enumerate(words):
             named = word.endswith(f"m{module}") or (word == module and at and words[at - 1].endswith("m"))

@@ -37,6 +37,7 @@ _SHOWN = str.maketrans(
     }
 )
 _MARKED_VARIABLE = f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}"
+_BLANKS = r"[ \t\n]+"
 _MOST_TEXTS = 64
 _LONGEST = 1 << 20  # characters of all texts that a word can become: values of values double with each
 
@@ -100,10 +101,16 @@ def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
         if count > _MOST_TEXTS or size > _LONGEST:
             return [UNKNOWN]
         split = match[1] == SPLIT_VARIABLE
-        pieces.append([_BLANK.join(value.split()) if split else value for value in known])
+        pieces.append([compiled(_BLANKS).sub(_BLANK, value) if split else value for value in known])
     pieces.append((text[end:],))
     joined = ("".join(parts) for parts in itertools.product(*pieces))
-    return [word for line in joined for word in (line.split(_BLANK) if _BLANK in line else (line,)) if word]
+    quoted = VARIABLE in text  # then it is a word, though an empty one
+    return [
+        word
+        for line in joined
+        for word in (line.split(_BLANK) if _BLANK in line else (line,))
+        if word or (quoted and not line)
+    ]
 
 
 def _braces(text: str) -> list[str]:

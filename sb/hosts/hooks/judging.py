@@ -9,7 +9,7 @@ from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
-from sb.errors import SBError
+from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import (
     INSTEAD,
@@ -65,6 +65,20 @@ def judging_context(
     )
 
 
+def _rules(config: Config) -> Ruleset:
+    """The rules of programs; without packs of one's own if these cannot be read and calls would run unjudged.
+
+    Raises:
+        ConfigError: a pack cannot be used.
+    """
+    try:
+        return shell_rules(config)
+    except ConfigError:
+        if config.hooks.unjudged != "all":
+            raise
+        return SHIPPED_RULES
+
+
 def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
     """Judge a call before it is made, or record the outcome of calls.
 
@@ -86,7 +100,7 @@ class _Session:
         self._event = event
         self._ctx = context_of(event)
         self._files = hosted_files(runtime.config)
-        self._context = judging_context(runtime.config, event, self._files, shell_rules(runtime.config))
+        self._context = judging_context(runtime.config, event, self._files, _rules(runtime.config))
 
     def handle(self) -> Verdict:
         event = self._event
