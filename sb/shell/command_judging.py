@@ -234,7 +234,12 @@ class CommandJudge(ABC):
         words = self.trail.wrapping(base, argv[1:], stdin)
         found = self._program(name, list(argv[1:]), stdin)
         self.trail.words = words
-        self.trail.command("[" if name == "\x06" else base, argv[1:], stdin, known=found.rank < NETWORK or rule_finding(base, argv[1:]) is not None)
+        self.trail.command(
+            "[" if name == "\x06" else base,
+            argv[1:],
+            stdin,
+            known=found.rank < NETWORK or rule_finding(base, argv[1:]) is not None,
+        )
         self._depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:

@@ -40,4 +40,8 @@ class Upload(NamedTuple):
 
 def merged(*taints: Taint) -> Taint:
     """The worst of them: the highest level, read before not read, without hosts before with."""
-    return max(taints, key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth), default=CLEAN)
+    return max(
+        taints,
+        key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth),
+        default=CLEAN,
+    )

@@ -196,7 +196,12 @@ class ApprovalGate:
     def _grant_for(self, call: ToolCall) -> Grant | None:
         """A grant that covers the call and that a person really made."""
         asked = bool(call.asked)  # about these arguments, of which a grant says nothing
-        if call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1 or call.reverses or asked:
+        if (
+            call.spec.effective_class is SafetyClass.DESTRUCTIVE
+            or self._needed(call) > 1
+            or call.reverses
+            or asked
+        ):
             return None
         rows = self._log.database.query(
             f"SELECT {GRANT_COLUMNS} FROM grants WHERE tool_id = ? AND agent = ? AND state = 'active'"

@@ -48,7 +48,11 @@ _BLOCKED_BY_POLICY = {
     "approval_refused",
 }
 
-WHERE_FROM = ("host", "project", "remotes")  # of a run's metadata: the program and the project that it belongs to
+WHERE_FROM = (
+    "host",
+    "project",
+    "remotes",
+)  # of a run's metadata: the program and the project that it belongs to
 SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
 
 
