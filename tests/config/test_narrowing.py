@@ -87,6 +87,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "prices": one_of("{m: {input: 3}}", "{}"),
     "hooks.conflicts": one_of("off", "warn", "refuse"),
     "hooks.approval": one_of("queue", "ask"),
+    "hooks.secrets": one_of("allow", "ask", "queue", "deny"),
     "hooks.unjudged": one_of("all", "reads", "none"),
     "hooks.deadline_seconds": one_of(1, 20, 25),
     "hooks.read_only": lists("mcp__*", "Bash"),

@@ -343,6 +343,7 @@ def unjudged(setting: str, governed: GovernedCall | None, why: str) -> Verdict:
         governed: the call, as far as it could be read.
     """
     reads = governed is not None and governed.safety_class is SafetyClass.READ_ONLY and not governed.refused
+    reads = reads and not (governed is not None and governed.secrets)
     if setting == "all" or (setting == "reads" and reads):
         return Verdict(reason=f"allowed without a verdict (hooks.unjudged = {setting}): {why}")
     return cannot_judge(why)
