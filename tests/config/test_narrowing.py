@@ -94,7 +94,6 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "hooks.packs": lists("ours.yaml", "more.yaml"),
     "hooks.packs_disabled": lists("clouds", "vault"),
     "hooks.mcp": one_of("{'mcp__*': read}"),
-    "hooks.secrets": one_of("allow", "ask", "queue", "deny"),
     "hooks.keep": one_of("true", "false"),
     "hooks.resident": one_of("true", "false"),
     "memory.embedder": one_of("static", "ollama", "none"),
