@@ -207,7 +207,7 @@ class Recovery:
         """
         self._require_reversible(ref)
         wanted = variant(ref, self.executor.registry, force=force, path=path)
-        ctx = self.context(f"undo {ref.mutation_id}")
+        ctx = self._undoing(ref, UNDO)
         why = f"{by.name} asked to undo it: {reason}"
         result = self._ask(ctx, ref, UNDO, why, wanted)
         approval_id = _request_in(result)
