@@ -44,7 +44,7 @@ def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host)
             return say("PreToolUse", **fields)
         return say("PostToolUse", **fields, tool_response=response)
 
-    assert say("SessionStart", source="startup") == ""
+    assert "sb memory search" in say("SessionStart", source="startup")
     edit = {"file_path": str(settings), "old_string": "yes", "new_string": "no"}
     assert call("Edit", "t1", **edit) == ""
     settings.write_text("[shop]\nopen = no\n", encoding="utf-8")
@@ -74,5 +74,5 @@ def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host)
     assert say("SessionEnd", reason="prompt_input_exit") == ""
     assert json.loads(terminal("log", "verify", "--json"))["ok"]
     log = terminal("log", "tail", "--limit", "0")
-    assert "claude-code: NEEDS A PERSON host.shell.destructive" in log
+    assert "claude-code: NEEDS A PERSON rm -rf build (host.shell.destructive)" in log
     assert "claude-code finished the run" in log
