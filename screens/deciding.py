@@ -36,7 +36,7 @@ class Deciding(Section):
     """A section on which things are decided."""
 
     failure: ClassVar[str] = "not decided"  # the title of what is said of one that failed
-    _typed = ""  # while a dry run was under way: the beginning of the reason
+    _typed_ahead = ""  # while a dry run was under way: the beginning of the reason
     _working: WorkingScreen | None = None  # while keys are held back from this screen
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -45,7 +45,7 @@ class Deciding(Section):
             typed = self._working.typed if self._working else ""
             self._let_keys_through()
             if event.worker.group == DRY_RUN:  # after a decision it may be a passphrase
-                self._typed = typed
+                self._typed_ahead = typed
                 self.call_later(self._forget_typed)  # if nothing is asked
 
     def hold_keys(self) -> None:
@@ -61,7 +61,7 @@ class Deciding(Section):
             self._working = None
 
     def _forget_typed(self) -> None:
-        self._typed = ""
+        self._typed_ahead = ""
 
     @property
     def at_work(self) -> bool:
@@ -92,7 +92,7 @@ class Deciding(Section):
                 self.hold_keys()
                 self.read("decide", lambda: self._decide(items, act, reason), self._decided)
 
-        self.app.push_screen(DecisionScreen(question, self._typed), answered)
+        self.app.push_screen(DecisionScreen(question, self._typed_ahead), answered)
         self._forget_typed()
 
     def _decide(

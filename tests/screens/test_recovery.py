@@ -540,27 +540,6 @@ def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Con
     console(script)
 
 
-def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
-    agents: Agents, console: Console, bank: Bank
-) -> None:
-    ref = done(agents)
-
-    async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", *"ff")
-        await console.shows(pilot, "undoable")
-        for key in ("u", *"KdyNo"):
-            console.app.simulate_key(key)
-        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        await console.until(pilot, lambda: console.app.screen.query_one("#reason", Input).value == "KdyNo")
-        await console.press(pilot, "escape")
-        await console.says(pilot, "nothing decided")
-        await console.press(pilot, "d")
-        assert isinstance(console.app.screen, RecoveryScreen)
-
-    console(script)
-    assert state(agents, ref) == "committed"
-
-
 def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
     agents: Agents, console: Console, bank: Bank
 ) -> None:
