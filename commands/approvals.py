@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
+from sb.commands.approvals_servers import app as servers_app
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, Limit, group
 from sb.commands.session import approval_queue, baselines, configuration, decider
@@ -356,3 +357,6 @@ def _run(arguments: list[str], said: str) -> None:
         return
     if done.returncode:
         note(f"warning: {arguments[0]} ended with {done.returncode}")
+
+
+app.add_typer(servers_app)

@@ -18,6 +18,7 @@ from sb.hosts.install.environment import Environment
 from sb.hosts.install.host import Host, Places
 from sb.hosts.install.installing import Change, Installer
 from sb.hosts.registry import host_settings, installable
+from sb.hosts.server_approvals import server_steps
 from sb.text import plain
 
 app = typer.Typer(
@@ -77,6 +78,7 @@ def _next_steps(host: Host) -> list[str]:
         *create,
         *host.steps,
         "check the installation: sb doctor",
+        *server_steps(host.name, os.environ, Path.cwd()),
         "watch its calls: sb console",
         *([advice] if advice else []),
     ]

@@ -31,6 +31,7 @@ COMMANDS = {
     "demo": "Watch an agent work under the kernel.",
     "doctor": "Check the installation.",
     "entity": "Save and search memories through an agent's core.",
+    "explain": "Explain how a command line would be judged.",
     "harness": "Grade the harness against the forty controls.",
     "hook": "Answer one event of a coding agent's host.",
     "incident": "Record incidents, and work through their runbooks.",

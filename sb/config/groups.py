@@ -213,6 +213,13 @@ class Hooks:
         "Tools of hosts, and of MCP servers, that only read, as patterns of their names.",
         example='["mcp__github__get_*"]',
     )
+    mcp: Mapping[str, str] = setting(
+        MappingProxyType({}),
+        kinds.choices("a mapping of patterns of MCP tools to read, server or ask", "read", "server", "ask"),
+        "Tools of MCP servers, as patterns of their names: read lets one go on, server has it approved once for each "
+        "server, ask each time; of several that fit, the strictest counts. Else the tool's name decides.",
+        example='{"mcp__postgres__execute_sql": read}',
+    )
     keep: bool = setting(
         True,
         kinds.boolean(),

@@ -230,6 +230,23 @@ def inclusions() -> Kind[Mapping[str, tuple[str, ...]]]:
     return Kind(label, parse)
 
 
+def choices(label: str, *names: str) -> Kind[Mapping[str, str]]:
+    """Patterns, each with one of these names."""
+    one = choice(*names)
+
+    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, str] | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+            return None
+        values = {
+            entry.key: one.parse(entry.value, f"{key}.{shorten(entry.key, SHOWN)}", reading)
+            for entry in node.entries
+        }
+        return MappingProxyType({name: value for name, value in values.items() if value is not None})
+
+    return Kind(label, parse)
+
+
 def _agent(agent: Entry, key: str, reading: Reading) -> AgentSettings:
     if not isinstance(agent.value, Table):
         message = f"must be a mapping, not {describe(agent.value)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from sb.config.command_patterns import parse_pattern
 from sb.config.document import Entry, Listing, Node, Table, describe
 from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, text
 from sb.text import nearest
@@ -40,6 +41,8 @@ class PolicyRule:
         tools, agents: patterns, of which one has to fit; no agents means every agent.
         classes: safety classes; none means every class.
         args: argument name to patterns; each named argument has to fit one of its own.
+        runs: patterns of commands, as `sb.config.command_patterns` reads them; of the call's command lines, one command
+            has to fit one of them, for an allow every command.
         name: as reports and the log call it.
         reason: said to the agent and the operator, or "".
     """
@@ -51,6 +54,7 @@ class PolicyRule:
     args: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = ""
     reason: str = ""
+    runs: tuple[str, ...] = ()
 
 
 def _patterns() -> Kind[tuple[str, ...]]:
@@ -67,6 +71,17 @@ def _patterns() -> Kind[tuple[str, ...]]:
         return found
 
     return Kind("a pattern or a list of them", parse)
+
+
+def _commands(node: Node, key: str, reading: Reading) -> tuple[str, ...] | None:
+    found = _patterns().parse(node, key, reading)
+    for pattern in found or ():
+        try:
+            parse_pattern(pattern)
+        except ValueError as error:
+            reading.wrong(node, key, f"{pattern!r} {error}")
+            return None
+    return found
 
 
 def _arguments(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str, ...]] | None:
@@ -101,6 +116,7 @@ _KEYS: Mapping[str, Kind[Any]] = {
     "agents": _patterns(),
     "classes": listing(choice(*CEILINGS)),
     "args": Kind("a mapping of arguments to patterns", _arguments),
+    "runs": Kind("a command or a list of them, such as git push", _commands),
     "name": _name(),
     "reason": text("a reason"),
 }

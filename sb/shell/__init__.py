@@ -31,6 +31,8 @@ class ShellVerdict:
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         parsed: whether it is a command line that could be parsed.
+        commands: each command of the line, in words as they are expanded: a program with its arguments.
+        understood: whether all its programs and command lines are known before it runs.
         changes: all that it deletes and overwrites, and what is known of its other parts.
     """
 
@@ -40,6 +42,8 @@ class ShellVerdict:
     programs: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     parsed: bool = True
+    commands: tuple[tuple[str, ...], ...] = ()
+    understood: bool = True
     changes: Kept = NOTHING_KNOWN
 
 
@@ -84,5 +88,7 @@ def classify(
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
         parsed,
+        judge.commands.all(),
+        parsed and judge.commands.understood,
         judge.keeping.result(judge) if parsed else NOTHING_KNOWN,
     )

@@ -246,6 +246,10 @@ DRY_RUN: dict[str, str] = {
         "npm.publish pnpm.publish bun.publish cargo.publish uv.publish poetry.publish deno.publish jsr.publish",
     ),
 }
+# Clients of clusters say with a value that nothing is to change.
+CLUSTER_DRY_RUN = ("--dry-run=client", "--dry-run=server")
+DRY_RUN |= each("", " ".join(f"{program}.{verb}" for program in ("kubectl", "oc") for verb in (
+    "apply", "delete", "drain", "replace", "create", "patch", "scale", "cordon", "taint", "label", "annotate")))  # fmt: skip
 # Options without a value that may stand before it.
 DRY_FLAGS = frozenset(
     "--delete --force --tags --all --mirror --prune --force-with-lease --verbose --progress --stats".split()

@@ -20,6 +20,8 @@ from sb.shell.arguments import (
     WRITES,
 )
 from sb.shell.changing import change, changes
+from sb.shell.command_patterns import TRUSTED_FOLDERS
+from sb.shell.commands import CommandList
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOTHING, Input
@@ -53,7 +55,7 @@ from sb.shell.words import (
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
-_TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
+
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
 # Builtins that calculate what stands in brackets behind a name, even in quotes.
@@ -87,6 +89,7 @@ class CommandJudge(ABC):
         self.functions: set[str] = set()
         self.aliases: set[str] = set()
         self.programs: list[str] = []
+        self.commands = CommandList()
         self.writes: list[str] = []
         self.refused = ""
         self.repeats = False
@@ -145,6 +148,12 @@ class CommandJudge(ABC):
 
     def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
         """Judge an assignment; `made`: the value is a file or folder that the line makes."""
+        found = self._assigned(name, text, made=made)
+        if found.rank:
+            self.commands.add_effect(f"{name}=")
+        return found
+
+    def _assigned(self, name: str, text: str, *, made: bool) -> Finding:
         values = self.expand(text) or [""]
         self._count(len(values))
         for value in values:
@@ -226,7 +235,10 @@ class CommandJudge(ABC):
         base, here = name.rpartition("/")[2].lower(), self.paths.here
         if base in WRAPPERS or base == "env":
             self.paths.here = here if len(self.paths.folders) == folders else ""
+        before, vague = len(self.commands), self.commands.vague
         found = self._program(name, list(argv[1:]), stdin)
+        self.commands.vague = vague
+        self._record(argv, stdin, before)
         self.depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
@@ -238,6 +250,13 @@ class CommandJudge(ABC):
             self.paths.here = here
         self.settled = self.settled and base in INSTANT
         return worst
+
+    def _record(self, argv: Sequence[str], stdin: Input, before: int) -> None:
+        """Record a command for policy; a function of the line stands for the commands in it."""
+        if argv[0] in self.aliases:
+            self.commands.understood = False
+        if argv[0] not in self.functions:
+            self.commands.add(argv, stdin, before)
 
     def _program(self, name: str, arguments: list[str], stdin: Input) -> Finding:
         if name == "\x06":
@@ -255,7 +274,7 @@ class CommandJudge(ABC):
             if base in self.functions:
                 return Finding(READ, f"{base}: a function of this line")
         floor = QUIET
-        if "/" in name and folder not in _TRUSTED_FOLDERS:
+        if "/" in name and folder not in TRUSTED_FOLDERS:
             floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
         if base != base.lower():
             floor = Finding(NETWORK, f"{base}: runs an unknown program")

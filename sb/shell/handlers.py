@@ -23,7 +23,7 @@ Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 # What of `sb` only an operator does: with these subcommands, or whatever follows.
 _OPERATOR: dict[str, frozenset[str]] = {
     # Whoever decides is shown secrets that one agent used, which no other agent may read.
-    "approvals": frozenset(("approve", "deny", "revoke", "list", "show")),
+    "approvals": frozenset(("approve", "deny", "revoke", "list", "show", "servers")),
     "operator": frozenset(),
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
@@ -80,7 +80,7 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         _RUNNING & set(words[1:]) or group == "harness"
     ):
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
-    if group in _OPERATOR or group in ("doctor", "kernel", *_OWN, *_WRITING):
+    if group in _OPERATOR or group in ("doctor", "explain", "kernel", *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
     return Finding(NETWORK, f"sb {display(group)}: unknown command")
 

@@ -37,6 +37,7 @@ class LineJudge(CommandJudge):
 
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
         if not is_literal(text):
+            self.commands.understood = False
             return Finding(DESTROY, f"{display(text, 40)}: the commands are unknown until they run")
         self.depth += 1
         found = self.script(parse(text, self.depth), stdin)
@@ -158,6 +159,7 @@ class LineJudge(CommandJudge):
             return found
         self._count(len(node.words))
         if self._removes_made(node.words):
+            self.commands.add_effect(*(self.expand(word.text)[0] for word in node.words))
             self._ran = Finding(WRITE, "rm: removes files that the same line made")
             return highest(found, self._ran)
         if (
@@ -165,13 +167,16 @@ class LineJudge(CommandJudge):
             and [word.text for word in node.words[:-1]] == ["eval"]
             and sets_up(node.words[1])
         ):
+            self.commands.understood = False
             self._ran = Finding(NETWORK, "eval: sets up the shell with a known program's output")
             return highest(found, self._ran)
         asked = "" if self.renames else program_of(node.words[0])
         first = [asked] if asked else self.expand(node.words[0].text)
         rest = [text for word in node.words[1:] for text in self.expand(word.text)]
         varying = [word for word in node.words[1:] if VARIABLE in word.text or SPLIT_VARIABLE in word.text]
-        self.several = any(len(self.expand(word.text)) > 1 for word in varying)
+        vague = [texts for word in varying if len(texts := self.expand(word.text)) > 1]
+        self.several = bool(vague)
+        self.commands.vague = frozenset(text for texts in vague for text in texts)
         if first == ["kill"]:
             rest = [
                 text
@@ -183,6 +188,8 @@ class LineJudge(CommandJudge):
             return found
         varies = VARIABLE in node.words[0].text or SPLIT_VARIABLE in node.words[0].text
         choices = range(len(first)) if first and varies else (0,)
+        if len(choices) > 1:  # which of them is the program is not told
+            self.commands.understood = False
         ran = highest(*(self.command([*first[at:], *rest], stdin) for at in choices))
         self._ran = ran
         return highest(ran, found)
@@ -236,4 +243,5 @@ class LineJudge(CommandJudge):
                 continue
             elif redirect.operator not in ("<", "<&") and not redirect.target.raw.startswith((">(", "<(")):
                 found = highest(found, self.write(target, redirect.operator))
+                self.commands.add_effect(">", target)
         return found

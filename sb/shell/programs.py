@@ -245,8 +245,8 @@ RULES: dict[str, str] = {
     "git submodule status": "R only reads",
     "git submodule deinit": "D deletes a submodule's files",
     "git push": (
-        "N sends commits | D -f --force --force-with-lease --force-if-includes --mirror --prune "
-        "-d --delete ^+ ^: : overwrites or deletes commits of others"
+        # With a lease, git refuses to overwrite what was not fetched.
+        "N sends commits | D -f --force --mirror --prune -d --delete ^+ ^: : overwrites or deletes commits of others"
     ),
     **each(
         "N talks to another repository",
@@ -412,7 +412,7 @@ RULES: dict[str, str] = {
         "kubectl.delete kubectl.drain oc.delete helm.uninstall helm.delete helm.del "
         "helm.rollback argocd.app.delete flux.delete flux.uninstall",
     ),
-    "kubectl apply": "N changes a cluster | D --prune --force: deletes in a cluster",
+    **each("D changes or deletes what runs in a cluster", "kubectl.apply oc.apply"),
     "kubectl replace": "N changes a cluster | D --force: deletes in a cluster",
     "kubectl scale": "N changes a cluster | D =--replicas=0: scales to zero",
     **each(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sb.shell.arguments import (
     CLOUDS,
+    CLUSTER_DRY_RUN,
     COPIES_TO_LAST,
     DESTROYING,
     DRY_FLAGS,
@@ -89,23 +90,25 @@ def rule_finding(program: str, arguments: Sequence[str]) -> Finding | None:
             return Finding(DESTROY, f"{program} {verb}: deletes cloud resources")
     if "--help" in arguments or "--version" in arguments[:1]:
         return Finding(READ, f"{program}: prints its help")
-    if key in DRY_RUN and _only_says(DRY_RUN[key], rest):
+    if key in DRY_RUN and _only_says(DRY_RUN[key], rest, cluster=program in ("kubectl", "oc")):
         return Finding(NETWORK, f"{key} --dry-run: only prints what it would do")
     return _applied(key, rule, rest)
 
 
-def _only_says(letters: str, arguments: Sequence[str]) -> bool:
+def _only_says(letters: str, arguments: Sequence[str], *, cluster: bool) -> bool:
     """Whether the arguments have a dry-run option that is surely no option's value.
 
     Args:
         letters: other options that take no value.
+        cluster: whether the option has a value.
     """
     if not all(map(is_literal, arguments)):
         return False
     plain = compiled(f"-[{letters}n]+") if letters else compiled("(?!)")
     before = ""
     for argument in arguments:
-        dry = argument == "--dry-run" or (plain.fullmatch(argument) and "n" in argument)
+        exact = argument in CLUSTER_DRY_RUN if cluster else argument == "--dry-run"
+        dry = exact or (plain.fullmatch(argument) and "n" in argument)
         if dry and (before[:1] != "-" or before in DRY_FLAGS or plain.fullmatch(before)):
             return True
         if argument == "--":

@@ -86,6 +86,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "hooks.unjudged": one_of("all", "reads", "none"),
     "hooks.deadline_seconds": one_of(1, 20, 25),
     "hooks.read_only": lists("mcp__*", "Bash"),
+    "hooks.mcp": one_of("{'mcp__*': read}"),
     "hooks.keep": one_of("true", "false"),
     "memory.embedder": one_of("static", "ollama", "none"),
     "memory.ollama_url": one_of("http://evil.example:80"),

@@ -116,6 +116,7 @@ def _mcp(payload: dict[str, Any]) -> NativeCall:
         table(payload, "tool_input"),
         response=decoded(payload.get("result_json")),
         ms=number(payload, "duration"),
+        address=text(payload, "url", "command"),
     )
 
 

@@ -46,10 +46,20 @@ class GeminiCLI(Adapter):
             response=response,
             error=error_text(response.get("error")) if isinstance(response, dict) else "",
             cwd=text(args, "dir_path", "directory") if tool == "run_shell_command" else "",
+            server=text(server, "server_name") if isinstance(server, dict) else "",
+            address=_address(server) if isinstance(server, dict) else "",
         )
 
     def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
         return as_json({"decision": "deny", "reason": verdict.reason})
+
+
+def _address(server: dict[str, Any]) -> str:
+    """The command or address of an MCP server, as the host tells it."""
+    args = server.get("args")
+    words = [text(server, "command"), *(map(str, args) if isinstance(args, list) else ())]
+    command = " ".join(filter(None, [*words, text(server, "cwd")]))
+    return command or text(server, "url", "httpUrl", "tcp")
 
 
 ADAPTER = GeminiCLI()

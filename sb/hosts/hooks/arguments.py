@@ -302,7 +302,7 @@ def _commands(
     verbs: frozenset[str], args: dict[str, Any], folders: list[str], context: JudgingContext
 ) -> Inspection:
     worst = Inspection()
-    for count, line in enumerate(_lines(args, bool(verbs & _RUNNING))):
+    for count, line in enumerate(command_lines(args, bool(verbs & _RUNNING))):
         if count == _MOST_COMMANDS:
             return Inspection(f"too many command lines (limit {_MOST_COMMANDS})")
         for folder in folders:
@@ -318,8 +318,8 @@ def _commands(
     return worst
 
 
-def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterator[_Line]:
-    """The command lines among arguments.
+def command_lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterator[_Line]:
+    """The command lines among arguments, and code in other languages as a line that runs it.
 
     Args:
         running: whether the tool's name says that it runs commands.
@@ -329,7 +329,7 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
             beside = next((value[other] for other in _ARGUMENTS if other in value and other != key), None)
             if isinstance(one, str) and words(str(key)) & (_COMMANDS | _PROGRAMS) and beside is not None:
                 yield from _with_arguments(one, beside)
-            yield from _lines(one, running, str(key), depth)
+            yield from command_lines(one, running, str(key), depth)
     elif isinstance(value, list):
         yield from _listed(value, running, name, depth)
     elif isinstance(value, str) and value.strip():
@@ -346,7 +346,7 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
             yield _Line(value, surely=False)
         elif depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
             try:
-                yield from _lines(json.loads(value), running, name, depth + 1)
+                yield from command_lines(json.loads(value), running, name, depth + 1)
             except (ValueError, RecursionError):
                 return
 
@@ -366,7 +366,7 @@ def _listed(value: list[Any], running: bool, name: str, depth: int) -> Iterator[
         yield _Line(" ".join(texts), surely=False)
     else:
         for one in value:
-            yield from _lines(one, running, name, depth)
+            yield from command_lines(one, running, name, depth)
 
 
 def _with_arguments(command: str, beside: Any) -> Iterator[_Line]:

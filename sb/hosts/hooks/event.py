@@ -39,6 +39,8 @@ class NativeCall(NamedTuple):
         cwd: the folder that it is made in, if that is not the session's.
         folder_unknown: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
             commands, or its host keeps the folder to itself.
+        server: of an MCP server's tool, the server's name as the host tells it, or "".
+        address: the server's command or address as the host tells it, or "".
     """
 
     tool: str
@@ -50,6 +52,27 @@ class NativeCall(NamedTuple):
     ms: float = 0.0
     cwd: str = ""
     folder_unknown: bool = False
+    server: str = ""
+    address: str = ""
+
+
+class Server(NamedTuple):
+    """The server of a tool.
+
+    Args:
+        name: as its host's settings name it, or "".
+        configured: its command or address, for display; "" if it is not known.
+        digest: of its configuration, without secrets; "" if it is not known.
+    """
+
+    name: str = ""
+    configured: str = ""
+    digest: str = ""
+
+    @property
+    def standing(self) -> str:
+        """What an approval of the server is about."""
+        return f"mcp {self.name} {self.digest}"
 
 
 class HookEvent(NamedTuple):
@@ -78,6 +101,7 @@ class GovernedCall(NamedTuple):
         safety_class: of the call, before the policy is asked.
         refused: why no agent may make it, or "".
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
+        reasons: why a person must agree beside what the policy says, as rule and reason.
         changes: of a command line, all that it deletes and overwrites, as far as that is known.
     """
 
@@ -87,6 +111,7 @@ class GovernedCall(NamedTuple):
     refused: str = ""
     paths: tuple[str, ...] = ()
     why: str = ""
+    reasons: tuple[dict[str, str], ...] = ()
     changes: Kept | None = None
 
 

@@ -23,11 +23,12 @@ from sb.hosts.hooks.event import (
 )
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
+from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
-from sb.parts import hosted_files, protected
+from sb.parts import granted_permissions, hosted_files, open_policy, protected
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
@@ -57,6 +58,8 @@ def judging_context(config: Config, event: HookEvent, files: HostedFiles | None 
         files.too_large if files else lambda paths: False,
         guarded(config.home, os.environ),
         os.path.isabs(event.cwd),
+        config.hooks.mcp,
+        servers_of(event.host, cwd),
     )
 
 
@@ -123,7 +126,7 @@ class _Session:
         governed = govern(call, self._context)
         if governed.changes and governed.changes.changes:
             return self._before_line(call, governed)
-        return _verdict(self._announce(call, governed), governed)
+        return self._advised(_verdict(self._announce(call, governed), governed), governed)
 
     def _before_line(self, call: NativeCall, governed: GovernedCall) -> Verdict:
         """Judge a command line whose changes are known: with a snapshot if one can be taken, else as it is."""
@@ -136,7 +139,7 @@ class _Session:
         if first.tool_id in KEPT_TOOLS and not (result.success or queued):
             first = unkept(governed, str(result.error_message))
             result = self._announce(call, first)
-        return _verdict(result, first)
+        return self._advised(_verdict(result, first), first)
 
     def _announce(self, call: NativeCall, governed: GovernedCall) -> ToolResult:
         asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.asks_on
@@ -150,7 +153,20 @@ class _Session:
             refused=governed.refused,
             host_asks=asks,
             unshowable=unshowable(governed),
+            reasons=governed.reasons,
         )
+
+    def _advised(self, verdict: Verdict, governed: GovernedCall) -> Verdict:
+        """The verdict on a call that does not go on, with a safer command where there is one."""
+        if verdict.decision is Decision.NONE or "command" not in governed.args:
+            return verdict
+        from sb.hosts.hooks.advising import advice_sentence
+        from sb.kernel.review.explain import Judge
+
+        judge = Judge(open_policy(self._config), self._runtime.registry, granted_permissions(self._config))
+        context = self._context._replace(cwd=self._context.cwd / str(governed.args.get("cwd", "")))
+        sentence = advice_sentence(judge, governed, context, self._event.host)
+        return verdict._replace(reason=f"{verdict.reason} {sentence}") if sentence else verdict
 
     def _report(self, call: NativeCall) -> None:
         step, no_ids = _name(call)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from sb.hosts.hooks.event import NativeCall, Server
 from sb.hosts.hooks.spellings import spellings
 from sb.shell.guarded import Guarded
 
@@ -19,6 +21,7 @@ _HOME = re.compile(
     r"^(?:\$HOME|\$\{HOME\}|%USERPROFILE%|%HOME%|\$env:(?:HOME|USERPROFILE))(?=[/\\]|$)", re.IGNORECASE
 )
 _NOTHING_GUARDED = Guarded()
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 class JudgingContext(NamedTuple):
@@ -31,6 +34,8 @@ class JudgingContext(NamedTuple):
         read_only: patterns of tools that only read.
         guarded: places that decide how calls are judged.
         too_large: whether one of these files is too large for a snapshot.
+        mcp: patterns of MCP tools, and how they are treated (`hooks.mcp`).
+        server: finds the MCP server of a call.
     """
 
     cwd: Path
@@ -40,6 +45,8 @@ class JudgingContext(NamedTuple):
     too_large: Callable[[Sequence[str]], bool] = lambda paths: False
     guarded: Guarded = _NOTHING_GUARDED
     placed: bool = True
+    mcp: Mapping[str, str] = _NO_SETTINGS
+    server: Callable[[NativeCall], Server] = lambda call: Server()
 
 
 def readings(path: str, context: JudgingContext) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sb.config import Config
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.kernel.calls.intents import Intent
@@ -31,17 +32,25 @@ def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx:
 
     Where a snapshot would do but cannot be taken, its `why` says so.
     """
+    if not runtime.config.hooks.keep:
+        return governed
+    destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
+    if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
+        return governed
+    return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
+
+
+def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    """The same where the places of a session are known; raises nothing, and takes no snapshot."""
     found = governed.changes
-    if governed.refused or found is None or not found.changes or not runtime.config.hooks.keep:
+    if governed.refused or found is None or not found.changes:
         return governed
     if governed.safety_class not in (SafetyClass.LOCAL_WRITE, SafetyClass.DESTRUCTIVE):
         return governed
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
     if found.others == DESTROY or (not destroys and found.others != READ):
         return governed  # what is not followed would not be undone
-    if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
-        return governed
-    planned = plan(found.changes, _area(context, runtime, ctx))
+    planned = plan(found.changes, area())
     why = planned.why
     if not why and len(planned.keep) > MOST_PATHS:
         why = f"it changes more than {MOST_PATHS} paths"
@@ -91,11 +100,15 @@ def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: Ho
     return Report(value, latency_ms=call.ms)
 
 
-def _area(context: JudgingContext, runtime: Runtime, ctx: RunContext) -> Area:
+def area_of(context: JudgingContext, config: Config, folder: str, begun: float) -> Area:
+    """The places where a session's lines may delete after a snapshot.
+
+    Args:
+        folder: the project at its first event. begun: seconds since the epoch of that.
+    """
     from sb.hosts.hooks.scratch import scratch
 
-    home, config = str(context.home), runtime.config
-    folder, begun = _first_event(runtime.log, ctx)
+    home = str(context.home)
     project = project_of_area(folder, home)
     limits = Limits(config.undo.call_max_bytes, config.undo.call_max_files)
     protected = [str(path) for path in context.protected]

@@ -189,11 +189,17 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         refused = own_read_refusal(call.args, context) or _search_refusal(call, context)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
-        return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
+        from sb.hosts.hooks.mcp import reaching_metadata  # few calls need it
+
+        refused = own_read_refusal(call.args, context)
+        return reaching_metadata(call, GovernedCall(FETCH, args, SafetyClass.NETWORK, refused))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
-        return _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+        from sb.hosts.hooks.mcp import govern_mcp
+
+        inspected = _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+        return govern_mcp(call, inspected, context)
     return _inspected(call, _unknown(call, context), context)
 
 

@@ -55,6 +55,7 @@ class Windsurf(Adapter):
             f"mcp__{server}__{tool}" if tool else "",
             table(about, "mcp_tool_arguments"),
             response=decoded(about.get("mcp_result")),
+            server=server,
         )
 
     def decided(self, event: HookEvent, verdict: Verdict) -> Answer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.approvals.disclosure import SHOWN
@@ -20,6 +20,8 @@ from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.calls.approval import (
     GRANT_COLUMNS,
     OPEN,
+    STANDING,
+    STANDING_S,
     Approval,
     ApprovalState,
     Grant,
@@ -43,6 +45,15 @@ LONGEST_GRANT_S = 30 * 86_400
 MOST_EXPIRED = 200  # recorded in one transaction
 
 
+class _Covered(NamedTuple):
+    """What a grant is about that no request asked for."""
+
+    agent: str
+    tool_id: str
+    fingerprint: str
+    run_id: str
+
+
 class AlreadyDecided(SBError):
     """Somebody was faster, or the time is over."""
 
@@ -63,6 +74,9 @@ class Approvals(ApprovalQueue):
     def approve(self, approval_id: str, by: Decider, reason: str, *, displayed: str = "") -> Approval:
         """Approve one call; with dual control the second person's approval makes it count.
 
+        Where all its reasons are of the kind that is settled once, such as the use of a server, later calls with the
+        same reasons are approved too, by a grant.
+
         Args:
             displayed: the digest, or its code, of the disclosure that the person has opened. One that is long cannot be
                 approved without; where it is given, it must be of what is on file now.
@@ -76,7 +90,29 @@ class Approvals(ApprovalQueue):
         """
         reason = required(reason)
         with self.log.write(power=True) as write:
-            return self._approve(write, approval_id, by, reason, displayed)
+            approval = self._approve(write, approval_id, by, reason, displayed)
+            for standing in _standing(approval):
+                self._grant(write, approval, by, reason, STANDING_S, False, {STANDING: standing})
+            return approval
+
+    def settle(
+        self, agent: str, tool_id: str, fingerprint: str, standing: str, by: Decider, reason: str
+    ) -> Grant:
+        """Approve in advance whatever has a reason that is settled once.
+
+        Args:
+            fingerprint: of the tool's contract as it is now.
+            standing: names the reason, such as a server with its configuration.
+
+        Raises:
+            DeniedError: this person may not decide.
+            UsageError: the reason is missing or too long.
+        """
+        reason = required(reason)
+        about = _Covered(agent, tool_id, fingerprint, "")
+        refuse_requester(by.name, agent, {})
+        with self.log.write(power=True) as write:
+            return self._grant(write, about, by, reason, STANDING_S, False, {STANDING: standing})
 
     def grant(
         self,
@@ -253,7 +289,7 @@ class Approvals(ApprovalQueue):
     def _grant(
         self,
         write: LogWrite,
-        approval: Approval,
+        approval: Approval | _Covered,
         by: Decider,
         reason: str,
         lasting_s: int,
@@ -296,6 +332,16 @@ class Approvals(ApprovalQueue):
         write.append(GRANT_REVOKED, {"reason": reason, "by": by.name}, _subject(grant), {"signed": signed})
         write.execute("UPDATE grants SET state = 'revoked' WHERE number = ?", (grant.number,))
         return replace(grant, state="revoked")
+
+
+def _standing(approval: Approval) -> list[str]:
+    """What an approval settles for later calls; nothing if one of its reasons is about this call alone."""
+    reasons = approval.request.get("reasons")
+    named = [reason.get(STANDING) for reason in reasons] if isinstance(reasons, list) else []
+    single = approval.needed > 1 or approval.safety_class == SafetyClass.DESTRUCTIVE or approval.reverses
+    if approval.state is not ApprovalState.APPROVED or single or not all(named):
+        return []
+    return list(dict.fromkeys(map(str, named)))
 
 
 def _decided(approval: Approval) -> AlreadyDecided:

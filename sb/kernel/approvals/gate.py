@@ -21,6 +21,7 @@ from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
     OPEN,
+    STANDING,
     Approval,
     ApprovalState,
     Grant,
@@ -84,6 +85,19 @@ class ApprovalGate:
             self._take(call, found)
         else:
             self._queue(call)
+
+    def is_settled(self, call: ToolCall) -> bool:
+        """Whether a grant covers every reason of a call; of several reasons, those that one covers are taken away."""
+        standing = list(dict.fromkeys(reason[STANDING] for reason in call.reasons if STANDING in reason))
+        if not standing or call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1:
+            return False
+        found = {name: grant for name in standing if (grant := self._standing_grant(call, name))}
+        left = [reason for reason in call.reasons if reason.get(STANDING) not in found]
+        if left:
+            call.reasons = left
+        else:
+            call.grant_id = found[standing[0]].id
+        return not left
 
     def host_may_ask(self, call: ToolCall) -> bool:
         """Whether the yes of a person whom nothing identifies is enough for the call."""
@@ -198,15 +212,20 @@ class ApprovalGate:
         """A grant that covers the call and that a person really made."""
         if call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1 or call.reverses:
             return None
+        covering = (grant for grant in self._active_grants(call) if _covers(grant, call.args))
+        return next(filter(self._sound, covering), None)
+
+    def _standing_grant(self, call: ToolCall, standing: str) -> Grant | None:
+        named = (grant for grant in self._active_grants(call) if grant.args == {STANDING: standing})
+        return next(filter(self._sound, named), None)
+
+    def _active_grants(self, call: ToolCall) -> list[Grant]:
         rows = self._log.database.query(
             f"SELECT {GRANT_COLUMNS} FROM grants WHERE tool_id = ? AND agent = ? AND state = 'active'"
             " AND fingerprint = ? AND expires_at > ? AND run_id IN ('', ?)",
             (call.tool_id, call.ctx.agent_name, call.fingerprint, self.approvals.now(), call.ctx.run_id),
         )
-        for grant in map(grant_of, rows):
-            if _covers(grant, call.args) and self._sound(grant):
-                return grant
-        return None
+        return list(map(grant_of, rows))
 
     def _sound(self, grant: Grant) -> bool:
         try:
@@ -359,6 +378,7 @@ def _refused(reason: str) -> Refused:
 
 def _covers(grant: Grant, args: dict[str, Any]) -> bool:
     """Whether every argument of the call has a pattern and fits it; a grant without patterns covers any."""
-    return not grant.args or all(
-        name in grant.args and permits(grant.args[name], value) for name, value in args.items()
+    return STANDING not in grant.args and (
+        not grant.args
+        or all(name in grant.args and permits(grant.args[name], value) for name, value in args.items())
     )

@@ -74,8 +74,12 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{agent} started a run" + (f": {payload['intent']}" if payload.get("intent") else "")
     if event.kind == RUN_FINISHED:
         budget = payload.get("budget", {})
-        used = f"{budget.get('tool_calls_used', 0)} of {budget.get('max_tool_calls', 0)} calls used"
-        return f"{agent} finished the run, {used}" + (
+        used = (
+            f", {budget.get('tool_calls_used', 0)} of {budget.get('max_tool_calls', 0)} calls used"
+            if budget
+            else ""
+        )
+        return f"{agent} finished the run{used}" + (
             f", after {payload['error']}" if payload.get("error") else ""
         )
     if event.kind in (MEMORY_PUT, MEMORY_GET):

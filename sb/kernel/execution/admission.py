@@ -256,6 +256,9 @@ class Admission:
         if call.reasons:
             self.recorder.refuse_killed(call)
             self.recorder.refuse_known_step(call)
+            if self.gate.is_settled(call):
+                call.host_asks = False
+                return
             call.host_asks = call.host_asks and self.gate.host_may_ask(call)
             if not call.host_asks:
                 self.gate.require(call)

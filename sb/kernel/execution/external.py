@@ -7,6 +7,7 @@ call was judged and never reported back is normal, since a person may have refus
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,7 @@ class ExternalCalls:
         refused: str = "",
         host_asks: bool = False,
         unshowable: str = "",
+        reasons: Sequence[Mapping[str, str]] = (),
     ) -> ToolResult:
         """Judge a call that its host is about to perform, and put it on record if it may change something.
 
@@ -77,6 +79,7 @@ class ExternalCalls:
             refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
             host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
                 while nobody is enrolled, and never for two people.
+            reasons: why a person has to agree beside what the policy says, as rule and reason.
             unshowable: why `args` do not hold all that would run; then no person can agree to it here.
 
         Returns:
@@ -85,6 +88,7 @@ class ExternalCalls:
         step = step_name(step)
         call = self._call(ctx, tool_id, self._one_of(step) if host_has_no_call_ids else step)
         call.host_asks, call.unshowable = host_asks, unshowable
+        call.reasons = [dict(reason) for reason in reasons]
         try:
             if refused:
                 self._admission.describe(call, args)

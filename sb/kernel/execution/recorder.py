@@ -129,7 +129,9 @@ class Recorder:
             ctx.__dict__.setdefault("_announced_in", set()).add(self.log.database_id)
 
     def run_finished(self, ctx: RunContext, error: str = "") -> None:
-        facts = {"budget": ctx.budget.to_dict(), "elapsed_ms": _milliseconds(ctx.elapsed_ms())}
+        facts: dict[str, Any] = {"elapsed_ms": _milliseconds(ctx.elapsed_ms())}
+        if not ctx.metadata.get("host"):  # each call of a host is judged with a budget of its own
+            facts["budget"] = ctx.budget.to_dict()
         with self.log.write() as write:
             self._announce(write, ctx)
             write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)

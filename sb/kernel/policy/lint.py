@@ -43,6 +43,7 @@ def _covers(denial: PolicyRule, rule: PolicyRule) -> bool:
     return (
         denial.effect == DENY
         and not denial.args
+        and not denial.runs
         and _all_within(rule.tools, denial.tools)
         and (not denial.agents or (bool(rule.agents) and _all_within(rule.agents, denial.agents)))
         and (not denial.classes or (bool(rule.classes) and set(rule.classes) <= set(denial.classes)))

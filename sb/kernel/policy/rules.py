@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from sb.canonical import canonical_bytes, digest
 from sb.config.rules import PolicyRule
 from sb.kernel.contracts import SafetyClass
+from sb.kernel.policy.command_lines import fits_commands
 from sb.kernel.policy.patterns import any_fits, forms, matches, permits
 
 DENY, APPROVE, ALLOW = "deny", "approve", "allow"
@@ -104,10 +105,10 @@ class WrittenPolicy:
 
     def _work_out(self, tool_id: str, agent: str, safety_class: SafetyClass) -> _Known:
         about = [rule for rule in self.rules if fits_call(rule, tool_id, agent, safety_class)]
-        verdict = self._verdict([Hit.of(rule) for rule in about if not rule.args])
+        verdict = self._verdict([Hit.of(rule) for rule in about if not rule.args and not rule.runs])
         if verdict.effect == DENY and verdict.hits:
             return _Known(verdict, ())
-        return _Known(verdict, tuple(rule for rule in about if rule.args))
+        return _Known(verdict, tuple(rule for rule in about if rule.args or rule.runs))
 
     def _verdict(self, hits: list[Hit]) -> Verdict:
         for effect in (DENY, APPROVE, ALLOW):
@@ -130,17 +131,17 @@ def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyCl
 def fits_arguments(
     rule: PolicyRule, args: dict[str, Any], spelled: dict[str, list[str]] | None = None
 ) -> bool:
-    """Whether each argument that the rule names is there and fits one of its patterns.
+    """Whether each argument that the rule names is there and fits one of its patterns, and so do the commands.
 
     Args:
         spelled: keeps the spellings of arguments, so that several rules about one call work them out once.
     """
     if spelled is None:
         spelled = {}
-    for name in rule.args:  # noqa: SIM110 - a generator takes twice as long
+    for name in rule.args:
         if not fits_argument(rule, name, args, spelled):
             return False
-    return True
+    return not rule.runs or fits_commands(rule, args, allows=rule.effect == ALLOW)
 
 
 def fits_argument(rule: PolicyRule, name: str, args: dict[str, Any], spelled: dict[str, list[str]]) -> bool:
@@ -163,12 +164,17 @@ def in_words(rule: PolicyRule) -> str:
     about = " or ".join(rule.tools)
     classes = f", if {' or '.join(rule.classes)}," if rule.classes else ""
     agents = f" by {' or '.join(rule.agents)}" if rule.agents else ""
-    where = " and ".join(f"{name} like {' or '.join(patterns)}" for name, patterns in rule.args.items())
+    conditions = [f"{name} like {' or '.join(patterns)}" for name, patterns in rule.args.items()]
+    if rule.runs:
+        conditions.append(f"{'all it runs' if rule.effect == ALLOW else 'it runs'} {' or '.join(rule.runs)}")
+    where = " and ".join(conditions)
     return f"{about}{classes}{agents} {verb}" + (f" where {where}" if where else "")
 
 
 def _plain(rule: PolicyRule) -> dict[str, Any]:
+    runs = {"runs": list(rule.runs)} if rule.runs else {}  # a policy without keeps its version
     return {
+        **runs,
         "effect": rule.effect,
         "tools": list(rule.tools),
         "agents": list(rule.agents),

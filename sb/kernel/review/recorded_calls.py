@@ -10,6 +10,7 @@ from typing import Any
 
 from sb.config.rules import EFFECTS, PolicyRule
 from sb.kernel.contracts import SafetyClass, ToolSpec
+from sb.kernel.policy.command_lines import READ_WITH_COMMANDS
 from sb.kernel.policy.permissions import PolicyAction, PolicyDecision, ToolPolicy
 from sb.kernel.policy.rules import ALLOW, APPROVE, DENY, NOT_ALLOWED, fits_argument
 from sb.kernel.registry.registry import ToolRegistry
@@ -60,13 +61,15 @@ def _that_could_change(decision: PolicyDecision, doubtful: set[str]) -> tuple[st
 def _doubtful(rule: PolicyRule, args: Any) -> str:
     """The first argument that leaves open whether the rule fits; "" if it surely does or surely does not."""
     if not isinstance(args, dict):
-        return next(iter(rule.args))
+        return next(iter((*rule.args, *READ_WITH_COMMANDS)))
     unsure = ""
     for name in rule.args:
         if _altered(args[name] if name in args else list(args)):
             unsure = unsure or name
         elif not fits_argument(rule, name, args, {}):
             return ""
+    if rule.runs and not unsure:
+        unsure = next((name for name in READ_WITH_COMMANDS if _altered(args.get(name))), "")
     return unsure
 
 

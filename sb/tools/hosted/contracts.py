@@ -5,7 +5,7 @@ They are the same for every host, so that a policy says `host.shell.*` once; the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from sb.tools.hosted.files import HostedFiles
 
 READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"
 FETCH, MCP, AGENT, UNKNOWN = "host.fetch", "host.mcp", "host.agent", "host.unknown"
+MCP_DESTRUCTIVE = "host.mcp.destructive"
 RESTORE = "host.restore"
 SHELL = {
     SafetyClass.READ_ONLY: "host.shell.read",
@@ -100,12 +101,25 @@ def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
     for tool_id, safety_class, what in (
         (FETCH, SafetyClass.NETWORK, "Get something from the network, or publish to it."),
         (MCP, SafetyClass.NETWORK, "Call a tool of an MCP server."),
+        (
+            MCP_DESTRUCTIVE,
+            SafetyClass.DESTRUCTIVE,
+            "Call a tool of an MCP server that deletes or runs something.",
+        ),
         (AGENT, SafetyClass.LOCAL_WRITE, "Start another agent, now or later."),
         (UNKNOWN, SafetyClass.DESTRUCTIVE, "A tool of which nothing is known."),
     ):
         schema, reversal = [_TOOL, _INPUT], _reversal(safety_class)
+        others = {MCP: SafetyClass.NETWORK} if tool_id == MCP_DESTRUCTIVE else None
         _register(
-            registry, tool_id, what, safety_class, _nothing_to_keep, args_schema=schema, reversal=reversal
+            registry,
+            tool_id,
+            what,
+            safety_class,
+            _nothing_to_keep,
+            args_schema=schema,
+            reversal=reversal,
+            stood_for=others,
         )
     _register_restoring(registry, files)
 
@@ -131,7 +145,7 @@ def _register_kept(registry: ToolRegistry, files: HostedFiles) -> None:
             files.keep_line,
             args_schema=_KEPT,
             reversal=_RESTORED_OVER,
-            stands_for=True,
+            stood_for={name: of for of, name in SHELL.items()},
         )
 
 
@@ -147,12 +161,12 @@ def _register(
     safety_class: SafetyClass,
     prepare: Callable[..., Any],
     *,
-    stands_for: bool = False,
+    stood_for: Mapping[str, SafetyClass] | None = None,
     **contract: Any,
 ) -> None:
     metadata: dict[str, Any] = {PERFORMED_BY_HOST: True}
-    if stands_for:
-        metadata |= {STANDS_IN: "stands_for", STOOD_FOR: {name: of for of, name in SHELL.items()}}
+    if stood_for:
+        metadata |= {STANDS_IN: "stands_for", STOOD_FOR: dict(stood_for)}
     registry.register_fn(tool_id, tool_id, prepare, safety_class, description, metadata=metadata, **contract)
 
 

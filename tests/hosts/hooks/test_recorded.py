@@ -131,6 +131,7 @@ def test_every_event_that_claude_code_has_is_there() -> None:
 
 @pytest.mark.parametrize("name", recorded.HOSTS)
 def test_a_session_is_answered_neutrally_and_put_on_record(host: Host, name: str) -> None:
+    host.configure('hooks: {mcp: {"mcp*tracker*": read, "MCP:*": read}}\n')
     told, calls = SESSIONS[name]
     others = [event for event in recorded.names(name) if event not in told]
     for event in (*[one for one in others if not about_a_call(name, one)], *told):

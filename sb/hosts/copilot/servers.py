@@ -1,0 +1,13 @@
+"""Where Copilot CLI keeps the MCP servers that it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sb.hosts.install.host import Places
+from sb.hosts.servers import Source
+
+
+def sources(places: Places) -> Iterator[Source]:
+    """The settings that name servers: of the user, then of the project."""
+    yield Source(places.named("COPILOT_HOME", ".copilot") / "mcp-config.json", ("mcpServers",))

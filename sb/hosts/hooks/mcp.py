@@ -1,0 +1,246 @@
+"""Calls of MCP servers' tools: which go on, which are asked for each time, and which once per server.
+
+Verbs are compared as whole tokens of the tool's own name; what destroys beats what reads. A server's own annotations
+do not count, since the server writes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sb.hosts.hooks.arguments import bare, command_lines
+from sb.hosts.hooks.event import GovernedCall, NativeCall, Server
+from sb.hosts.hooks.judging_context import JudgingContext
+from sb.kernel.calls.approval import STANDING
+from sb.kernel.contracts import SafetyClass
+from sb.shell.rules import DESTROY, QUIET, READ
+from sb.tools.hosted.contracts import MCP, MCP_DESTRUCTIVE
+
+PASSES, ONCE, ALWAYS = "read", "server", "ask"  # what hooks.mcp says of a tool
+_STRICTEST = (ALWAYS, ONCE, PASSES)
+_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_MOST_TEXTS = 200  # of one call that are looked at for verbs and addresses
+_LONGEST_VERB = 40  # characters of an argument that names an action
+
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+DESTROYING = _set(
+    "delete del drop remove rm rmdir destroy purge execute exec run shell bash sh zsh powershell sudo transfer pay "
+    "erase wipe truncate unlink trash nuke flush flushall flushdb terminate kill shutdown reboot uninstall revoke "
+    "deprovision decommission payout refund charge withdraw purchase buy wire donate eval"
+)
+_RUNNING = _set("execute exec run shell bash sh zsh powershell eval")
+READING = _set(
+    "get list ls search find read view show describe query fetch stat info tree grep glob count diff status lookup "
+    "inspect explain retrieve resolve preview compare analyze whoami help head tail log blame"
+)
+_CHANGING = _set(
+    "write create update edit modify overwrite insert append replace apply upsert upload extract unpack rename send "
+    "reply publish deploy add save make mkdir touch chmod chown enable disable approve reject accept cancel"
+)
+# Words that are verbs only where nothing that reads stands before them: `get_commit`, `get_workflow_run`.
+_OFTEN_NOUNS = _set(
+    "run shell transfer pay drop charge refund purchase trash wire move mv copy cp set put post patch store download "
+    "start stop push commit merge import export sync install build clear reset forward record format clean clone "
+    "archive restore assign invite share grant close lock unlock ban block click type fill press navigate open select "
+    "submit schedule trigger invoke call book order subscribe mark toggle draft comment register rotate tag release"
+)
+_JOINING = _set("and or then to")
+_ACTIONS = ("action", "operation", "op", "method", "verb", "subcommand", "mutation", "command")
+_KINDS = (*_ACTIONS, "type", "mode")  # which may name an action too
+_STATEMENTS = _set("sql statement statements")
+_QUERIES = _set("query queries q")
+_DATABASES = _set(
+    "sql database db postgres postgresql pg mysql mariadb sqlite bigquery snowflake duckdb clickhouse supabase neon "
+    "redshift oracle mssql cockroach databricks"
+)
+_ADDRESSES = _set("url urls uri host hostname address endpoint href link target domain")
+_SQL = re.compile(
+    r"\s*(?:select\b|with\s+\w+|insert\s+into|update\s+\S+\s+set|delete\s+from|drop\s+(?:table|database|schema|index|"
+    r"view|user|role|function|trigger|column|materialized|type|extension)|truncate\b|alter\s+\w+|create\s+(?:or|table|"
+    r"temp|unique|index|view|user|role|function|database|schema|trigger)|grant\s|revoke\s|merge\s+into|replace\s+into|"
+    r"call\s+\w|exec(?:ute)?\s+\w|do\s+\$|copy\s+\w|explain\b|pragma\b|vacuum\b|attach\b)",
+    re.IGNORECASE,
+)
+_SQL_RUNS = re.compile(
+    r"\b(?:delete|exec|execute|call|do|xp_\w+|pg_terminate_backend|pg_read_\w+|lo_(?:im|ex)port|dblink\w*|"
+    r"load_extension|load_file|outfile|dumpfile)\b"
+)
+_GRAPHQL = re.compile(r"\s*mutation\b", re.IGNORECASE)
+_CYPHER_DELETES = re.compile(r"\b(?:detach\s+delete|delete\s+\w+\s*(?:$|,|return))", re.IGNORECASE)
+
+
+def govern_mcp(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
+    """The call under the contract and with the reasons that its name and arguments ask for.
+
+    Args:
+        governed: the call after a look at its paths and command lines; a stricter contract than that of MCP stays.
+    """
+    if governed.refused or governed.tool_id != MCP:
+        return governed
+    governed = reaching_metadata(call, governed)
+    kind, why = judged(call.tool, call.args, context.mcp)
+    if kind == ALWAYS:
+        return governed._replace(tool_id=MCP_DESTRUCTIVE, safety_class=SafetyClass.DESTRUCTIVE, why=why)
+    if kind == PASSES:
+        return governed
+    server = context.server(call)
+    return governed._replace(reasons=(*governed.reasons, _first_use(call.tool, server)))
+
+
+def judged(tool: str, args: dict[str, Any], settings: Mapping[str, str]) -> tuple[str, str]:
+    """How a tool is treated, PASSES, ONCE or ALWAYS, and for ALWAYS why.
+
+    Args:
+        settings: patterns of tools' names, with how they are treated; of several the strictest counts.
+    """
+    given = {kind for pattern, kind in settings.items() if fnmatchcase(tool, pattern)}
+    name = bare(tool)
+    destroys = _data_verb(tool, args)
+    if destroys:
+        return ALWAYS, f"{name}: {destroys}"
+    if given:
+        kind = next(one for one in _STRICTEST if one in given)
+        return kind, f"{name}: hooks.mcp asks for each use" if kind == ALWAYS else ""
+    tokens = _tokens(name)
+    destroying = _verbs(tokens, DESTROYING) or [
+        verb for words in _actions(args, _KINDS) for verb in _verbs(words, DESTROYING)
+    ]
+    if _RUNNING.issuperset(destroying) and destroying and _runs_what_was_judged(tool, args):
+        return ONCE, ""
+    if destroying:
+        return ALWAYS, f"{name}: a tool that may {destroying[0]}"
+    changes = _verbs(tokens, _CHANGING | _OFTEN_NOUNS) or any(
+        _verbs(words, _CHANGING | _OFTEN_NOUNS) for words in _actions(args, _ACTIONS)
+    )
+    reads = READING & set(tokens) and not changes and not _changes_data(tool, args)
+    return (PASSES if reads else ONCE), ""
+
+
+def _runs_what_was_judged(tool: str, args: dict[str, Any]) -> bool:
+    """Whether what a tool runs is among its arguments, where it was judged as a command line or as SQL."""
+    return any(command_lines(args, True)) or any(_statements(tool, args))
+
+
+def _tokens(name: str) -> list[str]:
+    return [word.lower() for word in _TOKEN.findall(name)]
+
+
+def _verbs(tokens: list[str], verbs: frozenset[str]) -> list[str]:
+    """Which of these verbs a name has; a word that is often a noun is one behind a word that reads."""
+    found, reads = [], False
+    for word in tokens:
+        if word in verbs and not (reads and word in _OFTEN_NOUNS):
+            found.append(word)
+        reads = word in READING or (reads and word not in _JOINING)
+    return found
+
+
+def _actions(args: dict[str, Any], names: tuple[str, ...]) -> Iterator[list[str]]:
+    """The tokens of arguments that name an action, such as `{"action": "delete"}`."""
+    for name, text in _leaves(args):
+        if name in names and len(text) < _LONGEST_VERB and len(text.split()) == 1:
+            yield _tokens(text)
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    waiting = [(name, value)]
+    for _ in range(_MOST_TEXTS):
+        if not waiting:
+            return
+        name, one = waiting.pop(0)
+        if isinstance(one, str):
+            yield name.lower(), one
+        elif isinstance(one, dict):
+            waiting += [(str(key), inner) for key, inner in one.items()]
+        elif isinstance(one, list):
+            waiting += [(name, inner) for inner in one[:_MOST_TEXTS]]
+
+
+# --- statements of query languages
+
+
+def _statements(tool: str, args: dict[str, Any]) -> Iterator[str]:
+    """The arguments that are SQL: by their name, or as a query of a tool that does not search texts."""
+    tokens = set(_tokens(tool))
+    database = bool(tokens & _DATABASES)
+    for name, text in _leaves(args):
+        words = set(_tokens(name))
+        asked = words & _QUERIES and (database or not tokens & {"search", "find"}) and _SQL.match(text)
+        if words & _STATEMENTS or asked:
+            yield text
+
+
+def _data_verb(tool: str, args: dict[str, Any]) -> str:
+    """What a statement among the arguments would destroy or run, or ""."""
+    from sb.shell.scripts import sql
+
+    for text in _statements(tool, args):
+        text = text.replace("/*!", " ")  # MySQL runs what such a comment holds
+        found = sql(text, "SQL", QUIET)
+        if found.rank == DESTROY:
+            return found.reason
+        if hit := _SQL_RUNS.search(_without_texts(text)):
+            return f"SQL {hit[0].upper()}"
+    for name, text in _leaves(args):
+        if set(_tokens(name)) & _QUERIES:
+            if _GRAPHQL.match(text) and (verbs := _verbs(_tokens(text[:1000]), DESTROYING)):
+                return f"a mutation that may {verbs[0]}"
+            if "(" in text and _CYPHER_DELETES.search(text):
+                return "Cypher DELETE"
+    return ""
+
+
+def _without_texts(statement: str) -> str:
+    return re.sub(
+        r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*(?:\"|\Z)", " ", statement.lower()
+    )
+
+
+def _changes_data(tool: str, args: dict[str, Any]) -> bool:
+    """Whether a statement among the arguments changes data."""
+    from sb.shell.scripts import sql
+
+    mutates = any(_GRAPHQL.match(text) for name, text in _leaves(args) if set(_tokens(name)) & _QUERIES)
+    return mutates or any(sql(text, "SQL", QUIET).rank > READ for text in _statements(tool, args))
+
+
+# --- addresses
+
+
+def reaching_metadata(call: NativeCall, governed: GovernedCall) -> GovernedCall:
+    """The call, with a reason to ask a person where an address among its arguments hands out credentials."""
+    from sb.shell.addresses import metadata_address
+
+    if governed.refused:
+        return governed
+    for name, text in _leaves(call.args):
+        named = bool(_ADDRESSES & set(_tokens(name)))
+        if not named and any(char.isspace() for char in text):
+            continue  # a text that may mention one
+        if found := metadata_address(text if "://" in text or not named else f"http://{text}"):
+            why = f"{found} is a link-local or metadata address, which hands out the machine's credentials"
+            return governed._replace(reasons=(*governed.reasons, {"rule": "metadata_address", "reason": why}))
+    return governed
+
+
+# --- servers
+
+
+def _first_use(tool: str, server: Server) -> dict[str, str]:
+    """Why a person must agree to the use of a server; the answer counts for later uses where the server is known."""
+    if not server.digest:
+        where = f"server {server.name}" if server.name else "a server that the host does not name"
+        why = f"{bare(tool)} of {where}, whose configuration is not known, so a person must approve each use"
+        return {"rule": "mcp_server", "reason": why}
+    why = (
+        f"first use of MCP server {server.name} ({server.configured}): approving lets the agent use its tools, "
+        "except those that delete or run something, until its configuration changes"
+    )
+    return {"rule": "mcp_server", "reason": why, STANDING: server.standing}

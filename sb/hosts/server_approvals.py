@@ -1,0 +1,82 @@
+"""Approve the MCP servers of a host in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sb.errors import NotFoundError
+from sb.hosts.hooks.event import Server
+from sb.hosts.servers import WITH_SERVERS, configured_servers
+from sb.text import counted, nearest
+
+if TYPE_CHECKING:
+    from sb.config import Config
+    from sb.kernel.approvals.decisions import Approvals
+    from sb.kernel.authority.signing import Decider
+    from sb.kernel.calls.approval import Grant
+
+
+class ServerState(NamedTuple):
+    """A configured server, and the grant that approves it as it is now, or None."""
+
+    server: Server
+    grant: Grant | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as plain JSON."""
+        return {
+            "server": self.server.name,
+            "configured": self.server.configured,
+            "digest": self.server.digest,
+            "grant": self.grant.id if self.grant else None,
+        }
+
+
+def server_steps(host: str, env: Mapping[str, str], cwd: Path) -> list[str]:
+    """What the user of a host may do about its servers next: approve them, if it has any."""
+    found = configured_servers(host, env, cwd)
+    return [f"approve its {counted(len(found), 'MCP server')}: sb approvals servers {host}"] if found else []
+
+
+def server_states(
+    approvals: Approvals, config: Config, host: str, env: Mapping[str, str], cwd: Path
+) -> list[ServerState]:
+    """The servers that a host's settings name for a folder, and whether they are approved.
+
+    Raises:
+        NotFoundError: no settings of servers are known for the host.
+    """
+    from sb.kernel.calls.approval import STANDING
+    from sb.tools.hosted.contracts import MCP
+
+    if host not in WITH_SERVERS:
+        raise NotFoundError(
+            f"no servers of host {host!r}{nearest(host, WITH_SERVERS)}", ", ".join(WITH_SERVERS)
+        )
+    fingerprint = _fingerprint(config)
+    grants = {
+        grant.args.get(STANDING): grant
+        for grant in approvals.grants()
+        if (grant.agent, grant.tool_id, grant.fingerprint) == (host, MCP, fingerprint)
+    }
+    return [ServerState(one, grants.get(one.standing)) for one in configured_servers(host, env, cwd)]
+
+
+def approve_server(
+    approvals: Approvals, config: Config, host: str, server: Server, by: Decider, reason: str
+) -> Grant:
+    """Approve a server as it is configured now; raises as `Approvals.settle`."""
+    from sb.tools.hosted.contracts import MCP
+
+    return approvals.settle(host, MCP, _fingerprint(config), server.standing, by, reason)
+
+
+def _fingerprint(config: Config) -> str:
+    from sb.parts import hosted_registry
+    from sb.tools.hosted.contracts import MCP
+
+    tool = hosted_registry(config).tool(MCP)
+    assert tool is not None
+    return tool.current_fingerprint()

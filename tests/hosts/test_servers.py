@@ -1,0 +1,135 @@
+"""MCP servers as hosts' settings name them, and their approval in advance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.config import load_config
+from sb.errors import NotFoundError
+from sb.hosts.hooks.event import NativeCall, Server
+from sb.hosts.server_approvals import approve_server, server_states, server_steps
+from sb.hosts.servers import WITH_SERVERS, configured_servers, server_of
+from sb.kernel.authority.signing import Label
+from sb.runtime import open_runtime
+
+ENTRY = {"command": "npx", "args": ["-y", "tracker-mcp"]}
+FILES = {
+    "claude-code": (".claude.json", "project/.mcp.json", "mcpServers"),
+    "codex": (".codex/config.toml", "project/.codex/config.toml", "mcp_servers"),
+    "copilot": (".copilot/mcp-config.json", "", "mcpServers"),
+    "cursor": (".cursor/mcp.json", "project/.cursor/mcp.json", "mcpServers"),
+    "gemini-cli": (".gemini/settings.json", "project/.gemini/settings.json", "mcpServers"),
+    "vscode": (".config/Code/User/mcp.json", "project/.vscode/mcp.json", "servers"),
+    "windsurf": (".codeium/windsurf/mcp_config.json", "", "mcpServers"),
+}
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    monkeypatch.setattr("sys.platform", "linux")
+    return tmp_path
+
+
+def write(file: Path, key: str, **servers: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.suffix == ".toml":
+        tables = (
+            f"[{key}.{name}]\ncommand = {json.dumps(one['command'])}\n" for name, one in servers.items()
+        )
+        file.write_text("".join(tables), encoding="utf-8")
+    else:
+        file.write_text(json.dumps({key: servers}), encoding="utf-8")
+
+
+def found(person: Path, host: str) -> dict[str, Server]:
+    return {one.name: one for one in configured_servers(host, {"HOME": str(person)}, person / "project")}
+
+
+@pytest.mark.parametrize("host", WITH_SERVERS)
+def test_servers_of_the_user_and_of_the_project_are_found(person: Path, host: str) -> None:
+    users, projects, key = FILES[host]
+    write(person / users, key, mine=ENTRY)
+    if projects:
+        write(person / projects, key, ours={"command": "ours"})
+    assert set(found(person, host)) == ({"mine", "ours"} if projects else {"mine"})
+    assert found(person, host)["mine"].configured.startswith("npx")
+
+
+def test_server_of_one_project_in_claude_codes_own_file_counts_there_only(person: Path) -> None:
+    project = str(person / "project")
+    text = json.dumps(
+        {"projects": {project: {"mcpServers": {"a": ENTRY}}, "/other": {"mcpServers": {"b": ENTRY}}}}
+    )
+    (person / ".claude.json").write_text(text)
+    assert set(found(person, "claude-code")) == {"a"}
+
+
+def test_digest_changes_with_the_command_in_any_of_the_settings_that_name_it(person: Path) -> None:
+    write(person / ".claude.json", "mcpServers", a=ENTRY)
+    first = found(person, "claude-code")["a"].digest
+    write(person / "project" / ".mcp.json", "mcpServers", a={"command": "evil"})
+    assert found(person, "claude-code")["a"].digest != first
+    (person / "project" / ".mcp.json").unlink()
+    assert found(person, "claude-code")["a"].digest == first
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b'{"mcpServers": 3}', b'{"mcpServers": {"a": 1}}', b"\xff\xfe", b"[" * 100_000],
+)
+def test_settings_that_cannot_be_read_name_no_server(person: Path, content: bytes) -> None:
+    (person / ".claude.json").write_bytes(content)
+    assert found(person, "claude-code") == {}
+
+
+def test_settings_with_comments_are_read(person: Path) -> None:
+    file = person / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{ // mine\n"mcpServers": {"a": {"httpUrl": "https://a.example/mcp"}} }')
+    assert found(person, "gemini-cli")["a"].configured == "https://a.example/mcp"
+
+
+def test_tool_belongs_to_the_server_that_its_name_or_its_host_tells() -> None:
+    servers = [Server("my tracker", "npx tracker", "d1"), Server("b", "npx b", "d2")]
+
+    def of(tool: str, server: str = "", address: str = "") -> Server:
+        return server_of(NativeCall(tool, {}, server=server, address=address), servers)
+
+    assert of("mcp__my_tracker__close") == servers[0]
+    assert of("mcp_b_close") == servers[1]
+    assert of("mcp__b__close", server="my tracker") == servers[0]
+    assert of("mcp__c__close") == Server("c")
+    assert of("MCP:close") == Server()
+    assert of("MCP:close", address="npx b") == servers[1]
+    other = of("MCP:close", address="npx c")
+    assert (other.name, other.configured) == ("npx c", "npx c")
+    assert other.digest
+
+
+def test_server_can_be_approved_before_its_first_use(person: Path) -> None:
+    env = {"HOME": str(person), "SB_HOME": str(person / ".sb")}
+    write(person / "project" / ".mcp.json", "mcpServers", a=ENTRY)
+    cwd = person / "project"
+    config = load_config(env=env, cwd=cwd, flags={})
+    with open_runtime(config, hosted=True) as runtime:
+        (state,) = server_states(runtime.approvals, config, "claude-code", env, cwd)
+        assert state.grant is None
+        made = approve_server(runtime.approvals, config, "claude-code", state.server, Label("ada"), "ours")
+        (state,) = server_states(runtime.approvals, config, "claude-code", env, cwd)
+        assert state.grant is not None
+        assert state.to_dict()["grant"] == made.id
+        with pytest.raises(NotFoundError):
+            server_states(runtime.approvals, config, "nobody", env, cwd)
+
+
+def test_install_names_the_command_that_approves_servers(person: Path) -> None:
+    env = {"HOME": str(person)}
+    assert server_steps("claude-code", env, person) == []
+    write(person / ".claude.json", "mcpServers", a=ENTRY, b=ENTRY)
+    (step,) = server_steps("claude-code", env, person)
+    assert step == "approve its 2 MCP servers: sb approvals servers claude-code"
