@@ -125,6 +125,7 @@ HANDLERS: dict[str, Handler] = {
     ),
     **dict.fromkeys(
         [
+            "ipython",
             "python",
             "node",
             "bun",

@@ -124,6 +124,16 @@ def broken_rule_pack(host: Host) -> None:
 FAULTS = [broken_configuration, broken_rule_pack, no_database, damaged_database]
 
 
+def test_agent_cannot_change_a_rule_pack_outside_of_the_home(host: Host) -> None:
+    pack = host.project / "ours.yaml"
+    pack.write_text("title: Ours\n", encoding="utf-8")
+    host.configure(f"hooks: {{packs: [{pack}]}}\n")
+    given = {"file_path": str(pack), "content": "title: Mine\n"}
+    edit = host.payload("PreToolUse", tool_name="Write", tool_use_id="t1", tool_input=given)
+    assert "decides how calls are judged" in denied(host.ask(edit))
+    assert "decides how calls are judged" in denied(host.ask(bash(host, f"echo x > {pack}", "t2")))
+
+
 def test_rule_pack_of_the_configuration_judges_calls(host: Host) -> None:
     host.configure("hooks: {packs: [ours.yaml]}\n")
     rule = "title: Ours\nrules: [{commands: deployer, class: destructive, reason: changes production}]\n"
