@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from evals.packs import SHELL, packs
-from sb.shell.secret_packing import Illustration, index
+from sb.shell.secret_index import index
+from sb.shell.secret_packing import Illustration
 
 TABLE = SHELL / "secret_table.py"
 

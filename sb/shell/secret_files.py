@@ -10,8 +10,9 @@ import os
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
+from sb.shell.secret_index import KEY, Pattern, SecretIndex, SecretRow, index
 from sb.shell.secret_table import BEGINS, ENDS, FILES, LITERAL, OTHERS, PATTERNS
 from sb.shell.sensitive import folded
 from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal
@@ -23,7 +24,6 @@ DOTENV, PRIVATE = "dotenv", "private"
 _AS_GLOB = str.maketrans(
     {STAR: "*", UNKNOWN: "*", OPERAND: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["}
 )
-_KEY = 3  # characters of a name by which patterns of names are looked up
 _WILD = f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]+"
 _ELSEWHERE = r"(?i)(?!file:)[a-z][a-z0-9+.-]*://"  # what an address of the network begins with
 _LONGEST = 4096  # characters of a path
@@ -34,20 +34,6 @@ class Secret(NamedTuple):
 
     what: str
     kind: str = ""
-
-
-# The components of a path, whether it is a folder with everything in it, whether it begins at the root, the component by which
-# it is looked up, and its row.
-Pattern: TypeAlias = tuple[tuple[str, ...], bool, bool, int, int]
-SecretRow: TypeAlias = tuple[str, str, tuple[str, ...], tuple[str, ...]]
-# Patterns, and their numbers by a component, by how a name begins and ends, and others.
-SecretIndex: TypeAlias = tuple[
-    tuple[Pattern, ...],
-    dict[str, tuple[int, ...]],
-    dict[str, tuple[int, ...]],
-    dict[str, tuple[int, ...]],
-    tuple[int, ...],
-]
 
 
 class OwnSecrets(NamedTuple):
@@ -69,8 +55,6 @@ OWN: ContextVar[OwnSecrets] = ContextVar("own_secrets", default=SHIPPED_SECRETS)
 @functools.lru_cache(8)
 def _tables(own: OwnSecrets) -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
     """The rows, and the indexes in which they are looked up; their numbers go on from one to the next."""
-    from sb.shell.secret_packing import index  # for packs of one's own alone
-
     return (*FILES, *own.files), [_SHIPPED, index(own.files, len(FILES))]
 
 
@@ -139,7 +123,7 @@ def _secrets_at(parts: Sequence[str]) -> Iterator[Secret]:
                 fits = len(own) == 1 or all(map(glob, parts[start:end], own))
                 if fits and not _excepted(parts, end, rows[row], folder=folder):
                     yield Secret(*rows[row][:2])
-        for number in (*begins.get(name[:_KEY], ()), *ends.get(name[-_KEY:], ()), *others):
+        for number in (*begins.get(name[:KEY], ()), *ends.get(name[-KEY:], ()), *others):
             own, folder, _, _, row = patterns[number]
             if glob(name, own[0]) and not _excepted(parts, len(parts), rows[row], folder=folder):
                 yield Secret(*rows[row][:2])
@@ -165,7 +149,7 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
 
 def _secrets_like(parts: Sequence[str], hidden: bool) -> Iterator[Secret]:
     rows, indexes = _looked_up()
-    for pattern in (pattern for index in indexes for pattern in index[0]):
+    for pattern in (pattern for one in indexes for pattern in one[0]):
         own, folder, rooted, _, row = pattern
         last = 0 if rooted else len(parts) - len(own)
         first = 0 if folder else max(last, 0)

@@ -7,12 +7,12 @@ token is meant for.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sb.config.document import Node, Table, describe
 from sb.shell.packing import PackReader, Section
-from sb.shell.secret_files import OwnSecrets, Pattern, SecretIndex, SecretRow
+from sb.shell.secret_files import OwnSecrets
 
 _PATH = re.compile(r"/?[^/\x00-\x1f]+(?:/[^/\x00-\x1f]+)*/?")
 _NAME = re.compile(r"[^/\x00-\x1f]+")
@@ -140,38 +140,6 @@ def _examples(reader: PackReader, given: Mapping[str, Node], where: str) -> list
 
 def _folded(paths: list[str]) -> tuple[str, ...]:
     return tuple(path.casefold() for path in paths)
-
-
-_KEY = 3  # characters of a name by which patterns of names are looked up
-
-
-def index(rows: Sequence[SecretRow], first: int = 0) -> SecretIndex:
-    """The patterns of files, and by what they are looked up, so that nothing has to be worked out for each line.
-
-    Args:
-        first: the number of the first row, where others stand before them.
-    """
-    patterns: list[Pattern] = []
-    literal: dict[str, tuple[int, ...]] = {}
-    begins: dict[str, tuple[int, ...]] = {}
-    ends: dict[str, tuple[int, ...]] = {}
-    others: list[int] = []
-    for row, (_, _, paths, _) in enumerate(rows):
-        for path in paths:
-            number = len(patterns)
-            parts = tuple(path.strip("/").split("/"))
-            key = next((at for at, part in enumerate(parts) if "*" not in part), -1)
-            patterns.append((parts, path.endswith("/"), path.startswith("/"), key, first + row))
-            name = parts[-1]
-            if key >= 0:
-                literal[parts[key]] = (*literal.get(parts[key], ()), number)
-            elif len(name.partition("*")[0]) >= _KEY:
-                begins[name[:_KEY]] = (*begins.get(name[:_KEY], ()), number)
-            elif len(name.rpartition("*")[2]) >= _KEY:
-                ends[name[-_KEY:]] = (*ends.get(name[-_KEY:], ()), number)
-            else:
-                others.append(number)
-    return tuple(patterns), literal, begins, ends, tuple(others)
 
 
 def _free(reader: PackReader, node: Node, key: str) -> Illustrated:
