@@ -96,6 +96,14 @@ def test_helper_ends_when_idle_and_when_its_home_is_gone(site: Site) -> None:
     assert caught.value.startable
 
 
+def test_helper_and_its_files_go_with_the_installation(site: Site) -> None:
+    site.begin()
+    resident.remove(site.home)
+    assert resident.running(site.home) is None
+    assert not site.home.resident.exists()
+    assert not resident.stop(site.home)
+
+
 def test_path_too_long_for_a_socket_means_no_helper(helped: Site) -> None:
     long = Home(helped.home.folder.parent / ("d" * 100))
     long.folder.mkdir(mode=0o700)

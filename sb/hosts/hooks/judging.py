@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes
@@ -21,24 +19,22 @@ from sb.hosts.hooks.event import (
     Verdict,
     cannot_judge,
 )
-from sb.hosts.hooks.judging_context import JudgingContext
+from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
-from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.hosts.hooks.wording import denied, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
-from sb.parts import hosted_files, protected, shell_rules
+from sb.parts import hosted_files, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
 from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
-from sb.tools.hosted.files import SESSION, HostedFiles
-from sb.tools.hosted.guarding import guarded
+from sb.tools.hosted.files import SESSION
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
 MOST_OF_A_REASON = 200  # characters
@@ -50,25 +46,6 @@ def matters(event: HookEvent) -> bool:
     if event.moment is Moment.BEFORE:
         return True  # of whichever session
     return event.moment is not Moment.OTHER and bool(event.session_id)
-
-
-def judging_context(
-    config: Config, event: HookEvent, files: HostedFiles | None = None, rules: Ruleset = SHIPPED_RULES
-) -> JudgingContext:
-    """What the calls of an event are judged against."""
-    cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
-    return JudgingContext(
-        cwd,
-        Path(os.path.expanduser("~")),
-        protected(config),
-        config.hooks.read_only,
-        files.too_large if files else lambda paths: False,
-        guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs]),
-        os.path.isabs(event.cwd),
-        rules,
-        config.hooks.mcp,
-        servers_of(event.host, cwd),
-    )
 
 
 def _rules(config: Config) -> Ruleset:
