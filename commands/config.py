@@ -16,6 +16,7 @@ from sb.commands.session import configuration
 
 from sb.canonical import digest
 from sb.config import Home, Problem, check, current_settings, find_project, trust
+from sb.config.trust import named_packs
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.text import nearest, plain
 
@@ -118,6 +119,12 @@ def trust_project(
         data = path.read_bytes()
         seen = digest(data)
         output.line(data.decode(errors="replace"), one_line=False)
+        for pack in named_packs(path, os.environ):
+            output.line(f"rule pack {pack}:")
+            output.line(
+                pack.read_text(encoding="utf-8", errors="replace") if pack.is_file() else "(no file)",
+                one_line=False,
+            )
         if not typer.confirm(plain(f"trust {path} as shown?", one_line=True), err=True):
             raise SBError("nothing was changed")
     recorded = trust(home, path, env=os.environ, displayed=seen)

@@ -12,6 +12,7 @@ from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
+from sb.kernel.contracts import ToolError
 from sb.kernel.recovery.variants import snapshot_of
 from sb.kernel.reversal_contracts import MutationState
 from sb.parts import hosted_files, open_snapshots
@@ -36,19 +37,17 @@ def undo(
     ctx: typer.Context,
     mutation: Annotated[
         str,
-        typer.Argument(help="Id of the undo record (mut_…) or call (call_…), its beginning, last, or show."),
+        typer.Argument(help="An undo record (mut_…), a call (call_…), last, or show."),
     ] = LAST,
     shown: Annotated[str, typer.Argument(metavar="[ID]", help="With show: the id to show.")] = "",
     run: Annotated[str, typer.Option(help="Reverse everything this run did, newest first.")] = "",
-    path: Annotated[
-        str, typer.Option(help="Reverse the last change of this file; with show: print its content.")
-    ] = "",
+    path: Annotated[str, typer.Option(help="Only this file: its last change, or its content (show).")] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Show the difference first.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Restore also what changed since; that is kept first.")
+        bool, typer.Option("--force", help="Restore also what changed since; undo brings it back.")
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List what can be undone, newest first.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="With --list: also agent and run.")] = False,
@@ -66,7 +65,7 @@ def undo(
     if purge:
         from sb.commands.undo_snapshots import purge_snapshots
 
-        purge_snapshots(ctx, older_than, yes=yes, as_json=as_json)
+        purge_snapshots(ctx, older_than, who, reason, yes=yes, as_json=as_json)
         return
     with runtime(ctx) as opened:
         if mutation == SHOW:
@@ -128,7 +127,7 @@ def _one(
     ref = _last_of(opened, real) if path and mutation == LAST else _named(opened, mutation)
     plan = opened.recovery.plan(ref, force=force, path=real)
     if diff:
-        _differences(opened, [plan])
+        _differences(opened, [plan], real)
     if dry_run:
         _show([plan], as_json)
         return
@@ -156,14 +155,20 @@ def _last_of(opened: Runtime, path: str) -> MutationRef:
     raise NotFoundError(f"no undo record of {shorten(path, 80)}", "sb undo --list shows what was done")
 
 
-def _differences(opened: Runtime, plans: list[Plan]) -> None:
-    """Print what undoing would change in the files, as a unified diff."""
+def _differences(opened: Runtime, plans: list[Plan], path: str = "") -> None:
+    """Print what undoing would change in the files, or in one of them, as a unified diff."""
     files = hosted_files(opened.config)
     for plan in plans:
-        kept = snapshot_of(plan.ref)
-        if kept is not None:
-            for line in files.difference(kept[1], kept[0]).splitlines():
-                output.line(line)
+        kept = snapshot_of(plan.ref, path)
+        if kept is None:
+            continue
+        try:
+            shown = files.difference(kept[1], kept[0])
+        except ToolError as error:
+            note(f"{plan.ref.mutation_id}: no difference can be shown: {error}")
+            continue
+        for line in shown.splitlines():
+            output.line(line)
 
 
 def _meant(opened: Runtime, mutation: str, run: str, doubtful: list[Intent]) -> list[MutationRef]:

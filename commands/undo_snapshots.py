@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.session import configuration
+from sb.commands.session import anybody, configuration, event_log
 
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, UsageError
+from sb.kernel.recovery.purging import purge
 from sb.kernel.recovery.variants import snapshot_of
-from sb.parts import open_snapshots
+from sb.parts import open_authority, open_snapshots
 from sb.present.undo import about, entry_row
 from sb.sources import SYSTEM_CLOCK
 from sb.text import counted, human_bytes, shorten
@@ -63,9 +64,12 @@ def _content(snapshots: SnapshotStore, key: str, path: str) -> None:
     raise NotFoundError(f"the snapshot does not hold {shorten(path, 80)}", "sb undo show ID lists its paths")
 
 
-def purge_snapshots(ctx: typer.Context, older_than: str, *, yes: bool, as_json: bool) -> None:
+def purge_snapshots(
+    ctx: typer.Context, older_than: str, who: str, reason: str, *, yes: bool, as_json: bool
+) -> None:
     """Remove snapshots, after a confirmation."""
-    snapshots = open_snapshots(configuration(ctx))
+    config = configuration(ctx)
+    snapshots = open_snapshots(config)
     before = SYSTEM_CLOCK.now() - parse_duration(older_than) if older_than else None
     size = snapshots.size()
     if size.packs and not yes:
@@ -75,7 +79,12 @@ def purge_snapshots(ctx: typer.Context, older_than: str, *, yes: bool, as_json: 
         held = f"{counted(size.packs, 'snapshot')} ({human_bytes(size.stored)})"
         if not typer.confirm(f"remove the snapshots {which} {held}? What they hold cannot be undone then."):
             raise typer.Exit(ExitCode.FAILED)
-    number, stored = snapshots.purge(older_than=before)
+    log = event_log(ctx)
+    try:
+        by = anybody(ctx, open_authority(config, log), who).name
+        number, stored = purge(log, snapshots, by=by, reason=reason, older_than=older_than, before=before)
+    finally:
+        log.close()
     if as_json:
         output.emit_json({"removed": number, "bytes": stored})
     else:

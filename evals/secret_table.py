@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evals.packs import SHELL, packs
+from sb.shell.secret_index import index
 from sb.shell.secret_packing import Illustration
 
 TABLE = SHELL / "secret_table.py"
@@ -18,6 +19,8 @@ def examples() -> list[Illustration]:
 def secret_table() -> str:
     """The Python table of the pack."""
     sections = {name: section.values for name, section in packs()["secrets"].sections.items()}
+    patterns, literal, begins, ends, others = index(sections["secret_files"])
+    tables = (("LITERAL", literal), ("BEGINS", begins), ("ENDS", ends))
     lines = [
         '"""The compiled credentials, generated from `sb/shell/packs/secrets.yaml` by `make docs`."""\n',
         "from __future__ import annotations\n",
@@ -31,6 +34,12 @@ def secret_table() -> str:
             "tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...]",
             sections["secret_commands"],
         ),
+        "# parts, whether everything in it, whether from the root, the part to look up by, and the row of FILES",
+        "PATTERNS: tuple[tuple[tuple[str, ...], bool, bool, int, int], ...] = (",
+        *(f"    {pattern!r}," for pattern in patterns),
+        ")",
+        *(f"{name}: dict[str, tuple[int, ...]] = {found!r}" for name, found in tables),
+        f"OTHERS: tuple[int, ...] = {others!r}",
         f"VARIABLES: tuple[str, ...] = {sections['secret_variables'][0]!r}",
         f"NO_VARIABLES: tuple[str, ...] = {sections['secret_variables'][1]!r}",
         f"ADDRESSES: tuple[str, ...] = {sections['secret_addresses']!r}",

@@ -2,6 +2,18 @@
 
 import sys  # and no annotations from the future, whose module every hook would read
 
+# Commands that a helper runs, if one is there: they only read, and ask nothing.
+_OF_A_HELPER = frozenset({("approvals", "list"), ("memory", "search"), ("statusline",)})
+
+
+def _helped(arguments: list[str]) -> int | None:
+    """The exit code of a command that the resident helper ran; None if there is none."""
+    try:
+        from sb.resident.client import run
+    except ImportError:
+        return None
+    return run(arguments, __file__.rpartition("/")[0])
+
 
 def main(start: str = "") -> None:
     """Run the command line and end the process with its exit code.
@@ -29,6 +41,10 @@ def main(start: str = "") -> None:
         from sb.hosts.statusline import main as draw
 
         return draw()
+    if not start and {tuple(sys.argv[1:2]), tuple(sys.argv[1:3])} & _OF_A_HELPER:
+        code = _helped(sys.argv[1:])
+        if code is not None:
+            sys.exit(code)
     from sb.cli import run
 
     sys.exit(run(sys.argv[1:]))

@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -102,6 +103,7 @@ class LazyGroup(TyperGroup):
         return name, command, rest
 
 
+@cache
 def load(name: str) -> Any:
     """The real command or group of that name."""
     command = typer.main.get_command(import_module(f"sb.commands.{name.replace('-', '_')}").app)
@@ -109,6 +111,7 @@ def load(name: str) -> Any:
     return command
 
 
+@cache
 def root_command() -> Any:
     """`sb` itself, with every command."""
     command = typer.main.get_command(app)

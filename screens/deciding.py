@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from sb.screens.state.approvals import Question
 
 Item = TypeVar("Item")
-WORK = ("decide", "dry run")  # groups of workers
+DRY_RUN = "dry run"
+WORK = ("decide", DRY_RUN)  # groups of workers
 LOOK_FOR_THE_END_S = 0.2  # seconds between looks whether the console is closing
 
 
@@ -35,19 +36,32 @@ class Deciding(Section):
     """A section on which things are decided."""
 
     failure: ClassVar[str] = "not decided"  # the title of what is said of one that failed
-    _working: WorkingScreen | None = (
-        None  # until the key is there, so that no passphrase is typed into this screen
-    )
+    _typed_ahead = ""  # while a dry run was under way: the beginning of the reason
+    _working: WorkingScreen | None = None  # while keys are held back from this screen
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Besides `Reading`'s own handler, which Textual calls after this one."""
-        if event.worker.group == "decide" and event.worker.is_finished:
+        if event.worker.group in WORK and event.worker.is_finished:
+            typed = self._working.typed if self._working else ""
             self._let_keys_through()
+            if event.worker.group == DRY_RUN:  # after a decision it may be a passphrase
+                self._typed_ahead = typed
+                self.call_later(self._forget_typed)  # if nothing is asked
+
+    def hold_keys(self) -> None:
+        """Let no key reach this screen until the worker that was begun is done, or the person says esc."""
+        from sb.screens.dialogs import WorkingScreen  # not before the first screen is there
+
+        self._working = WorkingScreen()
+        self.app.push_screen(self._working)
 
     def _let_keys_through(self) -> None:
         if self._working:
             self._working.finish()
             self._working = None
+
+    def _forget_typed(self) -> None:
+        self._typed_ahead = ""
 
     @property
     def at_work(self) -> bool:
@@ -71,15 +85,15 @@ class Deciding(Section):
         """
         if self.console_app.read_only or self.refuses_more():
             return
-        from sb.screens.dialogs import DecisionScreen, WorkingScreen  # not before the first screen is there
+        from sb.screens.dialogs import DecisionScreen  # not before the first screen is there
 
         def answered(reason: str | None) -> None:
             if reason is not None:
-                self._working = WorkingScreen()
-                self.app.push_screen(self._working)
+                self.hold_keys()
                 self.read("decide", lambda: self._decide(items, act, reason), self._decided)
 
-        self.app.push_screen(DecisionScreen(question), answered)
+        self.app.push_screen(DecisionScreen(question, self._typed_ahead), answered)
+        self._forget_typed()
 
     def _decide(
         self, items: Sequence[Item], act: Callable[[Item, Decider, str], str], reason: str

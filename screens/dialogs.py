@@ -127,8 +127,9 @@ class DecisionScreen(Dialog[str | None]):
     ]
     DEFAULT_CSS = "DecisionScreen { align: center middle; }" + DIALOG_CSS
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, typed: str = "") -> None:
         super().__init__()
+        self._ahead = typed
         self._question = question
         self._unread: set[int] | None = None  # rows of what it is about; None before they are laid out
 
@@ -240,8 +241,9 @@ class ResultScreen(Dialog[str | None]):
 
 
 class WorkingScreen(ModalScreen[None]):
-    """Keeps keys from what lies behind until a key is found to sign with; what is typed goes to its passphrase."""
+    """Keeps keys from what lies behind while the next dialog is prepared; what is typed goes into that one."""
 
+    BINDINGS = [Binding("escape", "finish", "let keys through")]
     DEFAULT_CSS = "WorkingScreen { background: transparent; }"
 
     def __init__(self) -> None:
@@ -250,9 +252,16 @@ class WorkingScreen(ModalScreen[None]):
         self._over = False
 
     def on_key(self, event: events.Key) -> None:
-        event.stop()
+        self.type_ahead(event)
+
+    def type_ahead(self, event: events.Key) -> None:
+        """Keep a character, for the dialog that comes next."""
         if event.is_printable and event.character:
+            event.stop()
             self.typed += event.character
+
+    def action_finish(self) -> None:
+        self.finish()
 
     def finish(self) -> None:
         """Close as soon as nothing lies over it."""

@@ -236,8 +236,12 @@ class RecoveryScreen(Deciding):
         else:
             self.console_app.say("no undo record here")
 
-    def _look(self, item: Item, then: Callable[[DryRun], None]) -> None:
-        """Make a dry run, which may take as long as its preview does; then show it, and go on."""
+    def _look(self, item: Item, then: Callable[[DryRun], None], *, asks: bool = False) -> None:
+        """Make a dry run, which may take as long as its preview does; then show it, and go on.
+
+        Args:
+            asks: a dialog follows, and what is typed meanwhile is its reason.
+        """
         if self.console_app.read_only or self.refuses_more():
             return
 
@@ -248,6 +252,8 @@ class RecoveryScreen(Deciding):
             if self.is_current and self.current == item:
                 then(dry_run)
 
+        if asks:
+            self.hold_keys()
         self.read("dry run", lambda: self._dry_run(item), looked)
         self.show_status()
 
@@ -266,13 +272,14 @@ class RecoveryScreen(Deciding):
         elif item.decidable:
             self.console_app.say("its reversal is pending: a approves it")
         else:
-            self._look(item, lambda looked: self._ask_to_undo(item, looked))
+            self._look(item, lambda looked: self._ask_to_undo(item, looked), asks=True)
 
     def action_undo_run(self) -> None:
         item = self.current
         if item is None:
             self.console_app.say("no undo record here")
         elif not self.console_app.read_only and not self.refuses_more():
+            self.hold_keys()
             self.read(
                 "dry run", lambda: self._plan_run(item), lambda found: self._ask_to_undo_run(item, *found)
             )

@@ -55,6 +55,15 @@ def is_trusted(home: Home, path: Path) -> bool:
     return trusted_digests(home).get(str(path)) == digest(data)
 
 
+def named_packs(path: Path, env: Mapping[str, str]) -> list[Path]:
+    """The rule packs that a project file names; `trust` accepts them too."""
+    report = Report(str(path))
+    settings = read_settings(
+        read_bytes(path, report) or b"", Reading(report, _project_path(path).parent, env)
+    )
+    return [pack.path for pack in settings["hooks.packs"].value] if "hooks.packs" in settings else []
+
+
 def trust(home: Home, path: Path, *, env: Mapping[str, str], displayed: str = "") -> str:
     """Accept a project file, and the rule packs that it names, as they are now; its SHA-256 (hex).
 
@@ -75,8 +84,8 @@ def trust(home: Home, path: Path, *, env: Mapping[str, str], displayed: str = ""
         data = b""
     settings = read_settings(data, Reading(report, path.parent, env))
     report.require_none()
-    packs = settings["hooks.packs"].value if "hooks.packs" in settings else ()
-    pinned = {str(pack.path): digest(read_bytes(pack.path, Report(str(pack.path))) or b"") for pack in packs}
+    packs = [pack.path for pack in settings["hooks.packs"].value] if "hooks.packs" in settings else []
+    pinned = {str(pack): digest(read_bytes(pack, Report(str(pack))) or b"") for pack in packs}
     found = digest(data)
     if displayed and found != displayed:
         raise ConfigError(f"{report.source}: has changed since it was shown", "look at it again")

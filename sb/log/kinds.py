@@ -36,6 +36,7 @@ RECOVERY_ESCALATED = "recovery.escalated"
 RECOVERY_DISMISSED = "recovery.dismissed"
 RECOVERY_BEGUN = "recovery.begun"
 RECOVERY_SETTLED = "recovery.settled"
+RECOVERY_PURGED = "recovery.purged"
 PRUNED = "audit.pruned"
 WORKFLOW_SETTLED = "workflow.settled"
 KILL_THROWN = "kill.thrown"
@@ -68,6 +69,7 @@ _meanings = {
     RECOVERY_ESCALATED: "Something that a call did needs a person",
     RECOVERY_BEGUN: "A reversal of what a call did was begun",
     RECOVERY_DISMISSED: "A person decided to leave it as it is",
+    RECOVERY_PURGED: "A person removed snapshots, so that what they hold cannot be undone",
     RECOVERY_SETTLED: "Whether a call in doubt happened was settled",
     PRUNED: "Payloads of old events removed",
     WORKFLOW_SETTLED: "Whether a workflow's step in doubt happened was settled",

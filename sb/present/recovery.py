@@ -133,11 +133,12 @@ def _restored(result: ToolResult | None) -> str:
 def restored_names(rows: Sequence[Mapping[str, Any]], most: int = 5) -> str:
     """Which files a reversal restored or removed, in one line."""
     words: dict[str, list[str]] = {"restored": [], "removed": []}
+    top = "/"  # of what was named last: what is below it goes without saying
     for one in rows:
-        if isinstance(one.get("path"), str) and "existed" in one:
-            words["restored" if one["existed"] else "removed"].append(
-                revealed_line(PurePath(one["path"]).name)
-            )
+        path = one.get("path")
+        if isinstance(path, str) and "existed" in one and not path.startswith(f"{top}/"):
+            words["restored" if one["existed"] else "removed"].append(revealed_line(PurePath(path).name))
+            top = path
     return "; ".join(
         f"{word} {', '.join(names[:most])}" + (f" and {len(names) - most} more" if len(names) > most else "")
         for word, names in words.items()

@@ -21,8 +21,9 @@ from sb.resident import wire
 
 ANSWERED, OTHER = 0, 1  # what the first field of an answer says: here it is, or the helper will not
 _BLOCKED = 2  # the exit code that blocks a call
+_INTERNAL, _INTERRUPTED = 70, 130  # as `sb.errors.ExitCode` has them
 _STDIN_S = 20  # until the host has written its event
-_CONNECT_S = 0.5  # until a helper that is not hung has proved who it is
+_CONNECT_S = 1.0  # until a helper that is not hung has proved who it is
 _ANSWER_S = 5.0  # a host waits 30 s: enough is left to judge here
 _LONGEST_S = 7  # for both together
 _DYING_S = 0.5
@@ -71,31 +72,70 @@ def hook(arguments: list[str], start: str) -> None:
     posix._exit(code)
 
 
-def ask(start: str, request: "tuple[Any, ...]", answer_s: float) -> tuple[int, bytes, bytes]:
+def run(arguments: list[str], package: str) -> int | None:
+    """Have the helper run a command with this process's terminal; returns its exit code.
+
+    Args:
+        arguments: of `sb`. package: the folder of `sb` here. A helper of another one does not answer.
+
+    Returns:
+        None if this process is to run it.
+    """
+    environment = posix.environ
+    if b"SB_HOME" not in environment and b"HOME" in environment:
+        environment = environment | {b"SB_HOME": environment[b"HOME"] + b"/.sb"}
+    try:
+        code, _, _ = ask(package, ("run", arguments), None, environment.get(b"SB_HOME", b""), (0, 1, 2))
+    except Unavailable as unavailable:
+        if not unavailable.again:
+            return None
+        _write(2, b"sb: the resident helper ended meanwhile (run it again)\n")
+        return _INTERNAL
+    except KeyboardInterrupt:
+        _write(2, b"sb: interrupted\n")
+        return _INTERRUPTED
+    return code
+
+
+def ask(
+    version: str,
+    request: "tuple[Any, ...]",
+    answer_s: float | None,
+    home: bytes | None = None,
+    descriptors: tuple[int, ...] = (),
+) -> tuple[int, bytes, bytes]:
     """The helper's answer to a request: exit code, output, errors.
 
     Args:
-        start: as for `hook`. It names the version, and a helper of another one does not answer.
+        version: a helper of another one does not answer.
         request: its kind, and what belongs to it.
-        answer_s: seconds to wait for each part of the answer.
+        answer_s: seconds to wait for each part of the answer; None to wait until it ends.
+        home: by default what SB_HOME names. descriptors: handed over with the request.
 
     Raises:
         Unavailable: there is none.
     """
+    if home is None:
+        home = posix.environ.get(b"SB_HOME", b"")
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        return _asked(connection, start, request, answer_s)
+        return _asked(connection, home, (version, request), answer_s, descriptors)
     finally:
         connection.close()
 
 
 def _asked(
-    connection: _socket.socket, start: str, request: "tuple[Any, ...]", answer_s: float
+    connection: _socket.socket,
+    home: bytes,
+    wanted: "tuple[str, tuple[Any, ...]]",
+    answer_s: float | None,
+    descriptors: tuple[int, ...],
 ) -> tuple[int, bytes, bytes]:
     connection.settimeout(_CONNECT_S)
     try:
-        key, worker = _greet(connection, posix.environ.get(b"SB_HOME", b""))
-        message = marshal.dumps((start, wire.place(), _surroundings(), request))
+        key, worker = _greet(connection, home)
+        message = marshal.dumps((*wanted, _surroundings()))
+        wire.send_descriptors(connection, descriptors)
     except (FileNotFoundError, ConnectionRefusedError):
         raise Unavailable(startable=True) from None
     except TimeoutError:
@@ -126,7 +166,25 @@ def _greet(connection: _socket.socket, home: bytes) -> tuple[bytes, int]:
     said, claimed = greeting[: -wire.PROOF], greeting[-wire.PROOF :]
     key = secret + mine + said[: wire.CHALLENGE]
     wire.confirm(claimed, key, wire.GREETED, said)
-    return key, int.from_bytes(said[wire.CHALLENGE :], "big")
+    place = said[wire.CHALLENGE : wire.CHALLENGE + wire.DIGEST]
+    if place != wire.place_digest():
+        raise wire.Untrusted("its processes and files are others")
+    return key, int.from_bytes(said[wire.CHALLENGE + wire.DIGEST :], "big")
+
+
+def _hangs(home: bytes) -> bool:
+    """Whether a helper that was silent still is: one that has much to do is not ended."""
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection.settimeout(_CONNECT_S)
+    try:
+        _greet(connection, home)
+    except TimeoutError:
+        return True
+    except (OSError, wire.Untrusted):
+        return False
+    finally:
+        connection.close()
+    return False
 
 
 def _surroundings() -> tuple[dict[bytes, bytes], bytes, int]:
@@ -193,9 +251,10 @@ def _judge_here(
             return
         from sb.hosts.hooks import resident
 
-        if unavailable.hung:
+        hung = unavailable.hung and _hangs(posix.environ[b"SB_HOME"])
+        if hung:
             resident.kill(config.home)
-        if unavailable.hung or unavailable.startable:
+        if hung or unavailable.startable:
             resident.start(config, start)
 
     main(arguments, Given(data, nonce, unavailable.again, spent_s, afterwards=afterwards))

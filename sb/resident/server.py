@@ -24,10 +24,11 @@ from sb.config.home import Home
 from sb.files import write_atomic
 from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING
 from sb.resident import wire
-from sb.resident.warming import Hint, warm
-from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, PID_BYTES, Post, work
+from sb.resident.warming import Hint, rehearse, warm, warm_more
+from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, MORE, PID_BYTES, Post, work
 
 IDLE_S = "900"
+REHEARSAL = "rehearsal"
 _LOOK_S = 5.0  # between looks at whether the home is still ours
 _SPARE = 2  # children that wait: hosts ask about several calls at once
 _MOST_BUSY = 32  # children at work; who comes then judges by itself
@@ -57,16 +58,28 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     said = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
     os.ftruncate(lock, 0)
     os.pwrite(lock, json.dumps(said).encode(), 0)
-    shutil.rmtree(folder / "rehearsal", ignore_errors=True)
+    shutil.rmtree(folder / REHEARSAL, ignore_errors=True)
     warm()
+    _rehearse_once(folder / REHEARSAL)
     secret = wire.new_secret()
     write_atomic(folder / SECRET, secret, durable=False)
     with _listening(folder / SOCKET) as listener:
         (folder / STARTING).unlink(missing_ok=True)
         gc.collect()
         gc.freeze()
-        post = Post(secret, start, wire.place(), lambda: _stamps(start), loaded, folder / "rehearsal")
+        post = Post(secret, start, wire.place_digest(), lambda: _stamps(start), loaded, folder / REHEARSAL)
         _Helper(listener, lock, folder / SOCKET, post, float(idle)).run()
+
+
+def _rehearse_once(home: Path) -> None:
+    """Make the home for rehearsals, in a child: the first one takes long, and nobody is to wait for it."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            rehearse(home)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def _detach() -> None:
@@ -118,6 +131,7 @@ class _Helper:
             signal.signal(number, self._signalled)
         self._waiting: set[int] = set()  # pids of the children that wait
         self._busy: dict[int, float] = {}  # pid to when it took its request
+        self._has_more = False
         self._failed = 0  # children that ended before they were asked
         self._ended = False
         self._asked_at = time.monotonic()
@@ -137,6 +151,22 @@ class _Helper:
             self._listen()
             self._reap()
             self._look()
+
+    def _warm_more(self) -> None:
+        """Import what memory and commands need, once somebody did; the next children have it."""
+        if not self._has_more:
+            self._has_more = True
+            warm_more()
+            gc.collect()
+            gc.freeze()
+            self._replace_waiting()
+
+    def _replace_waiting(self) -> None:
+        """Have the children that wait end, as if this process had; one that has a request by now answers it."""
+        os.close(self._alive)
+        os.close(self._lifeline)
+        self._lifeline, self._alive = os.pipe()
+        self._waiting.clear()
 
     def _needs_child(self) -> bool:
         # The second one rehearses when nobody is being answered, from whom it would take time.
@@ -169,6 +199,8 @@ class _Helper:
                 elif what == HINT:
                     told = json.loads(news[PID_BYTES + 1 :])
                     self._post = self._post._replace(hint=Hint(*told) if told else None)
+                elif what == MORE:
+                    self._warm_more()
                 elif what == END:
                     self._ended = True
 
@@ -187,7 +219,8 @@ class _Helper:
             if now - since > _LONGEST_S:
                 os.kill(pid, signal.SIGKILL)
         idle = not self._busy and now - self._asked_at > self._idle_s
-        self._ended = self._ended or idle or _inode(self._path) != self._named
+        replaced = _inode(self._path) != self._named or self._post.stamps() != self._post.loaded
+        self._ended = self._ended or idle or replaced
 
 
 def _stamps(start: str) -> tuple[object, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +26,12 @@ _MODULES = (
     "rfc8785",
     "yaml",
     "cryptography.hazmat.primitives.asymmetric.ed25519",
+)
+# What sessions need that begin or end, and the commands that a helper runs.
+_MORE = (
+    *("sb.cli", "sb.commands.memory", "sb.commands.approvals", "sb.memory.search", "sb.present.approvals"),
+    *("sb.memory.operator_view", "sb.memory.highlights", "sb.kernel.approvals.disclosure"),
+    *("numpy", "sqlite_vec", "snowballstemmer"),
 )
 _HOST = "claude-code"
 _LARGEST = 8 << 20  # bytes of the rehearsals' database
@@ -52,6 +60,21 @@ def warm() -> None:
         import_module(name)
 
 
+def warm_more() -> None:
+    """Import what memory and commands need, and load the model that makes vectors."""
+    for name in _MORE:
+        with contextlib.suppress(ImportError):  # the command says so, if it needs that
+            import_module(name)
+    from sb.cli import load, root_command
+    from sb.config.groups import Memory
+    from sb.store.embedding.selection import choose
+
+    choose(Memory())
+    root_command()
+    for name in ("memory", "approvals"):
+        load(name)
+
+
 def rehearse(home: Path) -> Opening:
     """Judge a call and its report in a home that is for this alone; returns what was opened.
 
@@ -63,10 +86,10 @@ def rehearse(home: Path) -> Opening:
     """
     from sb.hosts.hooks.judging import judge
 
-    home.mkdir(mode=0o700, exist_ok=True)
-    config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
+    config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home.parent, flags={})
     if config.database.exists() and config.database.stat().st_size > _LARGEST:
-        config.database.unlink()
+        shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(mode=0o700, exist_ok=True)
     call = NativeCall("Bash", {"command": "cd build && make 2>&1 | tail -5"}, os.urandom(8).hex())
     event = HookEvent(_HOST, "PreToolUse", Moment.BEFORE, "rehearsal", str(home), (call,))
     reported = event._replace(moment=Moment.AFTER, calls=(call._replace(response="ok"),))

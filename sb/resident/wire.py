@@ -5,6 +5,7 @@ The client imports this on every call of an agent, so it takes builtin modules a
 
 import _operator
 import _socket
+import marshal
 import posix
 import sys
 from _blake2 import blake2b
@@ -17,8 +18,10 @@ LONGEST_PAYLOAD = 64 << 20  # bytes, as `sb.hosts.hooks.main` has it
 LONGEST_MESSAGE = LONGEST_PAYLOAD + (8 << 20)  # with environment and arguments
 CHALLENGE = 16  # bytes
 PROOF = 32
-GREETING = CHALLENGE + 4 + PROOF
-REQUEST, ANSWER, GREETED = b"request", b"answer", b"greeting"
+DIGEST = 16
+GREETING = CHALLENGE + DIGEST + 4 + PROOF
+# Purposes of proofs. Whoever changes messages changes the first: then another version is nobody to talk to.
+GREETED, REQUEST, ANSWER = b"greeting 1", b"request", b"answer"
 _SECRET_BYTES = 32
 _NAMESPACES = ("mnt", "pid", "user")
 _FOLDER, _FILE, _SOCKET = 0o040000, 0o100000, 0o140000  # kinds in a mode
@@ -91,8 +94,13 @@ def check_peer(connection: _socket.socket) -> None:
         raise Untrusted("another user is at the other end")
 
 
+def place_digest() -> bytes:
+    """Equal for processes that see the same users, processes and files under the same names."""
+    return blake2b(marshal.dumps(place()), digest_size=DIGEST).digest()
+
+
 def place() -> tuple[int | str, ...]:
-    """The user, namespaces, root folder and file names that a process of this kind works with.
+    """The user, namespaces, root folder and file names of this process.
 
     Raises:
         Untrusted: the system does not say.
@@ -139,6 +147,13 @@ def receive(connection: _socket.socket, key: bytes, purpose: bytes) -> bytes:
     message = exactly(connection, size)
     confirm(head[8:], key, purpose, message)
     return message
+
+
+def send_descriptors(connection: _socket.socket, descriptors: tuple[int, ...]) -> None:
+    """Hand over open files, or none, with the one byte that a message needs at least."""
+    packed = b"".join(one.to_bytes(4, sys.byteorder) for one in descriptors)
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed)] if packed else []
+    connection.sendmsg([b"+"], rights)
 
 
 def exactly(connection: _socket.socket, size: int) -> bytes:

@@ -11,6 +11,7 @@ import select
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,11 @@ from sb.resident.client import ANSWERED, OTHER
 from sb.resident.warming import Hint, prepare, rehearse
 
 PID_BYTES = 4
-BUSY, END, HINT = b"B", b"E", b"H"  # what a child tells its parent, after its pid
+BUSY, END, HINT, MORE = b"B", b"E", b"H", b"M"  # what a child tells its parent, after its pid
+HOOK = "hook"
+_LOADED_FOR_MEMORY = "numpy"
+PACKAGE = os.path.dirname(sys.modules["sb"].__file__ or "")
+_STREAMS = 3
 LONGEST_NEWS = 16_384  # bytes
 _GREETING_S = 2.0  # until a client has sent its request; it has read all of it before
 
@@ -33,14 +38,14 @@ class Post(NamedTuple):
     """What a child needs to judge whom it answers.
 
     Args:
-        secret: of the home. start: the version, as clients name it. place: what a client's must equal.
+        secret: of the home. start: the version, as clients name it. place: the digest that a client's must equal.
         stamps: of the code on disk as it is now. loaded: as it was when it was imported.
         rehearsal: the home to rehearse in. hint: what to prepare for, if that is known.
     """
 
     secret: bytes
     start: str
-    place: tuple[int | str, ...]
+    place: bytes
     stamps: Callable[[], tuple[object, ...]]
     loaded: tuple[object, ...]
     rehearsal: Path
@@ -98,7 +103,8 @@ class _Child:
         self._rehearsed: Opening | None = None
 
     def tell(self, what: bytes, more: bytes = b"") -> None:
-        self._parent.send(os.getpid().to_bytes(PID_BYTES, "big") + what + more)
+        with contextlib.suppress(OSError):  # it has ended, and needs no news
+            self._parent.send(os.getpid().to_bytes(PID_BYTES, "big") + what + more)
 
     def make_ready(self) -> None:
         """Do beforehand what does not depend on the request; if that fails, the request takes longer."""
@@ -115,24 +121,27 @@ class _Child:
         wire.check_peer(connection)
         theirs, mine = wire.exactly(connection, wire.CHALLENGE), os.urandom(wire.CHALLENGE)
         key = post.secret + theirs + mine
-        said = mine + os.getpid().to_bytes(PID_BYTES, "big")
+        said = mine + post.place + os.getpid().to_bytes(PID_BYTES, "big")
         connection.sendall(said + wire.proof(key, wire.GREETED, said))
-        start, place, surroundings, request = marshal.loads(wire.receive(connection, key, wire.REQUEST))
+        files = socket.recv_fds(connection, 1, _STREAMS)[1]
+        version, request, surroundings = marshal.loads(wire.receive(connection, key, wire.REQUEST))
 
         def send(*fields: int | bytes) -> None:
             wire.send(connection, key, wire.ANSWER, marshal.dumps(fields))
 
-        current = start == post.start and post.stamps() == post.loaded
-        if not current:
+        kind, *more = request
+        loaded = post.stamps() == post.loaded
+        same = version == (post.start if kind == HOOK else PACKAGE)
+        if not loaded or (kind == HOOK and not same):
             self.tell(END)
-        if not current or place != post.place or not _become(*surroundings):
+        if not (loaded and same) or not _become(*surroundings):
             send(OTHER)
-            return
-        self._hook(request, send)
+        elif kind == HOOK:
+            self._hook(more[0], more[1], more[2], send)
+        else:
+            self._run(more[0], files, connection, send)
 
-    def _hook(self, request: tuple[Any, ...], send: Callable[..., None]) -> None:
-        _, arguments, data, nonce = request
-
+    def _hook(self, arguments: list[str], data: bytes, nonce: str, send: Callable[..., None]) -> None:
         def deliver(answer: Answer) -> None:
             texts = (answer.stdout, answer.stderr)
             send(ANSWERED, answer.code, *(text.encode("utf-8", "backslashreplace") for text in texts))
@@ -141,11 +150,43 @@ class _Child:
             if config is not None and not config.hooks.resident:
                 self.tell(END)
             elif config is not None:
+                if _LOADED_FOR_MEMORY in sys.modules:  # a session began or ended
+                    self.tell(MORE)
                 hint = json.dumps(Hint.here(cwd)).encode()
                 self.tell(HINT, hint if len(hint) < LONGEST_NEWS - PID_BYTES - 1 else b"null")
 
         sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
         main(arguments, Given(data, nonce, answer=deliver, afterwards=afterwards, opening=self.opening))
+
+    def _run(
+        self,
+        arguments: list[str],
+        files: list[int],
+        connection: socket.socket,
+        send: Callable[..., None],
+    ) -> None:
+        """Run a command on the terminal of whoever asks, and end with them."""
+        for number, descriptor in enumerate(files):
+            os.dup2(descriptor, number)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - open to the end
+            for number, mode in enumerate("rww")
+        )
+        connection.settimeout(None)
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        from sb.cli import run
+
+        code = int(run(arguments))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.tell(MORE)
+        send(ANSWERED, code, b"", b"")
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this process when the client has gone: its person has interrupted it."""
+    if not connection.recv(1):
+        os._exit(0)
 
 
 def _become(environment: dict[bytes, bytes], folder: bytes, umask: int) -> bool:

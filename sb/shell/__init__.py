@@ -79,7 +79,8 @@ def classify(
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
     with judged_by(rules):
-        found, parsed, kept = _found(judge, command)
+        found, parsed = _found(judge, command)
+        kept = judge.keeping.result(judge) if parsed else NOTHING_KNOWN
     judge.trail.finish()
     return ShellVerdict(
         tuple(SafetyClass)[found.rank],
@@ -97,17 +98,16 @@ def classify(
     )
 
 
-def _found(judge: LineJudge, command: str) -> tuple[Finding, bool, Kept]:
-    """The finding for a line, whether it could be parsed, and what is known of its changes."""
+def _found(judge: LineJudge, command: str) -> tuple[Finding, bool]:
+    """The finding for a line, and whether it could be parsed."""
     try:
         script = parse(command)
         found = judge.script(script)
-        kept = judge.keeping.result(judge)
         if judge.repeats:  # what a loop or a function sets last may be what it uses first
             found = max(found, judge.again(script), key=lambda finding: finding.rank)
     except Unparsed as problem:
-        return Finding(DESTROY, f"cannot be parsed: {problem}"), False, NOTHING_KNOWN
+        return Finding(DESTROY, f"cannot be parsed: {problem}"), False
     except (RecursionError, ValueError, OSError) as error:
         # What cannot be judged waits for a person.
-        return Finding(DESTROY, f"cannot be parsed: {type(error).__name__}"), False, NOTHING_KNOWN
-    return found, True, kept
+        return Finding(DESTROY, f"cannot be parsed: {type(error).__name__}"), False
+    return found, True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -58,6 +59,7 @@ from sb.shell.words import (
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
+_HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
@@ -325,8 +327,9 @@ class CommandJudge(ABC):
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base))
         if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
-            for at in operands(argv[1:], "-e -E -I -M -n"):
-                worst = highest(worst, self.write(argv[1:][at], f"{base} -i"))
+            for before, word in itertools.pairwise(argv):
+                if word[:1] != "-" and not compiled(_HOLDS_CODE).fullmatch(before):
+                    worst = highest(worst, self.write(word, f"{base} -i"))
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):

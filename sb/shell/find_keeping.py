@@ -62,7 +62,7 @@ def found_by(folder: str, arguments: Sequence[str]) -> Found | str:
     if isinstance(read, str) or len(roots) < len(places):
         return read if isinstance(read, str) else "find looks through a link"
     wanted, action = read
-    whole = action == ["delete"] or action[0] == "rm"
+    whole = action == ["delete"] or (action[0] == "rm" and _is_recursive(action))
     paths: list[str] = []
     left = _MOST_LOOKED_AT
     for root in roots:
@@ -76,6 +76,11 @@ def found_by(folder: str, arguments: Sequence[str]) -> Found | str:
         f"{root}/{wanted.shown}" for root in roots
     ]  # a name that is absent, as a pattern that nothing fits is
     return Found(action, paths or nothing, roots)
+
+
+def _is_recursive(command: Sequence[str]) -> bool:
+    options = command[1 : command.index("--")] if "--" in command else command[1:]
+    return any(re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive", word) for word in options)
 
 
 def _read(words: list[str]) -> tuple[_Wanted, list[str]] | str:

@@ -6,7 +6,6 @@ counts ends its way.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,20 +20,19 @@ from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, s
 from sb.shell.showing import (
     CODE,
     COPIES,
-    COUNTS,
     ENVIRONMENT,
     FINDS,
-    ONLY_NAMES,
     PACKS,
     PASSES,
     PRINTS,
     RUN_OTHERS,
     SILENT,
-    TAKES_LOGIN,
     git_verb,
     lets_names_through,
     read_words,
     shows_files,
+    takes_login,
+    tells_names_only,
     variables_shown,
 )
 from sb.shell.sinks import SENDS_IN_CODE, Sink, sink
@@ -46,16 +44,19 @@ if TYPE_CHECKING:
 
 
 _OF_ALL = ("/", "/etc", "/home", "/root", "/Users", "/proc", "/var")
-_RECURSIVE = compiled("-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive")
+_RECURSIVE = "-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive"
 _MOST = 8  # uploads that are told of one line
 
 
 class Trail(TextTrail):
     """The secrets of one command line."""
 
+    _before = 0  # what was read when the command at hand began
+
     def wrapping(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
+        self._before = len(self.reads)
         if program in ("xargs", "parallel"):
             listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
             self.words, self.input = merged(words, self.input, listed), CLEAN
@@ -108,35 +109,43 @@ class Trail(TextTrail):
         if program in ("find", "fd", "fdfind", "locate", "mdfind"):
             self.output = merged(self.output, self._found(program, arguments))
             return
-        line = " ".join([program, *arguments[:40]])
-        only_names = compiled(ONLY_NAMES, re.DOTALL).fullmatch(line) is not None or program in COUNTS
-        given = self._operands(program, arguments, only_names=only_names)
+        given = self._operands(program, arguments)
+        if program in ("split", "csplit"):
+            self._written(
+                f"{arguments[-1] if len(operands(arguments)) > 1 else 'x'}aa", merged(given, self.input)
+            )
         given = merged(given, self._printed(program, arguments), self._code(program, arguments, stdin))
-        if self.words.level == NAMES and program not in SILENT and program not in FINDS and not only_names:
+        shows = program not in SILENT and program not in FINDS
+        if self.words.level == NAMES and shows and not tells_names_only(program, arguments):
             self._read(self.words.what)
             given = merged(given, Taint(CONTENT, self.words.what))
         self._send(program, arguments, given)
         self._keep(program, arguments, given)
-        if only_names:
+        if program == "ls":
+            given = self._listed(arguments)
+        tainted = given.level or self.words.level or self.input.level
+        if not tainted or tells_names_only(program, arguments):
             return
         passes = program in PASSES or not known or program.startswith(("python", "pypy"))
-        passes = passes and compiled(TAKES_LOGIN).match(line) is None
+        passes = passes and not takes_login(program, arguments)
         carried = merged(
             given,
             self.words if program in PRINTS or (passes and not known and not self.words.variable) else CLEAN,
             self.input if passes else CLEAN,
         )
-        if program in ("ls", "rg", "grep") and carried.level == NAMES:
+        if program in ("rg", "grep") and carried.level == NAMES:
             carried = CLEAN
-        if program == "ls" and any(
-            secret_word(self._judge.paths, word) for word in arguments if word[:1] != "-"
-        ):
-            carried = Taint(NAMES, "reads files of a folder with secrets")
         if carried.what == ENVIRONMENT and lets_names_through(program, arguments):
             carried = CLEAN
         self.output = merged(self.output, carried)
 
-    def _operands(self, program: str, arguments: Sequence[str], *, only_names: bool) -> Taint:
+    def _listed(self, arguments: Sequence[str]) -> Taint:
+        """What `ls` prints of a folder with secrets: their names."""
+        if any(secret_word(self._judge.paths, word) for word in arguments if word[:1] != "-"):
+            return Taint(NAMES, "reads files of a folder with secrets")
+        return CLEAN
+
+    def _operands(self, program: str, arguments: Sequence[str]) -> Taint:
         """What the files hold that a command reads, as far as they are secrets or copies of one."""
         if not shows_files(program, arguments):
             return CLEAN
@@ -149,14 +158,18 @@ class Trail(TextTrail):
             )
             if own is None:
                 found = merged(found, self._of_copy(word))
-            elif not (only_names and own.kind == DOTENV) and not self._stays_guarded(program, arguments, own):
+            elif not (
+                own.kind == DOTENV and tells_names_only(program, arguments)
+            ) and not self._stays_guarded(program, arguments, own):
                 found = merged(found, self._source(word, own))
         return found
 
     def _whole(self, program: str, arguments: Sequence[str]) -> Taint:
         """Whether a command reads everything in a home, or searches the system for what is secret."""
         searched = searched_folders(program, arguments)
-        whole = program in PACKS or (program in COPIES and any(map(_RECURSIVE.fullmatch, arguments)))
+        whole = program in PACKS or (
+            program in COPIES and any(map(compiled(_RECURSIVE).fullmatch, arguments))
+        )
         packed = read_words(program, arguments) if whole else []
         for word in (*searched, *packed):
             if word[:1] == "-" or not is_literal(word) or (word not in ("~", ".") and "/" not in word):
@@ -215,6 +228,8 @@ class Trail(TextTrail):
                 why = f"{program}: {why}"
                 self._read(why)
                 found = Taint(CONTENT, why)
+            elif len(self.reads) > self._before:
+                found = Taint(CONTENT, next(reversed(self.reads)))  # what its text runs
             if sends and (merged(found, self.words, self.input).level == CONTENT):
                 self._sent(
                     merged(found, self.words, self.input),
@@ -268,11 +283,7 @@ class Trail(TextTrail):
                 if self._judge.paths.here
                 else None
             )
-            served = (
-                self._operands(program, arguments, only_names=False)
-                if program.startswith("python")
-                else given
-            )
+            served = self._operands(program, arguments) if program.startswith("python") else given
             if here is not None or served.level:
                 self.flow = (
                     self.flow or f"{program}: serves {here.what if here else 'secrets'} to the network"

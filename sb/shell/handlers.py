@@ -126,6 +126,7 @@ HANDLERS: dict[str, Handler] = {
     ),
     **dict.fromkeys(
         [
+            "ipython",
             "python",
             "node",
             "bun",
@@ -185,6 +186,7 @@ HANDLERS: dict[str, Handler] = {
             "cockroach",
             "sqlcmd",
             *(
+                "influx",
                 "clickhouse",
                 "clickhouse-local",
                 "cqlsh",

@@ -202,7 +202,9 @@ class _Search:
                 DESTROY, f"{self._name}: the code does more than can be judged ({len(hits)} calls)"
             )
         for end, effect, call in sorted(hits):
-            rest = self._code[end:].lstrip()
+            rest = self._code[end : end + _LONGEST_CALL].lstrip()
+            if rest.startswith(("=>", "}", "=")):  # a key or a variable of that name
+                continue
             if rest[:1] in ("(", "{", "[", "/", "!", "|", ".") or self._language.bare:
                 self._one(effect, call.split(".")[-1].split(":")[-1], end)
         if self._language.ticks:

@@ -40,13 +40,7 @@ class Effects:
 
     def run(self, call: str, argv: Sequence[str], stdin: Input = NOTHING) -> None:
         """The code runs a program with these arguments."""
-        known = len(self._judge.programs)
-        if not argv:
-            argv = [UNKNOWN]
-        self._add(call, self._judge.command(argv, stdin))
-        self._judge.programs[known:] = [
-            program for program in self._judge.programs[known:] if argv[0] == program
-        ]
+        self._add(call, self._judge.command(argv or [UNKNOWN], stdin))
 
     def line(self, call: str, text: str, stdin: Input = NOTHING) -> None:
         """The code runs a command line."""

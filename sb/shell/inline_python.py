@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sb.shell.inline_effects import Effects, given_input, unknown_code
 from sb.shell.python_values import Values
 from sb.shell.rules import DESTROY, QUIET, Finding
-from sb.shell.scripts import sql
+from sb.shell.sql import sql
 from sb.shell.words import UNKNOWN, is_literal
 
 if TYPE_CHECKING:
@@ -28,7 +28,24 @@ _RUNS_LINES = frozenset(
 )
 _CLIENTS = ("requests", "httpx", "aiohttp", "urllib3", "session", "client", "http")
 _METHODS = frozenset("get post put patch delete head options".split())
-_OPENS = frozenset("open io.open builtins.open codecs.open os.fdopen gzip.open bz2.open lzma.open".split())
+_OPENS = frozenset(
+    "open io.open builtins.open codecs.open os.fdopen io.FileIO gzip.open bz2.open lzma.open".split()
+)
+# Methods of clients of databases, and beginnings of those of clouds.
+_DESTROYS = frozenset(
+    "flushall flushdb drop_database drop_collection drop_all drop_table drop_index delete_many dropDatabase".split()
+)
+_DESTROYS_IN_A_CLOUD = (
+    "delete_",
+    "terminate_",
+    "purge_",
+    "deregister_",
+    "revoke_",
+    "stop_",
+    "detach_",
+    "disable_",
+)
+_CLOUDS = ("boto3.", "google.cloud.", "azure.", "botocore.", "openstack.")
 _DYNAMIC = frozenset("os subprocess shutil builtins posix pty __builtins__".split())
 
 
@@ -191,6 +208,10 @@ class _Code:
             text = self._values.text(call.args[0])
             if is_literal(text):
                 self.effects.note(sql(text, f"{self._interpreter} {method}", QUIET))
+        elif method in _DESTROYS:
+            self.effects.note(Finding(DESTROY, f"{self._interpreter} {method}: destroys data"))
+        elif method.startswith(_DESTROYS_IN_A_CLOUD) and self._is_of_a_cloud(value):
+            self.effects.note(Finding(DESTROY, f"{self._interpreter} {method}: deletes cloud resources"))
         elif method in _METHODS or method == "request":
             self._request(call, value, method)
         elif method in ("sendall", "sendto", "sendmail", "send_message", "storbinary"):
@@ -232,6 +253,9 @@ class _Code:
                 else ["tar", "-xf", archive, "-C", folder]
             )
             self.effects.change("extractall", *program)
+
+    def _is_of_a_cloud(self, value: ast.expr) -> bool:
+        return any(self._values.name(made.func).startswith(_CLOUDS) for made in self._made(value))
 
     def _made(self, value: ast.expr) -> list[ast.Call]:
         """The calls that made an object."""
@@ -315,6 +339,13 @@ class _Code:
     def go(self, name: str, call: ast.Call) -> None:
         self.effects.go(self._argument(call, 0, "path"))
 
+    def edit(self, name: str, call: ast.Call) -> None:
+        """`fileinput.input(files, inplace=True)`."""
+        if self._keyword(call, "inplace") is not None:
+            named = self._values.list_of(call.args[0]) if call.args else None
+            for path in named or self._texts(call, 0, "files"):
+                self.effects.write(name, path)
+
     def kill(self, name: str, call: ast.Call) -> None:
         target = self._argument(call, 0, "pid")
         group = name == "os.killpg" or not is_literal(target)
@@ -340,6 +371,7 @@ _CALLS: dict[str, Callable[[_Code, str, ast.Call], None]] = {
     **dict.fromkeys(("os.chmod", "os.lchmod"), _Code.mode),
     **dict.fromkeys(("os.chown", "os.lchown", "shutil.chown"), _Code.owner),
     "shutil.unpack_archive": _Code.unpack,
+    "fileinput.input": _Code.edit,
     "os.open": _Code.descriptor,
     **dict.fromkeys(("os.chdir", "contextlib.chdir"), _Code.go),
     **dict.fromkeys(("os.kill", "os.killpg"), _Code.kill),

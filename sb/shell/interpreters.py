@@ -133,7 +133,7 @@ def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
 
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge Python, Node and similar interpreters."""
-    kind = "python" if name.startswith(("python", "pypy")) else name
+    kind = "python" if name.startswith(("python", "pypy", "ipython")) else name
     code, valued = (options.split() for options in _CODE[kind])
     if arguments and arguments[0] in ("--version", "-V", "-v", "--help", "-h") and len(arguments) == 1:
         return Finding(READ, f"{name}: prints its help")
@@ -215,6 +215,10 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
         found = rule_finding(module, arguments[1:])
         if found:
             return found
+    if module == "timeit":
+        code = "\n".join(word for word in arguments[1:] if word[:1] != "-")
+        unknown = Finding(NETWORK, f"{name} -m timeit: runs code that is not inspected")
+        return highest(unknown, inspect_code(judge, code), _inline(judge, name, "python", code, ()))
     if module == "json.tool":
         writes = len(json_files(arguments)) > 1
         return Finding(WRITE, f"{name} -m json.tool: writes a file") if writes else QUIET

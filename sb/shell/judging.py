@@ -89,7 +89,7 @@ class LineJudge(CommandJudge):
         if isinstance(node, Pipeline):
             return self.trail.piped(lambda: self._piped(node, stdin))
         if isinstance(node, Compound):
-            self.keeping.enter(node)
+            self.keeping.enter(self, node)
             found = self.trail.within(node.redirects, lambda: self._compound(node, stdin))
             self.keeping.leave(node)
             return found

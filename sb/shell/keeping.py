@@ -17,11 +17,13 @@ from sb.shell.overwriting import OVERWRITING, Change, Effect, Unknown, written
 from sb.shell.places import located, matches, resolved
 from sb.shell.rules import DESTROY, NETWORK, READ, WRITE, Finding
 from sb.shell.words import (
+    BRACKET,
     END_VARIABLE,
     SPLIT_VARIABLE,
     VARIABLE,
     compiled,
     display,
+    expand,
     is_literal,
     is_sure,
     unmatched,
@@ -34,7 +36,7 @@ _INERT = frozenset(
     "ls dir cat tac head tail nl wc cut paste comm cmp diff grep egrep fgrep rg ag tr rev fold column expand tsort seq expr "
     "echo printf true false : pwd dirname basename realpath readlink stat du df ps pgrep free uname nproc id groups "
     "whoami which type jq md5sum sha1sum sha256sum shasum cksum b2sum test [ sleep tree bat exa eza date file uniq sort "
-    "git find fd sed awk gawk mawk exit cd".split()
+    "git find fd sed awk gawk mawk exit cd break continue".split()
 )
 # These make what was not there, or change permissions; every path stays what it is.
 _MAKING = frozenset(("mkdir", "touch", "chmod", "mktemp"))
@@ -56,6 +58,7 @@ _READING = frozenset(
 )
 _LOOSE_OPTIONS = r"[\s\S]*(?:dotglob|globstar|nocaseglob|nullglob|failglob|extglob|noglob)[\s\S]*"
 _NAMES = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
+_PLAIN = r"[\w./:@%+,-]*"  # values that no shell splits or expands
 _STRICT_SET = r"-[eux]*(?:o)?|pipefail|errexit|nounset|xtrace"
 # In these the commands may run several times, at another time, or not in this order.
 _UNORDERED = frozenset(("for", "while", "function", "&", "coproc", "case"))
@@ -119,6 +122,9 @@ class Keeping:
         self._before: list[set[str]] = []  # variables known when each open compound began
         self._extra: dict[str, bytes] = {}
         self._unsettled: set[str] = set()  # what of a repository is another by now
+        self._loops: list[
+            tuple[str, list[str], int, str]
+        ] = []  # open compounds: variable, its texts, state before
         self._ended = False
 
     def result(self, judge: Line) -> Kept:
@@ -135,15 +141,20 @@ class Keeping:
         """Leave out what follows: the line is judged again, for what a loop sets last."""
         self._ended = True
 
-    def enter(self, node: Compound) -> None:
-        """Begin a compound command."""
-        self._unordered += node.kind in _UNORDERED
+    def enter(self, judge: Line, node: Compound) -> None:
+        """Begin a compound command; the loop over known words may delete, in whatever order that happens."""
+        texts = self._loop_texts(judge, node)
+        self._loops.append((node.name if texts else "", texts or [], len(self._changes), self._disturbed))
+        self._unordered += node.kind in _UNORDERED and not texts
         self._perhaps += node.kind not in _IN_ORDER
         self._before.append(set(self._known))
 
     def leave(self, node: Compound) -> None:
         """End a compound command; its body may have run partly, so that its variables are not known."""
-        self._unordered -= node.kind in _UNORDERED
+        name, texts, changes, disturbed = self._loops.pop()
+        self._unordered -= node.kind in _UNORDERED and not texts
+        if name and self._disturbed and not disturbed and len(self._changes) > changes:
+            self._fail(f"{self._disturbed} runs before it")
         self._perhaps -= node.kind not in _IN_ORDER
         before = self._before.pop()
         self._known = self._known if node.kind == "{" else self._known & before
@@ -217,10 +228,40 @@ class Keeping:
             and not judge.paths.foreign()
         )
 
+    def _loop_texts(self, judge: Line, node: Compound) -> list[str] | None:
+        """What a loop runs through, if each of it is known and plain; None for any other compound command."""
+        if (
+            node.kind != "for"
+            or not node.name
+            or not node.words
+            or node.name in _READING
+            or self._inside(judge)
+        ):
+            return None
+        found: list[str] = []
+        for word in node.words:
+            texts = self._texts(judge, word, [])
+            if texts is None or not all(compiled(_PLAIN).fullmatch(text) for text in texts):
+                return None
+            found += texts
+        return found
+
+    def _in_loop(self) -> bool:
+        return any(name for name, *_ in self._loops)
+
+    def _value_of(self, judge: Line, name: str) -> list[str] | None:
+        """The plain texts that a variable has here; None if they are not known."""
+        for loop, texts, _, _ in reversed(self._loops):
+            if loop == name:
+                return texts
+        values = judge.values.get(name, ())
+        plain = name in self._known and len(values) == 1 and compiled(_PLAIN).fullmatch(values[0])
+        return list(values) if plain else None
+
     def _assigned(self, judge: Line, node: Simple) -> None:
         for name, _ in node.assigned:
             sure = not (node.words or self._perhaps or self._unordered) and not judge.depth
-            if name in _READING:
+            if name in _READING or any(name == loop for loop, *_ in self._loops):
                 self._disturbed = self._disturbed or f"{name}="
             if sure and len(judge.values.get(name, ())) == 1:
                 self._known.add(name)
@@ -232,7 +273,7 @@ class Keeping:
         return judge.depth > 0
 
     def _program(self, judge: Line, node: Simple) -> str:
-        text = node.words[0].text
+        text = "[" if node.words[0].text == BRACKET else node.words[0].text
         if not is_literal(text) or node.words[0].scripts:
             return ""
         folder, _, base = text.rpartition("/")
@@ -243,7 +284,7 @@ class Keeping:
         words = [word.text for word in node.words[1:]]
         if name == "cd":
             texts = [text for word in node.words[1:] for text in self._texts(judge, word) or ("", "")]
-            if len(texts) > 1 or "" in texts:
+            if len(texts) > 1 or "" in texts or self._in_loop():
                 return False
             relative = (
                 words and not words[0].startswith(("/", "./", "../", "~")) and words[0] not in (".", "..")
@@ -293,15 +334,13 @@ class Keeping:
         """
         if word.scripts or word.text.startswith("="):
             return None
+        values: dict[str, list[str]] = {}
         for name in compiled(_NAMES).findall(word.text):
-            values = judge.values.get(name, ())
-            if (
-                name not in self._known
-                or len(values) != 1
-                or not compiled(r"[\w./:@%+,-]*").fullmatch(values[0])
-            ):
+            texts = self._value_of(judge, name)
+            if texts is None:
                 return None
-        texts = judge.expand(word.text)
+            values[name] = texts
+        texts = expand(word.text, values)
         found: list[str] = []
         for text in texts:
             if not is_sure(text) or (
@@ -356,6 +395,9 @@ class Keeping:
             return self._not_followed(str(unknown))
         except OSError as error:
             return self._not_followed(f"{shown} cannot be looked at: {error.strerror or error}")
+        only_removes = all(change.removed and not change.of_git for change in found.changes)
+        if self._in_loop() and not (only_removes and not found.reads):
+            return self._not_followed(f"{shown} may run several times")
         removed = {change.path for change in found.changes if change.removed}
         for place in (*(change.path for change in found.changes), *looked, *found.looked):
             if any(_meet(place, other) for other in self._moved):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
 from sb.shell.guarded import refusal
-from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands
+from sb.shell.programs import active
+from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands, rule_finding
 from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
@@ -60,7 +61,23 @@ def environment_changes(judge: Judge, program: str, arguments: Sequence[str]) ->
     base = program.rpartition("/")[2].lower()
     if base in _MANAGED:
         _interpreters(judge, base, [arguments[at] for at in operands(arguments)], arguments)
-    return highest(_beside(judge, program), _changed(judge, program, base, arguments))
+    return highest(
+        _beside(judge, program), _changed(judge, program, base, arguments), _local(base, arguments)
+    )
+
+
+def _local(base: str, arguments: Sequence[str]) -> Finding:
+    """Judge `pnpm PROGRAM …`, `yarn PROGRAM …` and `npm run SCRIPT -- …`, which run a program of the project."""
+    if base not in ("npm", "pnpm", "yarn", "bun"):
+        return QUIET
+    words = [arguments[at] for at in operands(arguments, _VALUED)]
+    words = words[1:] if words[:1] in (["run"], ["run-script"]) else words if base != "npm" else []
+    found = rule_finding(words[0], words[1:]) if words and is_literal(words[0]) else None
+    return (
+        found
+        if found and found.rank == DESTROY and f"{base} {words[0]}" not in active().table.rules
+        else QUIET
+    )
 
 
 def _beside(judge: Judge, program: str) -> Finding:

@@ -17,7 +17,7 @@ _NOT_KNOWN = [UNKNOWN]
 _GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 _SAME = frozenset(
     "os.path.expanduser os.path.abspath os.path.realpath os.path.normpath os.fspath os.fsdecode os.fsencode str shutil.which "
-    "shlex.quote repr os.path.expandvars bytes textwrap.dedent".split()
+    "shlex.quote repr os.path.expandvars bytes textwrap.dedent compile".split()
 )
 _SAME_METHODS = frozenset(
     "expanduser resolve absolute as_posix encode decode strip rstrip lstrip removesuffix open copy".split()
@@ -32,7 +32,16 @@ _ELEMENTS_OF_A_PATH = frozenset("glob rglob iterdir".split())
 _NEW = frozenset(
     "tempfile.mkdtemp tempfile.mktemp tempfile.TemporaryDirectory tempfile.NamedTemporaryFile tempfile.mkstemp".split()
 )
-_MODULES = {"Path": "pathlib.Path", "sys.executable": "sys.executable"}
+_MODULES = {"Path": "pathlib.Path"}
+# What `from MODULE import *` brings that matters.
+_NAMES = {
+    "os": frozenset(
+        "system popen remove unlink rmdir removedirs rename replace chmod chown symlink link truncate chdir kill environ getenv".split()
+    ),
+    "subprocess": frozenset("run call check_call check_output Popen getoutput getstatusoutput".split()),
+    "shutil": frozenset("rmtree move copy copy2 copyfile copytree unpack_archive chown".split()),
+    "pathlib": frozenset("Path PurePath PosixPath".split()),
+}
 
 
 class Values:
@@ -46,6 +55,7 @@ class Values:
         self._argv = argv
         self._variables = variables
         self._modules: dict[str, str] = {}
+        self._whole: list[str] = []  # modules of which every name was imported
         self._given: dict[str, list[ast.expr]] = {}
         self._looped: dict[str, list[ast.expr]] = {}
         self._depth = 0
@@ -61,6 +71,8 @@ class Values:
                 self._modules[name] = alias.name if alias.asname else name
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
+                if alias.name == "*":
+                    self._whole.append(str(node.module))
                 self._modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         elif isinstance(node, ast.Assign):
             for target in node.targets:
@@ -108,7 +120,10 @@ class Values:
                 for given in self._given.get(identifier, ())[:1]:
                     if isinstance(given, ast.Name | ast.Attribute | ast.Call) and (found := self.name(given)):
                         return found
-                return self._modules.get(identifier) or _MODULES.get(identifier, identifier)
+                whole = next(
+                    (f"{name}.{identifier}" for name in self._whole if identifier in _NAMES.get(name, ())), ""
+                )
+                return self._modules.get(identifier) or whole or _MODULES.get(identifier, identifier)
             case ast.Attribute(value, attribute):
                 owner = self.name(value)
                 return f"{owner}.{attribute}" if owner else ""

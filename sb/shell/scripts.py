@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from sb.shell.interpreters import inspect_code
 from sb.shell.nodes import Unparsed
-from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
+from sb.shell.sql import sql
 from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
@@ -178,53 +178,7 @@ def _perhaps_a_command(judge: Judge, text: str) -> Finding:
     return found
 
 
-# --- SQL
-
-_SQL_QUIET = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*(?:\"|\Z)"
-_SQL_WORD = r"[a-z_]+"
-_SQL_DESTROYS = frozenset(("drop", "truncate", "vacuum_full", "flushall", "program", "purge"))
-_SQL_READS = frozenset(
-    ("select", "explain", "show", "describe", "desc", "pragma", "values", "with", "table", "analyze")
-)
-_SQL_CHANGES = frozenset(
-    (
-        "insert",
-        "update",
-        "delete",
-        "create",
-        "alter",
-        "replace",
-        "merge",
-        "grant",
-        "revoke",
-        "attach",
-        "copy",
-        "call",
-    )
-)
-
-
-def sql(text: str, name: str, floor: Finding) -> Finding:
-    """Judge SQL statements.
-
-    Args:
-        floor: the finding for the client without statements.
-    """
-    if not is_literal(text) and text.startswith(UNKNOWN):
-        return Finding(DESTROY, f"{name}: the statements are unknown until they run")
-    found = floor
-    for statement in compiled(_SQL_QUIET, re.DOTALL).sub(" ", text.lower()).split(";"):
-        words = compiled(_SQL_WORD).findall(statement)
-        known = set(words)
-        if hits := known & _SQL_DESTROYS:
-            return Finding(DESTROY, f"{name} {min(hits).upper()}: destroys data")
-        if known & {"delete", "update"} and "where" not in known and not known & {"create", "grant"}:
-            return Finding(DESTROY, f"{name}: changes every row")
-        if words and (
-            words[0] not in _SQL_READS or known & _SQL_CHANGES or "into" in known or "writefile" in known
-        ):
-            found = highest(found, Finding(WRITE, f"{name} {words[0].upper()}: changes data"))
-    return found
+# --- databases
 
 
 def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -299,6 +253,7 @@ _STATEMENT_OPTIONS = {
     "duckdb": ("-c", "-s"),
     "cockroach": ("-e", "--execute"),
     "sqlcmd": ("-Q", "-q"),
+    "influx": ("-execute", "--execute"),
     "clickhouse": ("-q", "--query"),
     "clickhouse-local": ("-q", "--query"),
     "cqlsh": ("-e", "--execute"),
@@ -319,7 +274,7 @@ _MONGO_DESTROYS = (
 def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge the client of a database server."""
     floor = Finding(NETWORK, f"{name}: talks to a database")
-    found = floor
+    found = highest(floor, rule_finding(name, arguments) or floor)
     options = _STATEMENT_OPTIONS[name]
     texts = [stdin.text] if stdin.kind == "text" else []
     for at, word in enumerate(arguments):

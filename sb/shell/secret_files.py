@@ -12,7 +12,8 @@ from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from sb.shell.secret_table import FILES
+from sb.shell.secret_index import KEY, Pattern, SecretIndex, SecretRow, index
+from sb.shell.secret_table import BEGINS, ENDS, FILES, LITERAL, OTHERS, PATTERNS
 from sb.shell.sensitive import folded
 from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal
 
@@ -23,7 +24,6 @@ DOTENV, PRIVATE = "dotenv", "private"
 _AS_GLOB = str.maketrans(
     {STAR: "*", UNKNOWN: "*", OPERAND: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["}
 )
-_KEY = 3  # characters of a name by which patterns of names are looked up
 _WILD = f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]+"
 _ELSEWHERE = r"(?i)(?!file:)[a-z][a-z0-9+.-]*://"  # what an address of the network begins with
 _LONGEST = 4096  # characters of a path
@@ -36,22 +36,6 @@ class Secret(NamedTuple):
     kind: str = ""
 
 
-class _Pattern(NamedTuple):
-    parts: tuple[str, ...]
-    folder: bool  # everything in it too
-    rooted: bool
-    key: int  # the part by which it is looked up
-    secret: Secret
-    excepted: tuple[str, ...]  # names of files that hold none
-
-
-class _Index(NamedTuple):
-    literal: dict[str, list[_Pattern]]  # by a part that is no pattern
-    begins: dict[str, list[_Pattern]]  # names by how they begin
-    ends: dict[str, list[_Pattern]]
-    others: list[_Pattern]
-
-
 class OwnSecrets(NamedTuple):
     """What packs of one's own add to the table.
 
@@ -59,7 +43,7 @@ class OwnSecrets(NamedTuple):
         files, commands: rows like those of the table. free: paths that hold no secret, of trusted packs.
     """
 
-    files: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    files: tuple[SecretRow, ...] = ()
     commands: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = ()
     free: tuple[str, ...] = ()
 
@@ -69,33 +53,17 @@ OWN: ContextVar[OwnSecrets] = ContextVar("own_secrets", default=SHIPPED_SECRETS)
 
 
 @functools.lru_cache(8)
-def _patterns(own: OwnSecrets) -> list[_Pattern]:
-    found: list[_Pattern] = []
-    for what, kind, paths, excepted in (*FILES, *own.files):
-        found += (_pattern(path, Secret(what, kind), excepted) for path in paths)
-    return found
+def _tables(own: OwnSecrets) -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
+    """The rows, and the indexes in which they are looked up; their numbers go on from one to the next."""
+    return (*FILES, *own.files), [_SHIPPED, index(own.files, len(FILES))]
 
 
-def _pattern(path: str, secret: Secret, excepted: tuple[str, ...] = ()) -> _Pattern:
-    parts = tuple(path.strip("/").split("/"))
-    key = next((at for at, part in enumerate(parts) if "*" not in part), -1)
-    return _Pattern(parts, path.endswith("/"), path.startswith("/"), key, secret, excepted)
+def _looked_up() -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
+    own = OWN.get()
+    return _tables(own) if own.files else (FILES, [_SHIPPED])
 
 
-@functools.lru_cache(8)
-def _index(own: OwnSecrets) -> _Index:
-    index = _Index({}, {}, {}, [])
-    for pattern in _patterns(own):
-        name = pattern.parts[-1]
-        if pattern.key >= 0:
-            index.literal.setdefault(pattern.parts[pattern.key], []).append(pattern)
-        elif len(name.partition("*")[0]) >= _KEY:
-            index.begins.setdefault(name[:_KEY], []).append(pattern)
-        elif len(name.rpartition("*")[2]) >= _KEY:
-            index.ends.setdefault(name[-_KEY:], []).append(pattern)
-        else:
-            index.others.append(pattern)
-    return index
+_SHIPPED: SecretIndex = (PATTERNS, LITERAL, BEGINS, ENDS, OTHERS)
 
 
 def glob(name: str, pattern: str) -> bool:
@@ -123,11 +91,10 @@ def secret_path(parts: Sequence[str]) -> Secret | None:
 def _is_free(parts: Sequence[str]) -> bool:
     """Whether a path is one that a trusted pack names as holding no secret."""
     for path in OWN.get().free:
-        pattern = _pattern(path, Secret(""))
-        count = len(pattern.parts)
-        for start in range(1 if pattern.rooted else len(parts) - count + 1):
-            ends = start + count == len(parts) or pattern.folder
-            if ends and len(parts) >= count and all(map(glob, parts[start : start + count], pattern.parts)):
+        own = path.strip("/").split("/")
+        for start in range(1 if path.startswith("/") else len(parts) - len(own) + 1):
+            ends = start + len(own) == len(parts) or path.endswith("/")
+            if ends and len(parts) >= len(own) and all(map(glob, parts[start : start + len(own)], own)):
                 return True
     return False
 
@@ -143,30 +110,30 @@ def _first(secrets: Iterator[Secret]) -> Secret | None:
 
 
 def _secrets_at(parts: Sequence[str]) -> Iterator[Secret]:
-    index = _index(OWN.get())
-    for at, part in enumerate(parts):
-        for pattern in index.literal.get(part, ()):
-            start = at - pattern.key
-            end = start + len(pattern.parts)
-            if start < 0 or end > len(parts) or (pattern.rooted and start):
-                continue
-            own = parts[start:end]
-            if end < len(parts) and not pattern.folder:
-                continue
-            if (len(own) == 1 or all(map(glob, own, pattern.parts))) and not _excepted(parts, pattern, end):
-                yield pattern.secret
+    rows, indexes = _looked_up()
     name = parts[-1] if parts else ""
-    named = (index.begins.get(name[:_KEY], ()), index.ends.get(name[-_KEY:], ()), index.others)
-    for pattern in (one for group in named for one in group):
-        if glob(name, pattern.parts[0]) and not _excepted(parts, pattern, len(parts)):
-            yield pattern.secret
+    for patterns, literal, begins, ends, others in indexes:
+        for at, part in enumerate(parts):
+            for number in literal.get(part, ()):
+                own, folder, rooted, key, row = patterns[number]
+                start = at - key
+                end = start + len(own)
+                if start < 0 or end > len(parts) or (rooted and start) or (end < len(parts) and not folder):
+                    continue
+                fits = len(own) == 1 or all(map(glob, parts[start:end], own))
+                if fits and not _excepted(parts, end, rows[row], folder=folder):
+                    yield Secret(*rows[row][:2])
+        for number in (*begins.get(name[:KEY], ()), *ends.get(name[-KEY:], ()), *others):
+            own, folder, _, _, row = patterns[number]
+            if glob(name, own[0]) and not _excepted(parts, len(parts), rows[row], folder=folder):
+                yield Secret(*rows[row][:2])
 
 
-def _excepted(parts: Sequence[str], pattern: _Pattern, end: int) -> bool:
+def _excepted(parts: Sequence[str], end: int, row: SecretRow, *, folder: bool) -> bool:
     """Whether a file is named as one that holds no secret; a folder that is itself named is none of them."""
-    if pattern.folder and end == len(parts):
+    if folder and end == len(parts):
         return False
-    return any(glob(parts[-1], other) for other in pattern.excepted)
+    return any(glob(parts[-1], other) for other in row[3])
 
 
 def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | None:
@@ -181,23 +148,25 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
 
 
 def _secrets_like(parts: Sequence[str], hidden: bool) -> Iterator[Secret]:
-    for pattern in _patterns(OWN.get()):
-        last = 0 if pattern.rooted else len(parts) - len(pattern.parts)
-        first = 0 if pattern.folder else max(last, 0)
-        if any(_fits_at(parts, start, pattern, hidden) for start in range(first, last + 1)):
-            yield pattern.secret
+    rows, indexes = _looked_up()
+    for pattern in (pattern for one in indexes for pattern in one[0]):
+        own, folder, rooted, _, row = pattern
+        last = 0 if rooted else len(parts) - len(own)
+        first = 0 if folder else max(last, 0)
+        if any(_fits_at(parts, start, pattern, rows[row], hidden) for start in range(first, last + 1)):
+            yield Secret(*rows[row][:2])
 
 
-def _fits_at(parts: Sequence[str], start: int, pattern: _Pattern, hidden: bool) -> bool:
-    end = start + len(pattern.parts)
+def _fits_at(parts: Sequence[str], start: int, pattern: Pattern, row: SecretRow, hidden: bool) -> bool:
+    end = start + len(pattern[0])
     own, below = parts[start:end], parts[end:]
-    if len(own) < len(pattern.parts):
+    if len(own) < len(pattern[0]):
         return False
-    if not all(_may_be(part, one, hidden) for part, one in zip(own, pattern.parts, strict=True)):
+    if not all(_may_be(part, one, hidden) for part, one in zip(own, pattern[0], strict=True)):
         return False
     if not any(map(_names, own)) or (below and is_literal(below[-1]) and not _named_well(own)):
         return False
-    return not _excepted(parts, pattern, end)
+    return not _excepted(parts, end, row, folder=pattern[1])
 
 
 def _names(part: str) -> bool:
@@ -243,12 +212,17 @@ def secret_word(paths: Paths, word: str) -> Secret | None:
 
 
 def _pieces(word: str) -> Iterator[str]:
-    if not word or "\n" in word or len(word) > _LONGEST or compiled(_ELSEWHERE).match(word):
+    if (
+        not word
+        or "\n" in word
+        or len(word) > _LONGEST
+        or ("://" in word and compiled(_ELSEWHERE).match(word))
+    ):
         return
     yield word
     if word[0] == "-" and len(word) > 2 and word[1] != "-":
         yield word[2:]
-    if compiled("[=:,@<]").search(word):
+    if any(char in word for char in "=:,@<"):
         yield from (piece for piece in compiled("[=:,@<]").split(word)[:32] if piece and piece != word)
 
 
@@ -282,4 +256,4 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
 
 def _is_plain(piece: str) -> bool:
     """Whether a word is like a file's name, for one that only its folder makes a secret."""
-    return compiled(r"[\w.*-]{2,80}").fullmatch(piece) is not None and piece[0] != "-"
+    return compiled(r"[\w.*-]{1,80}").fullmatch(piece) is not None and piece[0] != "-"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from sb.shell.nodes import Compound, Redirect, Simple, Word
@@ -14,7 +15,7 @@ from sb.shell.secrets import own_hosts, secret_variable
 from sb.shell.showing import LOADING, PRINTS
 from sb.shell.sinks import Sink
 from sb.shell.taints import CLEAN, CONTENT, NAMES, Taint, Upload, merged
-from sb.shell.words import END_VARIABLE, SPLIT_VARIABLE, VARIABLE, compiled, display, is_sure
+from sb.shell.words import END_VARIABLE, QUESTION, SPLIT_VARIABLE, STAR, VARIABLE, compiled, display, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -35,9 +36,12 @@ _AUTH_OPTIONS = (
     "--token",
 )
 _EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
+_BY_NAME = r"\$\{!\w+\}"
 _IN_SINGLE = r"'[^']*'"
 _MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
 _MOST_WORDS = 200
+_MOST_FILES = 64
+_AS_GLOB = str.maketrans({STAR: "*", QUESTION: "?"})
 _MOST = 8  # secrets, and uploads, that are told of one line
 
 
@@ -77,6 +81,8 @@ class TextTrail(ABC):
         self._loading = self._loading or bool(node.assigned) or first in LOADING
         before, self.output = self.output, CLEAN
         found = run()
+        if not node.words and not node.assigned:  # `$(< file)`
+            self.output = merged(self.output, self.input)
         self._redirected(node.redirects)
         self.output = merged(before, self.output)
         self.words, self.input, self._loading = outer
@@ -163,6 +169,8 @@ class TextTrail(ABC):
         if "${" in word.raw:
             raw = word.raw if word.raw.startswith('"') else compiled(_IN_SINGLE).sub("", word.raw)
             names = [*names, *compiled(_EXPANDED).findall(raw)]
+            if compiled(_BY_NAME).search(raw):
+                return Taint(CONTENT, "prints a variable whose name is known only when it runs", soft=True)
         return merged(*map(self._of_variable, names)) if names else CLEAN
 
     def _of_variable(self, name: str) -> Taint:
@@ -224,7 +232,9 @@ class TextTrail(ABC):
 
     def _written(self, target: str, taint: Taint) -> None:
         if is_sure(target) and target[:1] != "-" and len(target) < 1000:
-            for place in self._judge.paths.places(target):
+            for place in self._judge.paths.places(target)[:_MOST_FILES]:
+                if len(self._files) >= _MOST_FILES:
+                    return
                 self._files[place] = taint._replace(soft=False)
 
     def _of_file(self, word: str) -> Taint:
@@ -241,8 +251,10 @@ class TextTrail(ABC):
         found = CLEAN
         for piece in {word, *compiled("[=@<]").split(word)} - {""}:
             for place in self._judge.paths.places(piece):
+                known = place.translate(_AS_GLOB) if STAR in place else ""
                 for path, taint in self._files.items():
-                    if place == path or path.startswith(f"{place}/") or place.startswith(f"{path}/"):
+                    below = path.startswith(f"{place}/") or place.startswith(f"{path}/")
+                    if place == path or below or (known and fnmatchcase(path, known)):
                         found = merged(found, taint)
         return found
 

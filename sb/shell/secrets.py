@@ -119,7 +119,7 @@ def is_loopback(host: str) -> bool:
 _QUOTED = r"""(?:"([^"\n]{1,400})"|'([^'\n]{1,400})'|`([^`\n]{1,400})`)"""
 _WHOLE_ENVIRONMENT = (
     r"(?:print\w*|dump|dict|str|write|stringify|puts|p|log|inspect|items|var_dump|environ)\s*\(?\s*\(?(?:dict\()?"
-    r"(?:os\.)?(?:environ\b(?!\s*[\[.])|process\.env\b(?!\s*[.\[])|ENV\b(?!\s*[\[.]))|os\.environ\.items\(|process\.env\s*\)|^\s*process\.env\s*$|ENV\.(?:to_h|inspect|each)|getenv\(\)"
+    r"(?:os\.)?(?:environ\b(?!\s*[\[.])|process\.env\b(?!\s*[.\[])|ENV\b(?!\s*[\[.]))|os\.environ\.items\(|(?<!keys\()process\.env\s*\)|^\s*process\.env\s*$|ENV\.(?:to_h|inspect|each)|%ENV\b|\$_(?:ENV|SERVER)\b(?!\s*\[)|getenv\(\)"
 )
 _VARIABLE = r"""(?:environ(?:\.get)?\s*[\[(]\s*|getenv\s*\(\s*|ENV\s*[\[{]\s*|process\.env\s*\[\s*)["']?(\w+)|process\.env\.(\w+)"""
 _SHOWS = r"print|console\.|puts\b|echo\b|write|log\(|\bp\s|say\b|var_dump|inspect"

@@ -74,12 +74,13 @@ _OPTIONS_BESIDE: dict[str, Sequence[str]] = {
 _BESIDE_JOINED = ("--exclude", "--include", "--glob=", "--ignore")
 _PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "-E")
 _OPENSSL_SHOWS = frozenset("enc base64 rsa ec pkey pkcs8 pkcs12 dsa asn1parse".split())
-TAKES_LOGIN = (
+_TAKES_LOGIN = (
     r"(?:docker|podman|nerdctl|buildah|skopeo|crane|helm|oras|gh|glab|az|vault|npm|heroku|flyctl|fly|argocd|registry)(?: \S+){0,2} log-?in\b"
     r"|ssh-add|gpg2? .*--import|kubectl .*(?:create|apply)|(?:gh|glab) secret set|(?:vault|op|doppler|wrangler|fly|flyctl|heroku|kubeseal|pass|gcloud secrets|aws secretsmanager) "
     r"|wrangler secret|security add|sudo -S|sshpass|passwd|chpasswd|cryptsetup|kubeseal|ansible-vault encrypt|git credential approve|git credential-\S+ store|secret-tool store"
 )
-ONLY_NAMES = (
+_MAY_TELL_NAMES = frozenset("grep egrep rg cut awk gawk sed gsed jq ssh-keygen".split())
+_ONLY_NAMES = (
     r"(?:(?:grep|egrep|rg)\b.* (?:-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--silent|--files-with-matches|--files-without-match)\b.*"
     r"|(?:grep|egrep)\b.* -[a-zA-Z]*o[a-zA-Z]* \^\S*=?"
     r"|cut\b(?=.*-d ?=).* (?:-f ?1|--fields=1)|cut\b.*-f ?1 .*-d ?=.*"
@@ -92,6 +93,21 @@ _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 def git_verb(arguments: Sequence[str]) -> str:
     """The subcommand of git."""
     return next((arguments[at] for at in operands(arguments, "-C -c --git-dir --work-tree --namespace")), "")
+
+
+def tells_names_only(program: str, arguments: Sequence[str]) -> bool:
+    """Whether what a command prints holds names and counts, and nothing of what a file or its input says."""
+    if program in COUNTS:
+        return True
+    return (
+        program in _MAY_TELL_NAMES
+        and compiled(_ONLY_NAMES, re.DOTALL).fullmatch(" ".join([program, *arguments[:40]])) is not None
+    )
+
+
+def takes_login(program: str, arguments: Sequence[str]) -> bool:
+    """Whether a command takes a login or a secret for itself."""
+    return compiled(_TAKES_LOGIN).match(" ".join([program, *arguments[:40]])) is not None
 
 
 def shows_files(program: str, arguments: Sequence[str]) -> bool:
@@ -163,6 +179,8 @@ def read_words(program: str, arguments: Sequence[str]) -> list[str]:
     before = ""
     for at, word in enumerate(arguments):
         before, previous = word, before
+        if word == "-x" and program == "zip":
+            break  # what is left out
         if at == last or word.startswith(("of=", *_BESIDE_JOINED)) or _takes(previous, program):
             continue
         if word[:1] == "-" and word.partition("=")[0] in _OWN_USE and "=" in word:

@@ -58,6 +58,7 @@ _CLOUD = {
     "busybox": ("nc", "wget", "telnet", "ftpput", "httpd"),
     "git": ("push",),
 }
+_COPYING = ("s3 cp", "s3 mv", "s3 sync", "cp", "mv", "rsync", "storage cp", "storage rsync")  # either way
 _BODY = (
     r"-d.*|--data.*|-F.*|--form.*|-T.*|--upload-file.*|--json.*|--post-(?:data|file).*|--body-(?:data|file).*|-[a-zA-Z]*[dFT]"
     r"|-X=?(?:POST|PUT|PATCH|DELETE).*|--request=(?:POST|PUT|PATCH).*|--method=(?:POST|PUT|PATCH).*"
@@ -253,8 +254,12 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         return Sink(
             "git push: publishes commits", "", uploads=True, remote=after[0] if after else "", kind="push"
         )
-    if program in ("kubectl", "oc") and ":" not in words[-1]:
-        return None
+    if program in ("kubectl", "oc"):
+        return (
+            None
+            if ":" not in words[-1]
+            else Sink(f"{program} {verb}: copies to a container", uploads=True, kind="copy")
+        )
     if program in ("gh", "glab") and verb == "api":
         sends = any(
             compiled(_BODY + "|-f.*|--field.*|--raw-field.*|--input.*").fullmatch(word) for word in arguments
@@ -266,24 +271,10 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
             sends,
             kind="service",
         )
-    if (
-        program in ("aws", "gsutil", "gcloud")
-        and verb
-        in (
-            "s3 cp",
-            "s3 mv",
-            "s3 sync",
-            "cp",
-            "mv",
-            "rsync",
-            "storage cp",
-            "storage rsync",
-        )
-        and words
-        and "://" not in words[-1]
-        and is_sure(words[-1])
-    ):
-        return None  # from there to here
+    if verb in _COPYING:
+        target = words[words.index(verb.split(" ")[-1]) + 1 :][1:2]
+        if target and "://" not in target[0] and is_sure(target[0]):
+            return None  # from there to here
     return Sink(f"{program} {verb}: sends to a service", "", True, uploads=True, kind="service")
 
 
@@ -294,6 +285,6 @@ def _host(word: str) -> str:
 
 
 SENDS_IN_CODE = (
-    r"requests\.|urllib|http\.client|httpx|aiohttp|socket|fetch\s*\(|axios|https?\.(?:request|get)|Net::HTTP|LWP|HTTP::Tiny|XMLHttpRequest|smtplib|ftplib|paramiko"
+    r"requests\.|urllib|http\.client|httpx|aiohttp|socket|fetch\s*\(|axios|https?\.(?:request|get)|require\(['\"]https?['\"]\)|Net::HTTP|LWP|HTTP::Tiny|XMLHttpRequest|smtplib|ftplib|paramiko"
     r"|open-uri|IO::Socket|TCPSocket|fsockopen|curl_|file_get_contents\s*\(\s*['\"]https?|gethostbyname|getaddrinfo|dns\.|boto3|/inet/tcp|net\.(?:connect|Socket)|websocket|curl |wget |nc "
 )

@@ -45,7 +45,7 @@ class CannotKeep(SBError):
 class TooMuch(CannotKeep):
     """More than one call may keep."""
 
-    kind = "too_large_to_keep"
+    kind = "too_much_to_keep"
 
 
 Identity = tuple[int, int]  # st_dev, st_ino

@@ -100,7 +100,13 @@ class SnapshotStore:
         """
         try:
             self.packs.take(
-                key, [path], session=session, max_bytes=self.max_bytes, hard_links=True, files_only=True
+                key,
+                [path],
+                session=session,
+                max_bytes=self.max_bytes,
+                session_share=0.25 if session else 1.0,
+                hard_links=True,
+                files_only=True,
             )
         except TooMuch:
             raise SnapshotTooLarge(self.max_bytes) from None

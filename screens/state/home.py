@@ -36,13 +36,14 @@ from sb.kernel.review.findings import (
 from sb.kernel.review.host_sessions import CallCount, ConnectedAgent, calls_of, connected_agents
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
-from sb.parts import open_snapshots
 from sb.present.approvals import request_line
 from sb.present.contracts import ordered
 from sb.present.memories import text_of
 from sb.present.recovery import UNDECIDED
 from sb.sources import MICROSECONDS
+from sb.store.packs import PackStore
 from sb.store.records.store import RecordStore
+from sb.store.snapshots import PACKS
 from sb.text import shorten
 
 HOME_COLUMNS = (Column("", 9), Column("", 14), Column(""))
@@ -137,8 +138,9 @@ def quickly(records: Records) -> dict[str, Any]:
 
 def _enforced(records: Records) -> Iterator[Finding]:
     """What binds the agents, and how full the store of snapshots is where it holds any."""
-    yield from enforcement(records.config)
-    size = open_snapshots(records.config).packs.fill()
+    config = records.config
+    yield from enforcement(config)
+    size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()
     if size.packs:
         yield snapshots_finding(size)
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from sb.store.packs import PackStore
+from sb.kernel.recovery.service import Undone
+from sb.kernel.results import ToolResult
+from sb.kernel.review.findings import Status, snapshots_finding
+from sb.parts import hosted_files
+from sb.present.recovery import undone_sentence
+from sb.store.packs import PackStore, Size
 from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import Host
 
@@ -98,6 +104,7 @@ def test_diff_shows_what_undo_would_change(sb: CommandLine, host: Host) -> None:
     shown = sb("undo", "--diff", "--dry-run")
     assert f"--- {first}\n+++ {first}\n@@ -1 +1 @@\n-new\n+old\n" in shown.out
     assert first.read_text("utf-8") == "new\n"
+    assert sb("undo", "--diff", "--dry-run", "--path", str(first)).out.count("+++ ") == 1
 
 
 def test_diff_of_a_binary_file_gives_sizes(sb: CommandLine, host: Host) -> None:
@@ -134,11 +141,15 @@ def test_purge_removes_snapshots_and_the_list_says_so(sb: CommandLine, host: Hos
     assert sb("undo", "--purge", "--older-than", "1d", "--yes").out.startswith("removed 0 snapshots")
     refused = sb("undo", "--purge")
     assert (refused.code, "--yes" in refused.err) == (2, True)
-    assert sb("undo", "--purge", "--yes").out.startswith("removed 1 snapshot (")
+    assert sb("undo", "--purge", "--yes", "--reason", "a secret was in it").out.startswith(
+        "removed 1 snapshot ("
+    )
+    assert "removed snapshots: a secret was in it" in sb("log", "tail").out
     assert PackStore(host.home / "kept" / "packs").list_keys() == []
     assert "snapshot gone" in sb("undo", "--list").out
-    done = sb("undo", "--yes")
+    done = sb("undo", "--yes", "--diff")
     assert (done.code, "no snapshot of the file is left" in done.err) == (1, True)
+    assert "no difference can be shown" in done.err
 
 
 def test_an_agent_is_refused_each_way_to_undo(host: Host) -> None:
@@ -151,9 +162,8 @@ def test_doctor_says_how_full_the_snapshot_store_is(sb: CommandLine, host: Host)
     rows = {row["name"]: row for row in sb("doctor", "--json").json["items"]}
     assert rows["snapshots"]["status"] == "ok"
     assert rows["snapshots"]["detail"].endswith(" of 1.0 GiB in 1 snapshot")
-    host.configure("undo: {store_max_bytes: 300}\n")
-    rows = {row["name"]: row for row in sb("doctor", "--json").json["items"]}
-    assert (rows["snapshots"]["status"], "sb undo --purge" in rows["snapshots"]["hint"]) == ("warn", True)
+    nearly = snapshots_finding(Size(9, 95, 100))
+    assert (nearly.status, "sb undo --purge" in nearly.hint) == (Status.WARN, True)
 
 
 def test_a_full_store_asks_before_a_file_changes(host: Host) -> None:
@@ -177,3 +187,21 @@ def test_snapshots_past_their_time_go_at_the_end_of_a_session(sb: CommandLine, h
     host.tell("SessionEnd", reason="other")
     assert len(list(packs.glob("*.pack"))) == 1
     assert ["snapshot gone" in row for row in sb("undo", "--list").out.splitlines()[1:]] == [False, True]
+
+
+def test_a_folder_is_named_once_whatever_was_in_it(sb: CommandLine, host: Host) -> None:
+    """As a kept command leaves it: the folder is gone, and its undo record has one row."""
+    folder = host.project / "src"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"f{number}.py").write_text("x", encoding="utf-8")
+    files = hosted_files(host.config())
+    files.take([str(folder)], "idem_1")
+    shutil.rmtree(folder)
+    rows = files.states_after([str(folder)], "idem_1")
+    assert [row["path"] for row in rows] == [str(folder)]
+    would = f"would restore {folder} (folder, mode 0755) with 3 paths in it"
+    assert files.restorable(rows, "idem_1") == {"ok": True, "detail": would}
+    result = ToolResult.ok("host.restore", files.restore(rows, "idem_1"))
+    assert undone_sentence(Undone("mut_1_aaaa", "reversed", "", result)) == "restored src (mut_1_aaaa)"
+    assert files.restorable(rows, "idem_1")["detail"] == f"{folder} is already restored"

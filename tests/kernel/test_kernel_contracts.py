@@ -227,6 +227,7 @@ def test_a_result_has_the_documented_fields() -> None:
         "provenance",
         "mutation_id",
         "effect",
+        "rule",
     }
 
 

@@ -21,13 +21,25 @@ from sb.config.home import Home
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.resident import Running
 from sb.resident import client
+from sb.tools.hosted.guarding import interpreter
 
-START = "import sys\nsys.path += {entries!r}\nfrom sb.__main__ import main\nmain(__file__)\n"
+START = """\
+import sys
+sys.path += {entries!r}
+import sb
+sb.__path__.append({folders!r})
+from sb.__main__ import main
+main({start})
+"""
+FOLDERS = (
+    Path(__file__).parents[2] / ".typing" / "sb"
+)  # commands and screens, as an installed package has them
 WAIT_S = 20.0
+client._CONNECT_S = WAIT_S  # of what tests ask for in their own process: the machine may have much else to do
 T = TypeVar("T")
 
 
-def wait_for(found: Callable[[], T]) -> T:
+def wait_for(found: Callable[[], T | None]) -> T:
     """What is found at last."""
     until = time.monotonic() + WAIT_S
     while not (value := found()):
@@ -55,11 +67,11 @@ class Site:
         return env | ({"SB_DB": str(self.database)} if self.database else {}) | more
 
     def command(self, *words: str) -> list[str]:
-        return [sys._base_executable, "-I", "-S", str(self.start), *words]
+        return [interpreter(), "-I", "-S", str(self.start), *words]
 
     def payload(self, command: str = "make", use_id: str = "", **fields: Any) -> bytes:
-        call = {"tool_name": "Bash", "tool_use_id": use_id or os.urandom(4).hex()}
-        call |= {"tool_input": {"command": command}}
+        call: dict[str, Any] = {"tool_name": "Bash", "tool_use_id": use_id or os.urandom(4).hex()}
+        call["tool_input"] = {"command": command}
         session = {"session_id": "s1", "transcript_path": "/t", "cwd": str(self.project)}
         return json.dumps({**session, "hook_event_name": "PreToolUse", **call, **fields}).encode()
 
@@ -106,13 +118,19 @@ class Site:
         self.home.config_file.write_text(text, encoding="utf-8")
 
 
+def started(start: str) -> str:
+    """A program that runs `sb` as it is here, by the interpreter alone."""
+    entries = [entry for entry in sys.path if entry]
+    return START.format(entries=entries, folders=str(FOLDERS), start=start)
+
+
 def made(folder: Path) -> Iterator[Site]:
     """A site, whose helpers end with it."""
     site = Site(Home(folder / "sb"), folder / "shop", folder / "v-1" / "start.py")
     (site.project / ".git").mkdir(parents=True)
     site.home.create()
     site.start.parent.mkdir()
-    site.start.write_text(START.format(entries=[entry for entry in sys.path if entry]), encoding="utf-8")
+    site.start.write_text(started("__file__"), encoding="utf-8")
     yield site
     if (left := resident.running(site.home)) is not None:
         os.killpg(left.pid, signal.SIGKILL)
@@ -126,7 +144,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     yield from made(tmp_path_factory.mktemp("r"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     for site in made(tmp_path_factory.mktemp("r")):
         site.begin()

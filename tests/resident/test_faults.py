@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import signal
 import socket
@@ -80,12 +81,30 @@ def test_call_whose_judge_is_killed_is_judged_once(helped: Site, tmp_path: Path)
     assert resident.running(helped.home) == helper
 
 
+@needs_proc
 def test_judge_that_is_late_is_ended_before_somebody_else_judges(helped: Site, tmp_path: Path) -> None:
-    other = tmp_path / "locked.db"
+    helper, other = resident.running(helped.home), tmp_path / "locked.db"
+    assert helper is not None
     with locked(helped, other):
         why = refused(helped, 0.3, SB_DB=str(other))
+        assert child_with(helper.pid, other) == 0
     assert (why.hung, why.again) == (True, True)
     assert intents(helped, SB_DB=str(other)) == 0
+
+
+@needs_proc
+def test_child_that_is_ready_for_one_database_does_not_use_it_for_another(
+    helped: Site, tmp_path: Path
+) -> None:
+    helper, first, other = resident.running(helped.home), tmp_path / "new.db", tmp_path / "other.db"
+    assert helper is not None
+    assert helped.ask(helped.payload()) == SILENT
+    for _ in range(3):
+        wait_for(lambda: child_with(helper.pid, first))
+        assert helped.ask(helped.payload()) == SILENT
+    wait_for(lambda: child_with(helper.pid, first))
+    assert [helped.ask(helped.payload(), SB_DB=str(other)) for _ in range(3)] == [SILENT] * 3
+    assert (intents(helped), intents(helped, SB_DB=str(other))) == (4, 3)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +128,14 @@ def test_planted_socket_gets_no_request(site: Site) -> None:
     folder.mkdir(mode=0o700)
     (folder / resident.SECRET).write_bytes(wire.new_secret())
     (folder / resident.SECRET).chmod(0o600)
-    received = []
+    received: list[bytes] = []
 
     def pretend() -> None:
         connection, _ = planted.accept()
         with connection:
             connection.recv(wire.CHALLENGE)
-            connection.sendall(os.urandom(wire.GREETING))
+            unproved = os.urandom(wire.CHALLENGE) + wire.place_digest()
+            connection.sendall(unproved + os.urandom(wire.GREETING - len(unproved)))
             received.append(connection.recv(1))
 
     with socket.socket(socket.AF_UNIX) as planted:
@@ -135,7 +155,11 @@ def test_client_without_the_secret_has_no_effect(helped: Site) -> None:
         stranger.connect(str(helped.home.resident / resident.SOCKET))
         stranger.sendall(os.urandom(wire.CHALLENGE))
         assert len(stranger.recv(wire.GREETING)) == wire.GREETING
-        wire.send(stranger, os.urandom(64), wire.REQUEST, b"anything")
+        wire.send_descriptors(stranger, ())
+        surroundings = ({os.fsencode(k): os.fsencode(v) for k, v in helped.env().items()}, b"/", 0o022)
+        request = ("hook", ["claude-code"], helped.payload(), "n")
+        message = marshal.dumps((str(helped.start), request, surroundings))
+        wire.send(stranger, os.urandom(64), wire.REQUEST, message)
         assert stranger.recv(1) == b""
     assert intents(helped) == 0
     assert helped.ask(helped.payload()) == SILENT

@@ -8,6 +8,7 @@ import pytest
 from sb.screens.dialogs import DecisionScreen
 from sb.screens.recovery import RecoveryScreen
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from sb.kernel import RunContext
 from sb.kernel.contracts import MutationState
@@ -88,3 +89,24 @@ def test_of_a_run_that_cannot_all_be_undone_what_stays_is_said(
 
     console(script)
     assert path.read_text(encoding="utf-8") == "mine"
+
+
+def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
+    agents: Agents, console: Console
+) -> None:
+    ref = done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", *"ff")
+        await console.shows(pilot, "undoable")
+        for key in ("u", *"KdyNo"):
+            console.app.simulate_key(key)
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        await console.until(pilot, lambda: console.app.screen.query_one("#reason", Input).value == "KdyNo")
+        await console.press(pilot, "escape")
+        await console.says(pilot, "nothing decided")
+        await console.press(pilot, "d")
+        assert isinstance(console.app.screen, RecoveryScreen)
+
+    console(script)
+    assert state(agents, ref) == "committed"

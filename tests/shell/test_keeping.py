@@ -65,8 +65,25 @@ COMMANDS = st.one_of(
         ]
     ),
 )
+LOOPS = st.tuples(
+    st.lists(WORDS, min_size=1, max_size=3).map(" ".join),
+    st.sampled_from(
+        [
+            "rm -rf $v",
+            'rm "$v"',
+            "[ -f $v ] && rm -f $v",
+            "if ls $v; then rm -r $v/a; fi",
+            "v=d; rm -rf $v",
+            "mv $v f",
+            "rm -f *",
+        ]
+    ),
+    st.sampled_from(["", "cd d", "v=f", "echo x > $v", "cp -r f new", "break"]),
+).map(lambda parts: f"for v in {parts[0]}; do {parts[1]}; {parts[2] or 'true'}; done")
 LINES = st.lists(
-    st.tuples(COMMANDS, st.sampled_from(["; ", " && ", " || ", "\n"])), min_size=1, max_size=4
+    st.tuples(st.one_of(COMMANDS, COMMANDS, COMMANDS, LOOPS), st.sampled_from(["; ", " && ", " || ", "\n"])),
+    min_size=1,
+    max_size=4,
 ).map(lambda parts: "".join(command + joint for command, joint in parts) + "true")
 
 
@@ -122,6 +139,8 @@ def planned(line: str, folder: Path, *, area: Area | None = None, env: dict[str,
 @example("find . -name '*.t' -exec sed -i s/[0-9]/z/ {} +; rm a; true")
 @example("find d -delete; true")
 @example("find . -type f -delete; true")
+@example("for v in a d/e; do rm -rf $v; done; rm *.t; true")
+@example("for v in a b.t; do v=d; rm -rf $v; done; true")
 def test_all_that_a_line_changes_comes_back_to_the_byte(
     tmp_path_factory: pytest.TempPathFactory, line: str
 ) -> None:
@@ -172,7 +191,9 @@ def test_all_that_a_line_changes_comes_back_to_the_byte(
         "rm -rf $(cat a)",
         "rm -rf d | git pull",
         "sleep 1 & rm -rf d & wait",
-        "for x in d f; do rm -rf $x; done",
+        "for x in d f; do rm -rf $x; git pull; done",
+        "for x in d f; do cd $x; rm -rf a; cd ..; done",
+        "while read x; do rm -rf $x; done < a",
         "go() { mv d x; }; go; rm -rf d",
         "alias ls='mv d x'; ls; rm -rf d",
         "trap 'mv d x' DEBUG; rm -rf d",
@@ -246,6 +267,8 @@ def _elsewhere(line: str, project: Path) -> Plan:
         ("find . -name '*.t' -delete", ["b.t", "c.t", "d/e/b.t"]),
         ("find d f -type d -name 'e*' -exec rm -rf {} +", ["d/e"]),
         ("find d -name '*.none' -delete", ["d/*.none"]),
+        ("for x in d *.t; do rm -rf $x; done", ["d", "b.t", "c.t"]),
+        ("if [ -d d ]; then rm -rf d; fi", ["d"]),
     ],
 )
 def test_snapshot_holds_what_a_line_changes(line: str, kept: list[str], project: Path) -> None:

@@ -15,6 +15,7 @@ from sb.kernel.contracts import SafetyClass
 from sb.parts import shell_rules
 from sb.shell import ShellVerdict, classify
 from sb.shell.custom_packs import pack_problems, ruleset
+from sb.shell.packing import read_pack
 from sb.shell.programs import SHIPPED_RULES, Ruleset
 
 HOME = Path("/data/somebody")
@@ -176,3 +177,16 @@ def test_pack_of_a_project_counts_whole_only_as_it_was_trusted(tmp_path: Path, o
     assert apply() == "network"
     pack.write_text(OWN.replace("is our habit", "is somebody's habit"), encoding="utf-8")
     assert apply() == "destructive"
+
+
+def test_pack_in_the_documentation_is_one(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "shell-classes.md"
+    text = page.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
+    path = tmp_path / "ours.yaml"
+    path.write_text(text, encoding="utf-8")
+    rules = ruleset((), [PackFile(path)], tmp_path / "compiled")
+    examples = read_pack(text.encode(), path.name).examples
+    assert len(examples) == 5
+    for example in examples:
+        stopped = judge(example.command, rules).safety_class is SafetyClass.DESTRUCTIVE
+        assert stopped == example.stops, example

@@ -17,6 +17,7 @@ from sb.shell.custom_packs import ruleset
 from sb.shell.programs import Ruleset
 
 LIST = Path(__file__).parent / "lists" / "secrets.txt"
+MORE = LIST.with_name("secrets-more.txt")
 HOME = Path("/data/somebody")
 
 
@@ -63,6 +64,13 @@ def test_the_list_is_large_and_says_nothing_twice() -> None:
 
 def test_lines_that_the_rules_were_made_with_are_judged_as_a_person_did() -> None:
     assert [row for row in listed() if not row[2] and not is_right(*row[:2])] == []
+
+
+def test_more_lines_are_judged_as_a_person_did() -> None:
+    lines = MORE.read_text(encoding="utf-8").replace("␤", "\0").splitlines()
+    rows = [line.replace("\0", "\n").split(" ", 1) for line in lines if not line.startswith("#")]
+    assert [row for row in rows if not is_right(row[0], row[1])] == []
+    assert len(rows) >= 330
 
 
 def test_lines_that_were_kept_aside_stay_within_the_published_figures() -> None:

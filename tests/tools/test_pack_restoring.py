@@ -140,7 +140,7 @@ def change(top: Path, what: str, one: int, other: int) -> None:
         path.chmod(0o711)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tree=TREES, changes=CHANGES, again=st.integers(0, 12))
 def test_any_tree_that_was_kept_comes_back_to_the_byte(
     tree: dict[str, tuple[str, object, int]], changes: list[tuple[str, int, int]], again: int

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
-from sb.errors import SBError
+from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import (
     Decision,
@@ -21,24 +19,22 @@ from sb.hosts.hooks.event import (
     Verdict,
     cannot_judge,
 )
-from sb.hosts.hooks.judging_context import JudgingContext
+from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
-from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.hosts.hooks.wording import denied, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
-from sb.parts import hosted_files, protected, shell_rules
+from sb.parts import hosted_files, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
 from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
-from sb.tools.hosted.files import SESSION, HostedFiles
-from sb.tools.hosted.guarding import guarded
+from sb.tools.hosted.files import SESSION
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
 MOST_OF_A_REASON = 200  # characters
@@ -52,23 +48,18 @@ def matters(event: HookEvent) -> bool:
     return event.moment is not Moment.OTHER and bool(event.session_id)
 
 
-def judging_context(
-    config: Config, event: HookEvent, files: HostedFiles | None = None, rules: Ruleset = SHIPPED_RULES
-) -> JudgingContext:
-    """What the calls of an event are judged against."""
-    cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
-    return JudgingContext(
-        cwd,
-        Path(os.path.expanduser("~")),
-        protected(config),
-        config.hooks.read_only,
-        files.too_large if files else lambda paths: False,
-        guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs]),
-        os.path.isabs(event.cwd),
-        rules,
-        config.hooks.mcp,
-        servers_of(event.host, cwd),
-    )
+def _rules(config: Config) -> Ruleset:
+    """The rules of programs; without packs of one's own if these cannot be read and calls would run unjudged.
+
+    Raises:
+        ConfigError: a pack cannot be used.
+    """
+    try:
+        return shell_rules(config)
+    except ConfigError:
+        if config.hooks.unjudged != "all":
+            raise
+        return SHIPPED_RULES
 
 
 def judge(config: Config, adapter: Adapter, event: HookEvent, opening: Opening | None = None) -> Verdict:
@@ -97,7 +88,7 @@ class _Session:
         self._ctx = context_of(event)
         SESSION.set(self._ctx.run_id)
         self._files = hosted_files(runtime.config)
-        self._context = judging_context(runtime.config, event, self._files, shell_rules(runtime.config))
+        self._context = judging_context(runtime.config, event, self._files, _rules(runtime.config))
         self.sessions = Sessions(runtime, adapter, event, self._ctx)
 
     def handle(self) -> Verdict:
@@ -329,6 +320,7 @@ def unjudged(setting: str, governed: GovernedCall | None, why: str) -> Verdict:
         governed: the call, as far as it could be read.
     """
     reads = governed is not None and governed.safety_class is SafetyClass.READ_ONLY and not governed.refused
+    reads = reads and not (governed is not None and governed.secrets)
     if setting == "all" or (setting == "reads" and reads):
         return Verdict(reason=f"allowed without a verdict (hooks.unjudged = {setting}): {why}")
     return cannot_judge(why)

@@ -10,10 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sb.hosts.hooks.event import NativeCall, Server
+from sb.config import Config
+from sb.hosts.hooks.event import HookEvent, NativeCall, Server
+from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.spellings import spellings
+from sb.parts import protected
 from sb.shell.guarded import Guarded
 from sb.shell.programs import SHIPPED_RULES, Ruleset
+from sb.tools.hosted.files import HostedFiles
+from sb.tools.hosted.guarding import guarded
 
 LONGEST_PATH = 4096  # characters
 MOST_TEXTS = 10_000  # among the arguments of one call
@@ -50,6 +55,25 @@ class JudgingContext(NamedTuple):
     rules: Ruleset = SHIPPED_RULES
     mcp: Mapping[str, str] = _NO_SETTINGS
     server: Callable[[NativeCall], Server] = lambda call: Server()
+
+
+def judging_context(
+    config: Config, event: HookEvent, files: HostedFiles | None = None, rules: Ruleset = SHIPPED_RULES
+) -> JudgingContext:
+    """What the calls of an event are judged against."""
+    cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
+    return JudgingContext(
+        cwd,
+        Path(os.path.expanduser("~")),
+        protected(config),
+        config.hooks.read_only,
+        files.too_large if files else lambda paths: False,
+        guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs]),
+        os.path.isabs(event.cwd),
+        rules,
+        config.hooks.mcp,
+        servers_of(event.host, cwd),
+    )
 
 
 def readings(path: str, context: JudgingContext) -> list[str]:

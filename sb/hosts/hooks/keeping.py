@@ -34,6 +34,9 @@ def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx:
     """
     if not runtime.config.hooks.keep:
         return governed
+    destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
+    if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
+        return governed
     return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
 
 

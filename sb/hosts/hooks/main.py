@@ -225,7 +225,8 @@ def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str)
     if event.moment is not Moment.BEFORE or not event.calls:
         return Verdict(reason=f"event not recorded: {why}")
     try:
-        from sb.hosts.hooks.judging import judging_context, unjudged
+        from sb.hosts.hooks.judging import unjudged
+        from sb.hosts.hooks.judging_context import judging_context
         from sb.hosts.hooks.translation import govern
 
         config = settings.config or _defaults()

@@ -177,7 +177,7 @@ def _statements(tool: str, args: dict[str, Any]) -> Iterator[str]:
 
 def _data_verb(tool: str, args: dict[str, Any]) -> str:
     """What a statement among the arguments would destroy or run, or ""."""
-    from sb.shell.scripts import sql
+    from sb.shell.sql import sql
 
     for text in _statements(tool, args):
         text = text.replace("/*!", " ")  # MySQL runs what such a comment holds
@@ -203,7 +203,7 @@ def _without_texts(statement: str) -> str:
 
 def _changes_data(tool: str, args: dict[str, Any]) -> bool:
     """Whether a statement among the arguments changes data."""
-    from sb.shell.scripts import sql
+    from sb.shell.sql import sql
 
     mutates = any(_GRAPHQL.match(text) for name, text in _leaves(args) if set(_tokens(name)) & _QUERIES)
     return mutates or any(sql(text, "SQL", QUIET).rank > READ for text in _statements(tool, args))

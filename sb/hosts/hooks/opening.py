@@ -22,6 +22,9 @@ class Opening:
     def prepare(self, config: Config) -> Runtime:
         """Open a runtime before somebody asks; whoever asks with another configuration does not get it."""
         runtime = self._ready = self._opened(config)
+        # Who closes the database while it is open here leaves its log as it is: as long as nobody works, there should
+        # be none, as without this process. Whoever puts a backup in its place need not know of it.
+        runtime.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
         self._of = _identity(runtime)
         return runtime
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from sb.config import Config
 from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
-from sb.hosts.hooks.judging import judging_context
-from sb.hosts.hooks.judging_context import JudgingContext
+from sb.hosts.hooks.judging_context import JudgingContext, judging_context
 from sb.hosts.hooks.keeping import area_of, kept_in
 from sb.hosts.hooks.project import project_of
 from sb.hosts.hooks.secrets import guard_reading

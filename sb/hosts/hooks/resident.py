@@ -21,7 +21,8 @@ LOCK, SOCKET, SECRET, STARTING = "lock", "socket", "secret", "starting"
 LONGEST_PATH = 100  # bytes of a socket's path: macOS takes 103, Linux 107
 _RETRY_S = 60.0  # after a start that led to nothing
 _POLL_S = 0.02
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+# Clean, and without the threads of a library for arithmetic, which would not survive a fork.
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ def _resident(config: Config) -> Finding:
     """Whether hooks are answered at once; none of this decides about a call."""
     found = resident.running(config.home)
     if found is not None:
-        since = human_age(time.time() - found.since)
-        detail = f"running, pid {found.pid}, since {since}, version {found.version}"
+        age = human_age(time.time() - found.since)
+        detail = f"running, pid {found.pid}, started {age}, version {found.version}"
     elif not config.hooks.resident:
         detail = "off (hooks.resident = false): each hook starts alone"
     elif resident.has_no_path(config.home):

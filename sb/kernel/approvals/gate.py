@@ -184,6 +184,11 @@ class ApprovalGate:
                 return self.approvals.as_of_now(found)
         return None
 
+    def was_denied(self, call: ToolCall) -> bool:
+        """Whether a person denied this very call; asking for it in another way does not change that."""
+        found = self._newest(call)
+        return found is not None and found.state is ApprovalState.DENIED
+
     def _take(self, call: ToolCall, found: Approval) -> None:
         if found.state is ApprovalState.APPROVED:
             call.approval_id = found.id

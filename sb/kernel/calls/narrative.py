@@ -32,6 +32,7 @@ from sb.log.kinds import (
     RECOVERY_DISMISSED,
     RECOVERY_ESCALATED,
     RECOVERY_INVALIDATED,
+    RECOVERY_PURGED,
     RECOVERY_SETTLED,
     RUN_FINISHED,
     RUN_STARTED,
@@ -112,6 +113,11 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
 
 def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
     what = f"{event.subject.tool_id} ({event.subject.call_id})"
+    if event.kind == RECOVERY_PURGED:
+        which = payload.get("older_than")
+        return (
+            f"{payload.get('by')} removed snapshots{f' older than {which}' if which else ''}{_why(payload)}"
+        )
     if event.kind == RECOVERY_INVALIDATED:
         return f"assumption {payload.get('assumption')} turned false{_why(payload)}"
     if event.kind == RECOVERY_ESCALATED and payload.get("cause") == UNDO:
@@ -195,8 +201,9 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
 
 
 def call_of(tool_id: str, args: Any) -> str:
-    """A call: a command line, then the tool; else the tool as a function of its arguments."""
-    command = args.get("command") if isinstance(args, dict) else None
+    """A call: of a host's shell the command line, then the contract; else the tool as a function of its arguments."""
+    shell = tool_id.startswith("host.shell.") and isinstance(args, dict)
+    command = args.get("command") if shell else None
     if isinstance(command, str) and command.strip():
         return f"{_shortened(command, WIDEST_COMMAND)} ({tool_id})"
     return f"{tool_id}({_arguments(args)})"

@@ -28,9 +28,9 @@ from sb.store import driver
 
 OPERATORS_OWN = "operators_own"  # the rule that keeps agents from what decides about them
 _ONE_OF = "#"  # between what a call is and which one of them it is
-_NOTED = """SELECT 1 FROM events WHERE run_id = ? AND kind = ? AND payload LIKE ? AND NOT EXISTS (
+_NOTED = """SELECT 1 FROM events WHERE run_id = ? AND kind = ? AND payload LIKE ? AND NOT (payload LIKE '%"asked_by":%' AND EXISTS (
     SELECT 1 FROM events AS later WHERE later.run_id = events.run_id AND later.call_id = events.call_id
-    AND later.payload LIKE '%"state":"unreported"%') LIMIT 1"""
+    AND later.payload LIKE '%"state":"unreported"%')) LIMIT 1"""
 _STARTED = "SELECT payload FROM events WHERE run_id = ? AND kind = ? ORDER BY id LIMIT 1"
 LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
 
@@ -212,6 +212,12 @@ class ExternalCalls:
             mutation_id=call.mutation_id,
             effect=Effect.UNKNOWN if state is IntentState.IN_DOUBT else Effect.UNSTATED,
         )
+
+    def was_denied(self, ctx: RunContext, tool_id: str, args: dict[str, Any]) -> bool:
+        """Whether a person denied this very call before."""
+        call = self._call(ctx, tool_id, "")
+        self._describe(call, args)
+        return self._admission.gate.was_denied(call)
 
     def join(self, ctx: RunContext) -> None:
         """Put the start of a host's session on record, once."""

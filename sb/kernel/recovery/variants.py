@@ -40,9 +40,16 @@ def paths_of(ref: MutationRef) -> list[str]:
     return [path] if isinstance(path, str) else []
 
 
-def snapshot_of(ref: MutationRef) -> tuple[str, list[dict[str, Any]]] | None:
-    """The key of the snapshot that undoing a call restores, and the states that the call left; None for others."""
-    args = ref.reversal_args
+def snapshot_of(ref: MutationRef, path: str = "") -> tuple[str, list[dict[str, Any]]] | None:
+    """The key of the snapshot that undoing a call restores, and the states that the call left; None for others.
+
+    Args:
+        path: of this path alone; "" for all.
+
+    Raises:
+        NoReversalToken: the call did not change that path.
+    """
+    args = _only(ref, path)[0] if path else ref.reversal_args
     if isinstance(args.get("key"), str) and isinstance(args.get(_FILES), list):
         return args["key"], args[_FILES]
     if isinstance(args.get("kept"), str) and isinstance(args.get("path"), str):

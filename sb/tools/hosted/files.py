@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.text import human_bytes
+from sb.text import counted, human_bytes
 from sb.tools.failures import denied, display, failures_of_packs, invalid, os_failures_about
 
 if TYPE_CHECKING:
@@ -353,16 +353,22 @@ def would(changes: Sequence[Change], files: Sequence[Mapping[str, Any]]) -> str:
     if not changes:
         named = ", ".join(display(one["path"]) for one in files[:MOST_NAMED])
         return f"{named} {'is' if len(files) == 1 else 'are'} already restored"
-    lines = []
-    for one in changes[:MOST_NAMED]:
-        if one.before is None:
-            lines.append(f"would delete {one.path}, which did not exist before")
-        else:
-            facts = [human_bytes(one.before.size)] if one.before.kind == "file" else [one.before.kind]
-            facts += [f"mode {one.before.mode:04o}"] if one.before.kind != "link" else []
-            lines.append(f"would restore {one.path} ({', '.join(facts)})")
-    more = len(changes) - MOST_NAMED
+    by_path = {one.path: one for one in changes}
+    tops = topmost(by_path)
+    lines = [_would_do(by_path[top], changes) for top in tops[:MOST_NAMED]]
+    more = len(tops) - MOST_NAMED
     return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
+
+
+def _would_do(change: Change, changes: Sequence[Change]) -> str:
+    """What restoring one path would do, with all that is below it."""
+    below = sum(one.path.startswith(f"{change.path}/") for one in changes)
+    with_it = f" with {counted(below, 'path')} in it" if below else ""
+    if change.before is None:
+        return f"would delete {change.path}{with_it}, which did not exist before"
+    facts = [human_bytes(change.before.size)] if change.before.kind == "file" else [change.before.kind]
+    facts += [f"mode {change.before.mode:04o}"] if change.before.kind != "link" else []
+    return f"would restore {change.path} ({', '.join(facts)}){with_it}"
 
 
 def _restored(change: Change) -> dict[str, Any]:

@@ -92,8 +92,8 @@ def test_approval_is_used_once_and_lets_the_call_go(host: Host) -> None:
 def test_snapshot_that_the_first_judging_did_not_come_to_is_taken(host: Host) -> None:
     path = host.project / "a.txt"
     path.write_text("before", encoding="utf-8")
-    fields = {"tool_name": "Write", "tool_use_id": "t1"}
-    fields |= {"tool_input": {"file_path": str(path), "content": "after"}}
+    fields: Payload = {"tool_name": "Write", "tool_use_id": "t1"}
+    fields["tool_input"] = {"file_path": str(path), "content": "after"}
     payload = host.payload("PreToolUse", **fields)
     told(host, CLAUDE_CODE, payload, "n1")
     shutil.rmtree(host.config().home.snapshots)  # killed between its two halves

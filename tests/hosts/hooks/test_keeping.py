@@ -167,6 +167,17 @@ def test_kill_of_destructive_calls_stops_snapshots_too(host: Host) -> None:
     assert "stop" in host.before("Bash", "t1", command="rm -rf d").reason
 
 
+def test_denied_line_stays_denied_where_a_snapshot_could_be_taken_by_now(host: Host) -> None:
+    host.configure("hooks:\n  keep: false\n")
+    assert "Needs approval" in host.before("Bash", "t1", command="rm -rf d").reason
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+        runtime.approvals.deny(waiting.id, ADA, "d stays")
+    host.configure("")
+    assert "d stays" in host.before("Bash", "t2", command="rm -rf d").reason
+    assert host.before("Bash", "t3", command="rm -rf e") == Verdict()
+
+
 def test_full_store_asks_and_says_so(host: Host) -> None:
     host.configure("undo:\n  store_max_bytes: 1048576\n")
     (host.project / "noise").write_bytes(os.urandom(400_000))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.event import Decision, HookEvent, Moment, NativeCall, Verdict
-from sb.hosts.hooks.judging import judging_context
+from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.hooks.mcp import ALWAYS, ONCE, PASSES, judged
 from sb.hosts.hooks.translation import govern
 from sb.kernel.authority.signing import Label

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.event import Decision, GovernedCall, Moment, Verdict
-from sb.hosts.hooks.judging import judge, judging_context
+from sb.hosts.hooks.judging import judge
+from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.hooks.translation import govern
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label

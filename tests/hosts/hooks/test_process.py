@@ -116,7 +116,33 @@ def damaged_database(host: Host) -> None:
     (host.home / "brain.db").write_bytes(b"not a database " * 1000)
 
 
-FAULTS = [broken_configuration, no_database, damaged_database]
+def broken_rule_pack(host: Host) -> None:
+    host.configure("hooks: {packs: [ours.yaml]}\n")
+    (host.home / "ours.yaml").write_text("title: Ours\nrulez: []\n", encoding="utf-8")
+
+
+FAULTS = [broken_configuration, broken_rule_pack, no_database, damaged_database]
+
+
+def test_agent_cannot_change_a_rule_pack_outside_of_the_home(host: Host) -> None:
+    pack = host.project / "ours.yaml"
+    pack.write_text("title: Ours\n", encoding="utf-8")
+    host.configure(f"hooks: {{packs: [{pack}]}}\n")
+    given = {"file_path": str(pack), "content": "title: Mine\n"}
+    edit = host.payload("PreToolUse", tool_name="Write", tool_use_id="t1", tool_input=given)
+    assert "decides how calls are judged" in denied(host.ask(edit))
+    assert "decides how calls are judged" in denied(host.ask(bash(host, f"echo x > {pack}", "t2")))
+
+
+def test_rule_pack_of_the_configuration_judges_calls(host: Host) -> None:
+    host.configure("hooks: {packs: [ours.yaml]}\n")
+    rule = "title: Ours\nrules: [{commands: deployer, class: destructive, reason: changes production}]\n"
+    (host.home / "ours.yaml").write_text(rule, encoding="utf-8")
+    assert "deployer: changes production, so a person" in denied(host.ask(bash(host, "ls && deployer x")))
+    broken_rule_pack(host)
+    assert "ours.yaml:2: rulez: unknown key" in denied(host.ask(bash(host, "make", "t2")))
+    host.configure("hooks: {packs: [ours.yaml], unjudged: all}\n")  # then without the pack
+    assert "deletes a folder" in denied(host.ask(bash(host, "rm -r x", "t3")))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)

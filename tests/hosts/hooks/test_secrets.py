@@ -10,6 +10,7 @@ import pytest
 
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.hooks.event import Decision, NativeCall, Verdict
+from sb.hosts.hooks.judging import unjudged
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
 from sb.kernel.authority.enrolment import Enrolment
@@ -149,6 +150,29 @@ def test_after_a_secret_was_read_an_upload_is_asked(host: Host) -> None:
     assert host.before("mcp__slack__post_message", text="hello").decision is Decision.ASK
     host.session = "another"
     assert host.before("Bash", **SEND).decision is Decision.NONE
+
+
+def test_a_reading_that_nobody_was_asked_about_marks_the_session_also_without_a_report(host: Host) -> None:
+    host.configure("hooks:\n  secrets: allow\n")
+    assert host.before("Bash", "t1", **READ) == Verdict()
+    host.tell("Stop")
+    assert host.before("Bash", **SEND).decision is Decision.ASK
+
+
+def test_a_grant_covers_no_reading_of_a_secret(host: Host) -> None:
+    host.configure('policy:\n- {approve: "host.shell.read", reason: look first}\n')
+    approval_id = host.before("Bash", command="ls src").reason.partition("approval ")[2].partition(":")[0]
+    with host.open() as runtime:
+        runtime.approvals.grant(approval_id, Label("ada"), "fine", lasting_s=3600, this_run=True)
+    assert host.before("Bash", command="ls docs").decision is Decision.NONE
+    assert host.before("Bash", **READ).decision is Decision.DENY
+
+
+def test_a_call_that_cannot_be_judged_and_reads_a_secret_is_denied(tmp_path: Path) -> None:
+    context = JudgingContext(tmp_path / "shop", tmp_path, [tmp_path / ".sb"])
+    for path, decision in (("README.md", Decision.NONE), (".env", Decision.DENY)):
+        governed = govern(NativeCall("Read", {"file_path": path}), context)
+        assert unjudged("reads", governed, "the database is locked").decision is decision
 
 
 def test_a_reading_that_the_person_refused_leaves_no_mark(host: Host) -> None:

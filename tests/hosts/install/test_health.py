@@ -27,6 +27,7 @@ def test_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: 
     sb("install", "claude-code", "--yes")
     [(status, detail)] = told(sb, "hooks")
     assert (status, detail) == ("ok", "hooks run a copy of sb, unchanged since sb install")
+    assert told(sb, "helper") == [("ok", "not running; the next hook starts it")]
     [(status, detail)] = told(sb, "claude-code")
     assert status == "ok"
     (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "connected")

@@ -72,7 +72,7 @@ TOOLS, AGENTS = ["files.read", "files.write", "http.get"], ["clerk"]
     ("rules", "warnings"),
     [
         ([rule("deny", "files.*"), rule("allow", "http.get", name="b", agents=("c*",))], []),
-        ([rule("deny", "fils.*")], ["rule: no registered tool fits fils.*"]),
+        ([rule("deny", "fils.*")], ['rule: no registered tool fits fils.* (did you mean "files.read"?)']),
         ([rule("deny", "*", agents=("eve",))], ["rule: no configured agent fits eve"]),
         (
             [rule("allow", "files.w*", name="a"), rule("deny", "files.*", name="b")],
