@@ -142,7 +142,7 @@ class Keeping:
         self._ended = True
 
     def enter(self, judge: Line, node: Compound) -> None:
-        """Begin a compound command; the loop over known words may delete, in whatever order that happens."""
+        """Begin a compound command; the loop over known words may delete and edit, in whatever order that happens."""
         texts = self._loop_texts(judge, node)
         self._loops.append((node.name if texts else "", texts or [], len(self._changes), self._disturbed))
         self._unordered += node.kind in _UNORDERED and not texts
@@ -395,8 +395,8 @@ class Keeping:
             return self._not_followed(str(unknown))
         except OSError as error:
             return self._not_followed(f"{shown} cannot be looked at: {error.strerror or error}")
-        only_removes = all(change.removed and not change.of_git for change in found.changes)
-        if self._in_loop() and not (only_removes and not found.reads):
+        repeatable = found.in_place or all(change.removed and not change.of_git for change in found.changes)
+        if self._in_loop() and not (repeatable and not found.reads):
             return self._not_followed(f"{shown} may run several times")
         removed = {change.path for change in found.changes if change.removed}
         for place in (*(change.path for change in found.changes), *looked, *found.looked):

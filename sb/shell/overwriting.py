@@ -42,6 +42,7 @@ class Effect(NamedTuple):
         looked: folders whose entries decided about the rest.
         extra: contents by path that have to be there when the changes are undone, such as git's objects.
         reads: what of a repository decided: "index", "head", "ignore", "stash". unsettles: what of it is another after.
+        in_place: it edits files, and every path names afterwards what it named before.
     """
 
     changes: list[Change]
@@ -51,6 +52,7 @@ class Effect(NamedTuple):
     extra: dict[str, bytes] = {}
     reads: tuple[str, ...] = ()
     unsettles: tuple[str, ...] = ()
+    in_place: bool = False
 
 
 def written(folder: str, text: str) -> list[Change]:
@@ -280,7 +282,7 @@ def _edited(folder: str, arguments: Sequence[str]) -> Effect:
     ):
         changes += written(folder, text)
         changes += [change for suffix in suffixes if suffix for change in written(folder, text + suffix)]
-    return Effect(changes)
+    return Effect(changes, in_place=True)
 
 
 def _found(folder: str, arguments: Sequence[str]) -> Effect:

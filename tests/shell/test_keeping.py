@@ -70,6 +70,7 @@ LOOPS = st.tuples(
     st.sampled_from(
         [
             "rm -rf $v",
+            "sed -i.bak s/[0-9]/z/ $v",
             'rm "$v"',
             "[ -f $v ] && rm -f $v",
             "if ls $v; then rm -r $v/a; fi",
@@ -268,6 +269,7 @@ def _elsewhere(line: str, project: Path) -> Plan:
         ("find d f -type d -name 'e*' -exec rm -rf {} +", ["d/e"]),
         ("find d -name '*.none' -delete", ["d/*.none"]),
         ("for x in d *.t; do rm -rf $x; done", ["d", "b.t", "c.t"]),
+        ('for x in *.t; do sed -i s/2/3/ "$x"; done', ["b.t", "c.t"]),
         ("if [ -d d ]; then rm -rf d; fi", ["d"]),
     ],
 )
