@@ -94,6 +94,8 @@ _OF_A_LOGIN = (
     ".npmrc", ".kube", ".docker", "Library/LaunchAgents", ".local/share/systemd",
 )  # fmt: skip
 _OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
+# Without these commits, branches or what is staged are gone; git alone writes them.
+_RECORDS = (".git/head", ".git/index", ".git/refs", ".git/packed-refs", ".git/objects", ".git/logs")
 
 
 def folded(path: str) -> tuple[str, ...]:
@@ -194,4 +196,8 @@ def sensitive(place: str, home: str) -> str:
         return "changes files of a login or of another program"
     if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY):
         return "changes what git runs"
+    if whole.endswith("/.git/") or (
+        any(f"/{name}/" in whole for name in _RECORDS) and not whole.endswith(".lock/")
+    ):
+        return "changes a repository's own files"
     return ""
