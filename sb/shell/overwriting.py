@@ -123,7 +123,9 @@ def _unlinked(folder: str, arguments: Sequence[str]) -> Effect:
     return Effect([Change(_entry(folder, text), tree=True, removed=True) for text in arguments])
 
 
-def _destinations(folder: str, rest: list[str], options: dict[str, list[str]]) -> list[tuple[str, str, str]]:
+def _destinations(
+    rest: list[str], options: dict[str, list[str]], *, copies: bool = False
+) -> list[tuple[str, str, str]]:
     """(source, destination, destination if that is a folder by then) of `mv` and `cp`."""
     into = [value for name in ("-t", "--target-directory") for value in options.get(name, ())]
     exact = any(name in options for name in ("-T", "--no-target-directory"))
@@ -131,8 +133,13 @@ def _destinations(folder: str, rest: list[str], options: dict[str, list[str]]) -
         raise Unknown("its destination is not known")
     sources, place = (rest, into[0]) if into else (rest[:-1], rest[-1])
     found = []
+    if not exact and os.path.basename(place.rstrip("/")) in (".", ".."):
+        into = [place]  # no name, but surely a folder
     for source in sources:
         name = os.path.basename(source.rstrip("/"))
+        if name == "." and copies:
+            found.append((source, place, ""))  # what is in it goes into the destination
+            continue
         if name in ("", ".", ".."):
             raise Unknown(f"{source} is not a file's name in a folder")
         below = "" if exact else f"{place.rstrip('/') or '/'}/{name}"
@@ -150,7 +157,7 @@ def _moved(folder: str, arguments: Sequence[str]) -> Effect:
     )
     changes: list[Change] = []
     moved: list[str] = []
-    for source, place, below in _destinations(folder, rest, options):
+    for source, place, below in _destinations(rest, options):
         if source.endswith("/") and os.path.islink(_entry(folder, source)):
             raise Unknown(f"{source} is a link")
         changes.append(Change(_entry(folder, source), tree=True))
@@ -184,7 +191,7 @@ def _copied(folder: str, arguments: Sequence[str]) -> Effect:
     changes: list[Change] = []
     copied: list[str] = []
     looked: list[str] = []
-    for source, place, below in _destinations(folder, rest, options):
+    for source, place, below in _destinations(rest, options, copies=True):
         origin = os.path.join(folder, source)
         for text in filter(None, (place, below)):
             if (
