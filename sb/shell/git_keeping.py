@@ -33,7 +33,10 @@ def git_effect(folder: str, arguments: Sequence[str]) -> Effect:
     if command is None or not root:
         raise Unknown(f"git {' '.join(arguments[:2])} is not followed")
     try:
-        return command(_Working(root, folder), list(arguments))
+        working = _Working(root, folder)
+        found = command(working, list(arguments))
+        # Where nothing is lost, the index alone may be refreshed.
+        return found if found.changes else found._replace(changes=[working.own("index")])
     except Unreadable as problem:
         raise Unknown(str(problem)) from None
 

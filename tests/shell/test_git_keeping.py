@@ -37,6 +37,8 @@ SNAPSHOT = [
     "git checkout HEAD~1 -- src a.txt",
     "git restore -SW src",
     "git restore --source=HEAD~1 a.txt",
+    "git checkout -- l .gitignore",  # where nothing is lost
+    "git clean -fd src",
     "git clean -fd",
     "git clean -fdx",
     "cd src && git checkout -- .",
