@@ -123,7 +123,9 @@ def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: Ho
     failed = call.error or ("interrupted" if call.interrupted else "")
     if failed and not (paths and files.have_changed(paths, pending.idempotency_key)):
         return Report(None, call.error, call.interrupted, call.ms)
-    value: dict[str, Any] = {"files": files.states_after(paths, pending.idempotency_key)}
+    partly = bool(args.get("partly"))
+    rows = files.states_after(paths, pending.idempotency_key, only_changed=partly)
+    value: dict[str, Any] = {} if partly and not rows else {"files": rows}
     if failed:
         value["failed"] = one_line(failed, MOST_OF_AN_ERROR)
     return Report(value, latency_ms=call.ms)
