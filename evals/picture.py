@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +38,7 @@ WIDTH = 156
 
 
 CONSOLE_SIZE = (118, 34)  # columns and rows
+UNDOING = ("sb undo --list", "sb undo --path legacy --yes", "cat legacy/prices.csv")
 
 
 def main() -> None:
@@ -48,6 +52,7 @@ def main() -> None:
         config = play_session(ada)
         asyncio.run(draw_console(config, "agent-session.svg", ("5", "tab")))
         asyncio.run(draw_console(config, "agent-approval.svg", ("2", "down")))
+        draw_commands(config, ada / "shop", UNDOING, "agent-undo.svg")
     finally:
         shutil.rmtree(ada)
 
@@ -68,6 +73,22 @@ def draw_story(story: Demo) -> None:
             text.highlight_regex(rf"(?<= ){word}(?=[ :])", style)
         console.print(text)
     write("demo.svg", console.export_svg(title="sb demo"))
+
+
+def draw_commands(config: Config, folder: Path, commands: Sequence[str], name: str) -> None:
+    """What commands print in a terminal, in this order."""
+    console = Console(
+        record=True, width=CONSOLE_SIZE[0], file=io.StringIO(), force_terminal=True, legacy_windows=False
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = {"PATH": path, "HOME": str(folder.parent), "SB_HOME": str(config.home.folder), "COLUMNS": "110"}
+    for command in commands:
+        console.print(Text(f"$ {command}", style="bold"))
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=True
+        )
+        console.print(Text(f"{done.stderr}{done.stdout}".rstrip("\n")))
+    write(name, console.export_svg(title="sb undo"))
 
 
 async def draw_console(config: Config, name: str, keys: Sequence[str]) -> None:

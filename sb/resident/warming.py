@@ -21,6 +21,9 @@ _MODULES = (
     *map(events_module, WITH_HOOKS),
     "sb.hosts.hooks.judging",
     "sb.hosts.hooks.remembering",
+    *(f"sb.hosts.hooks.{name}" for name in ("advising", "arguments", "keeping", "mcp", "scratch")),
+    *(f"sb.shell.{name}" for name in ("git_keeping", "inline_python")),  # with all that these import
+    "sb.kernel.calls.narrative",
     "sb.memory.brain",
     "sb.resident.worker",
     "rfc8785",

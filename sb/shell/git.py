@@ -33,6 +33,9 @@ _RUN_SETTINGS = (
 )  # fmt: skip
 # Settings that have git run what lies in a folder, or what other settings say, at its next command.
 _RUN_UNSEEN = frozenset(("core.hookspath", "core.fsmonitor", "init.templatedir"))
+_SHELLS = frozenset(
+    "sh bash zsh dash ksh fish python python3 node perl ruby php env nc ncat curl wget".split()
+)
 _RUN_NOTHING = ("", "true", "false", "0", "1", "/dev/null")
 
 
@@ -122,9 +125,13 @@ def _config(judge: Judge, arguments: Sequence[str]) -> Finding | None:
     names = [arguments[at] for at in operands(arguments, "-f --file --type --default --comment")]
     names = names[1:] if names[:1] == ["set"] else names
     if len(names) > 1 and "." in names[0]:
-        return highest(
-            Finding(WRITE, "git config: changes settings"), _setting(judge, names[0].lower(), names[1])
-        )
+        key, value = names[0].lower(), names[1]
+        found = _setting(judge, key, value)
+        if found.rank >= NETWORK and _runs_later(key, value):
+            found = Finding(
+                DESTROY, f"git {display(key, 30)}: makes git run a program later, whoever calls it"
+            )
+        return highest(Finding(WRITE, "git config: changes settings"), found)
     if (
         len(names) == 1
         and is_literal(names[0])
@@ -133,6 +140,17 @@ def _config(judge: Judge, arguments: Sequence[str]) -> Finding | None:
     ):
         return QUIET
     return None
+
+
+def _runs_later(key: str, value: str) -> bool:
+    """Whether a setting has git run more than a program that is called by its name alone."""
+    if key.startswith("alias."):
+        return value.startswith("!")
+    runs = key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager.")
+    words = value.split()
+    return (runs and any(mark in value for mark in "/!;|&$`<>(")) or (
+        runs and words[:1] != [] and words[0] in _SHELLS
+    )
 
 
 def _submodule(judge: Judge, arguments: Sequence[str]) -> Finding | None:

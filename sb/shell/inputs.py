@@ -30,6 +30,9 @@ NOTHING = Input()
 NOT_KNOWN = Input("unknown")
 
 
+_EACH_WORD = ("%s\\n", "%s\\0", "%s ", "%s\n")  # formats of printf that only part its words
+
+
 def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
     """The input that a command of a pipeline gives to the next one.
 
@@ -39,6 +42,8 @@ def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Ca
     if not isinstance(node, Simple) or not node.words:
         return NOT_KNOWN
     words = [text for word in node.words for text in expand(word.text)]
+    if words[:1] == ["printf"] and words[1:2] and words[1] in _EACH_WORD and is_literal(" ".join(words)):
+        return Input("text", "\n".join(words[2:])) if len(words) <= 64 else NOT_KNOWN
     if not all(is_literal(word) and "\\" not in word for word in words) or len(words) > 64:
         return NOT_KNOWN
     documents = [redirect.body for redirect in node.redirects if redirect.body]

@@ -26,6 +26,7 @@ from sb.shell.words import (
     expand,
     is_literal,
     is_sure,
+    unmatched,
 )
 
 MOST_CHANGES = 4000  # paths of one line
@@ -45,7 +46,7 @@ _NO_CONTENT = frozenset(
     ("mkdir", "touch", "chmod", "kill", "mktemp", "ln", "git add", "git commit", "git branch", "git tag")
 )
 # Of these, and no others, the table's class says no more than what is collected here.
-_DESTROYING = frozenset(("rm", "dd", "git"))
+_DESTROYING = frozenset(("rm", "dd", "git", "find"))
 _GIT_MOVES = tuple(
     f"GIT_{name}"
     for name in "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE COMMON_DIR NAMESPACE CEILING CONFIG LITERAL GLOB "
@@ -372,7 +373,7 @@ class Keeping:
             expanded = matches(judge.paths.here or "/", text)
             if expanded is None:
                 return None
-            found += expanded[0]
+            found += expanded[0] or [unmatched(text)]  # as bash hands it on
             if looked is not None:
                 looked += expanded[1]
             if not expanded[0] and looked is None:

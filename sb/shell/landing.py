@@ -14,6 +14,7 @@ from sb.shell import listing
 from sb.shell.arrivals import arrivals
 from sb.shell.options import CHECKOUT, Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, Finding, highest
+from sb.shell.sensitive import folded, setting_below
 from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, display, is_literal, is_sure
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class _Landing:
         """Judge a destination that is unknown until the line runs, wholly or in its last name."""
         place = self._place
         if place.startswith((UNKNOWN, OPERAND)) or not is_literal(place.rpartition("/")[0] or "."):
+            if self._judge.paths.sensitive(place):
+                return self._judge.write(place, self._by)
             bare = not is_sure(place) and not place.lstrip(UNKNOWN + OPERAND).strip("/.")
             if bare and self._brings_more() and self._content != CHECKOUT:
                 return self._waits("its destination is unknown until it runs")
@@ -158,6 +161,8 @@ class _Landing:
         """The entries that land, relative to the folder; None if unknown."""
         if content.kind == "checkout":
             paths = self._judge.paths
+            if setting_below(folded(into)):
+                return None
             return None if strictly and (paths.is_home(into) or not paths.of_the_session(into)) else []
         if content.kind == "unknown":
             return None

@@ -294,6 +294,22 @@ def _edited(folder: str, arguments: Sequence[str]) -> Effect:
     return Effect(changes)
 
 
+def _found(folder: str, arguments: Sequence[str]) -> Effect:
+    """`find` with `-delete`, or that runs `rm` or `sed -i`."""
+    from sb.shell.find_keeping import found_by  # most lines need none
+
+    found = found_by(folder, arguments)
+    if isinstance(found, str):
+        raise Unknown(found)
+    if found.action == ["delete"]:
+        changes = [Change(path, tree=True, removed=True) for path in found.paths]
+    elif found.action[0] == "rm":
+        changes = _removed(folder, [*found.action[1:], *found.paths]).changes
+    else:
+        changes = _edited(folder, [*found.action[1:], *found.paths]).changes
+    return Effect(changes, looked=found.roots)
+
+
 def _all_written(folder: str, texts: Sequence[str]) -> Effect:
     return Effect([change for text in texts for change in written(folder, text)])
 
@@ -308,4 +324,5 @@ OVERWRITING: dict[str, Callable[[str, Sequence[str]], Effect]] = {
     "truncate": _truncated,
     "dd": _dumped,
     "sed": _edited,
+    "find": _found,
 }

@@ -20,7 +20,9 @@ from sb.shell.sensitive import (
     held_by,
     host_setting,
     repository_below,
+    repository_fits,
     sensitive,
+    sensitive_end,
     setting_below,
 )
 from sb.shell.words import BRACKET, MADE, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
@@ -308,8 +310,14 @@ class Paths:
         """Why a write to a word's path needs approval, or ""."""
         if self.elsewhere:
             return ""
-        reasons = (sensitive(place, self.home) for place in (self.places(word) if is_sure(word) else ()))
-        return next(filter(None, reasons), "")
+        if not is_sure(word):
+            return sensitive_end(folded(word.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]))
+        for place in self.places(word):
+            if why := sensitive(place, self.home):
+                return why
+            if not is_literal(place) and repository_fits(folded(place), self._matches):
+                return "changes what git runs"
+        return ""
 
     def _match(self, parts: Sequence[str], own: Sequence[str]) -> bool:
         return all(self._matches(part, name) for part, name in zip(parts, own, strict=False))

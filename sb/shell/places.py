@@ -12,8 +12,8 @@ from sb.shell.words import BRACKET, QUESTION, STAR, compiled, is_literal
 MOST_NAMES = 4000  # that the patterns of one word may look at
 _MOST_LINKS = 40  # as Linux follows at most
 _MOST_PATHS = 2000  # that one pattern may become
-# What a path through these leads to depends on the process that follows it.
-_OF_A_PROCESS = ("/proc", "/dev", "/sys")
+# What a path through this leads to depends on the process that follows it; `/dev/fd` and `/dev/stdin` lead there.
+_OF_A_PROCESS = ("/proc",)
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 # Ranges and classes depend on the locale, but for digits.
 _PLAIN_SET = f"[^{BRACKET}]*(?:{BRACKET}(?:0-9|[A-Za-z0-9_.])+\\][^{BRACKET}]*)*"

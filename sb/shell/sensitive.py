@@ -96,6 +96,11 @@ _OF_A_LOGIN = (
 _OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
 # Without these commits, branches or what is staged are gone; git alone writes them.
 _RECORDS = (".git/head", ".git/index", ".git/refs", ".git/packed-refs", ".git/objects", ".git/logs")
+_GIT_HOOKS = frozenset(
+    "applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit post-merge post-receive post-rewrite "
+    "post-update pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive prepare-commit-msg "
+    "push-to-checkout reference-transaction sendemail-validate update".split()
+)
 
 
 def folded(path: str) -> tuple[str, ...]:
@@ -175,6 +180,35 @@ def repository_below(parts: Sequence[str]) -> str:
     return ""
 
 
+def repository_fits(parts: Sequence[str], fits: Callable[[str, str], bool]) -> bool:
+    """Whether a path with patterns, in its folded components, may name what git runs.
+
+    Args:
+        fits: whether a component of the path may stand for a name.
+    """
+    for name in _OF_A_REPOSITORY:
+        own = folded(name)
+        for at in range(len(parts) - len(own) + 1):
+            if all(map(fits, parts[at : at + len(own)], own)):
+                return True
+    return False
+
+
+def sensitive_end(parts: Sequence[str]) -> str:
+    """Why a write to a path of which only the end is known needs approval, or "".
+
+    Args:
+        parts: the folded components behind what is not known.
+    """
+    if len(parts) in (1, 2) and parts[-1] in _GIT_HOOKS and parts[0] in ("hooks", parts[-1]):
+        return "changes what git runs, if that is its folder"
+    if repository_fits(parts, str.__eq__):
+        return "changes what git runs"
+    if parts and any(tuple(parts[: len(own)]) == own for own in map(folded, _OF_A_LOGIN)):
+        return "changes files of a login or of another program, if that is its folder"
+    return ""
+
+
 def setting_below(parts: Sequence[str]) -> str:
     """The host's settings that a folder, given as folded components, has a place for, or ""."""
     parts = _as_usual(parts)
@@ -194,10 +228,8 @@ def sensitive(place: str, home: str) -> str:
     whole, own = f"{place}/".casefold(), home.casefold()  # some file systems do not tell the case of names
     if any(whole.startswith(f"{own}/{name.casefold()}/") for name in _OF_A_LOGIN):
         return "changes files of a login or of another program"
-    if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY):
+    if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY) or whole.endswith("/.git/"):
         return "changes what git runs"
-    if whole.endswith("/.git/") or (
-        any(f"/{name}/" in whole for name in _RECORDS) and not whole.endswith(".lock/")
-    ):
+    if any(f"/{name}/" in whole for name in _RECORDS) and not whole.endswith(".lock/"):
         return "changes a repository's own files"
     return ""

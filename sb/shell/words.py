@@ -36,6 +36,7 @@ _SHOWN = str.maketrans(
         "\x12": "",
     }
 )
+_PLAIN = str.maketrans({STAR: "*", QUESTION: "?", BRACKET: "["})
 _MARKED_VARIABLE = f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}"
 _BLANKS = r"[ \t\n]+"
 _MOST_TEXTS = 64
@@ -56,6 +57,11 @@ def is_literal(text: str) -> bool:
 def is_sure(text: str) -> bool:
     """Whether an expanded word is known except for its patterns."""
     return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
+
+
+def unmatched(text: str) -> str:
+    """What a word with patterns that nothing fits is to a program."""
+    return text.translate(_PLAIN)
 
 
 def display(text: str, most: int = 60) -> str:

@@ -135,6 +135,9 @@ def exec_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
 _XARGS_VALUED = "-I -n -P -L -d -E -s -a -R -J --arg-file --delimiter --max-args --max-procs --max-lines --max-chars --replace --eof"
 
 
+_MOST_GIVEN = 64  # words of a text
+
+
 def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge `xargs`: a command with arguments from its input."""
     replaced = ""
@@ -156,9 +159,15 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         return QUIET
     for text in stdin.text.split() if stdin.kind == "text" else ():
         judge.look(text)
+    given = stdin.text.split() if stdin.kind == "text" else []
+    if any(mark in stdin.text for mark in "'\"\\") or len(given) > _MOST_GIVEN:
+        given = []
+    known = [[word.replace(replaced, one) for word in command] for one in given] if replaced else []
+    known += [[*command, *given]] if given and not replaced else []
     read = OPERAND if stdin.names else UNKNOWN
     command = [word.replace(replaced, read) for word in command] if replaced else [*command, read]
     found = judge.command(command, NOT_KNOWN)
+    found = highest(found, *(judge.command(words, NOT_KNOWN) for words in known))
     if stdin.kind == "text" and found.rank in (WRITE, DESTROY):
         found = highest(found, *(change(judge, text, whole=True) for text in stdin.text.split()))
     return found

@@ -19,9 +19,13 @@ def config(tmp_path: Path) -> Config:
 
 
 def with_policy(tmp_path: Path, text: str) -> Config:
+    return with_settings(tmp_path, f"policy:\n{text}")
+
+
+def with_settings(tmp_path: Path, text: str) -> Config:
     home = tmp_path / "sb"
     home.mkdir(mode=0o700, exist_ok=True)
-    (home / "config.yaml").write_text(f"policy:\n{text}\n")
+    (home / "config.yaml").write_text(f"{text}\n")
     return load_config(env={"SB_HOME": str(home), "HOME": "/data/nobody"}, cwd=tmp_path, flags={})
 
 
@@ -35,7 +39,7 @@ def test_advice_passes_where_its_example_is_stopped(row: Advice, tmp_path: Path,
     stopped = classify(row.example, cwd=tmp_path, home=tmp_path, protected=(), env={})
     assert stopped.safety_class is SafetyClass.DESTRUCTIVE
     assert advice_for(stopped) is row
-    assert explain_line(config, row.instead, tmp_path).outcome == "runs"
+    assert explain_line(config, row.instead, tmp_path).outcome.runs
 
 
 def test_line_that_reads_runs_and_leaves_nothing_to_undo(config: Config, tmp_path: Path) -> None:
@@ -47,7 +51,7 @@ def test_line_that_reads_runs_and_leaves_nothing_to_undo(config: Config, tmp_pat
 
 def test_line_that_destroys_waits_and_has_a_safer_one(config: Config, tmp_path: Path) -> None:
     found = explain_line(config, "git push --force", tmp_path)
-    assert found.outcome == "asks"
+    assert found.outcome == "asked"
     assert "overwrites or deletes commits of others" in found.reasons[0]
     assert found.advice is not None
     assert found.advice.instead == "git push --force-with-lease"
@@ -71,14 +75,14 @@ def test_operators_command_is_denied_and_the_files_that_a_line_writes_are_named(
     config: Config, tmp_path: Path
 ) -> None:
     denied = explain_line(config, "sb approvals approve x", tmp_path)
-    assert (denied.outcome, denied.advice) == ("denied", None)
+    assert (denied.outcome, denied.advice) == ("refused", None)
     assert explain_line(config, "echo a > notes.txt", tmp_path).touches == (str(tmp_path / "notes.txt"),)
 
 
 def test_line_known_only_when_it_runs_says_so(config: Config, tmp_path: Path) -> None:
     found = explain_line(config, "curl -s https://example.com/x | sh", tmp_path)
     assert not found.understood
-    assert found.outcome == "asks"
+    assert found.outcome == "asked"
 
 
 def test_agents_may_run_explain() -> None:
@@ -86,3 +90,22 @@ def test_agents_may_run_explain() -> None:
         "sb explain 'git push --force'", cwd=Path("/srv"), home=Path("/h"), protected=(), env={}
     )
     assert (verdict.safety_class, verdict.refused) == (SafetyClass.READ_ONLY, "")
+
+
+def test_line_that_reads_a_credential_is_asked_as_the_setting_says(tmp_path: Path) -> None:
+    line = "cat /data/nobody/.ssh/id_rsa"
+    asked = explain_line(with_settings(tmp_path, "hooks: {secrets: ask}"), line, tmp_path)
+    assert asked.outcome == "asked"
+    assert "SSH key" in asked.reasons[0]
+    assert explain_line(with_settings(tmp_path, "hooks: {secrets: allow}"), line, tmp_path).outcome == "runs"
+    assert (
+        explain_line(with_settings(tmp_path, "hooks: {secrets: deny}"), line, tmp_path).outcome == "refused"
+    )
+
+
+def test_line_whose_deletions_are_all_kept_runs_and_can_be_undone(config: Config, tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    (tmp_path / "shop" / "notes.txt").write_text("a")
+    found = explain_line(config, "rm notes.txt", tmp_path / "shop")
+    assert (found.outcome, found.contract) == ("kept", "host.shell.kept")
+    assert found.undo.startswith("yes")

@@ -40,7 +40,7 @@ def folder(home: Path, tmp_path: Path) -> Path:
 
 def test_info_says_what_the_kernel_consists_of(sb: CommandLine) -> None:
     facts = sb("kernel", "info", "--json").json
-    assert facts["tools"] == 23
+    assert facts["tools"] == 28
     assert facts["contract_enforcement"] == "enforce"
     assert facts["safety_classes"] == ["read_only", "local_write", "network", "destructive"]
     assert facts["memory_tiers"] == ["working", "episodic", "durable"]
@@ -67,6 +67,7 @@ def test_tools_are_listed_with_their_origin_and_filtered_as_documented(sb: Comma
         "files.read",
         "files.restorable",
         "files.restore",
+        "files.restore_over",
         "files.search",
         "files.write",
         "http.get",
@@ -75,7 +76,7 @@ def test_tools_are_listed_with_their_origin_and_filtered_as_documented(sb: Comma
     reading = ["files.digest", "files.list", "files.read", "files.restorable", "files.search"]
     assert ids("--safety", "read_only") == reading
     assert ids("--agent", "meeting_copilot") == ["files.read"]
-    assert set(ids()) - set(ids("--agent", "stranger")) == {"files.restorable", "files.restore"}
+    assert set(ids()) - set(ids("--agent", "stranger")) == {"files.restorable", "files.restore", "files.restore_over"}
     first = sb("kernel", "tools", "--json").json["items"][0]
     assert first["source"] == "sb"
     assert first["fingerprint"].startswith("sha256:")

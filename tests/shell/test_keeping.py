@@ -43,6 +43,13 @@ COMMANDS = st.one_of(
     ).map(" ".join),
     st.tuples(st.sampled_from(["echo x >", "echo y >>", "cat a >|", "echo z &>"]), WORDS).map(" ".join),
     WORDS.map(lambda word: f"cd {word}"),
+    st.tuples(
+        st.sampled_from(["find", "find .", "find d f", "find d l", "find d/e/.."]),
+        st.sampled_from(
+            ["", "-name '*.t'", "-type f", "-type d -name 'e*'", "! -name a -type l", "-maxdepth 1 -name '?'"]
+        ),
+        st.sampled_from(["-delete", "-exec rm {} +", "-exec rm -rf {} \\;", "-exec sed -i s/[0-9]/z/ {} +"]),
+    ).map(" ".join),
     st.sampled_from(
         [
             "X=d",
@@ -128,6 +135,10 @@ def planned(line: str, folder: Path, *, area: Area | None = None, env: dict[str,
 @example("rm -r d || X=f; rm -rf $X; true")
 @example("rm -rf d && cp -r f d; true")
 @example("cd d/{a,e}; rm a; true")
+@example("find d -name e -exec rm -rf {} +; true")
+@example("find . -name '*.t' -exec sed -i s/[0-9]/z/ {} +; rm a; true")
+@example("find d -delete; true")
+@example("find . -type f -delete; true")
 @example("for v in a d/e; do rm -rf $v; done; rm *.t; true")
 @example("for v in a b.t; do v=d; rm -rf $v; done; true")
 def test_all_that_a_line_changes_comes_back_to_the_byte(
@@ -189,6 +200,16 @@ def test_all_that_a_line_changes_comes_back_to_the_byte(
         "bash -c 'rm -rf d'",
         "sudo rm -rf d",
         "find . -delete",
+        "find . -name a -o -name b.t -delete",
+        "find . -name a -delete -name b.t",
+        "find -L d -name a -delete",
+        "find l/ -name a -delete",
+        "find .. -name a -delete",
+        "find . -name '[a-z]' -delete",
+        "find . -name a -execdir rm {} +",
+        "find . -name a -exec rm -rf {} f +",
+        "find $UNSET -name a -delete",
+        "npm run build; find . -name a -delete",
         "read X <<< d; rm -rf $X",
         "X=d; unset X; rm -rf $X/*",
         "X='*'; rm -rf $X",
@@ -242,6 +263,10 @@ def _elsewhere(line: str, project: Path) -> Plan:
         ("set -euo pipefail; rm -rf {d,f}", ["d", "f"]),
         ("mkdir -p new && mv a new/", ["a", "new"]),
         ("ls; grep x a; rm d/a", ["d/a"]),
+        ("rm -f *.none", ["*.none"]),
+        ("find . -name '*.t' -delete", ["b.t", "c.t", "d/e/b.t"]),
+        ("find d f -type d -name 'e*' -exec rm -rf {} +", ["d/e"]),
+        ("find d -name '*.none' -delete", ["d/*.none"]),
         ("for x in d *.t; do rm -rf $x; done", ["d", "b.t", "c.t"]),
         ("if [ -d d ]; then rm -rf d; fi", ["d"]),
     ],

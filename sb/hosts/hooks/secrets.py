@@ -11,13 +11,13 @@ from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_s
 from sb.hosts.hooks.remotes import is_known, remotes_of
 from sb.kernel.calls.call import Answer, Ask
 from sb.kernel.execution.external import ExternalCalls
+from sb.redaction import one_line
 from sb.shell import classify
 from sb.shell.addresses import metadata_address
 from sb.shell.programs import judged_by
 from sb.shell.secret_files import PRIVATE, secret_path
 from sb.shell.sensitive import folded
 from sb.shell.taints import Upload
-from sb.text import shorten
 
 SECRET, FLOW, UPLOAD = "secret", "flow", "upload"  # rules, as the log names them
 READ_SECRET = "read_secret"  # the note of a call that was let read credentials
@@ -153,8 +153,8 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
     if call.tool in _PUBLISHING or (
         call.tool.startswith(("mcp__", "mcp_", "MCP:")) and _SENDING.search(_own_name(call.tool))
     ):
-        uploads.append(Upload(f"{shorten(call.tool, 60)}: sends or publishes"))
-        flow = flow or (f"{shorten(call.tool, 60)}: {next(iter(reads))}" if reads else "")
+        uploads.append(Upload(f"{one_line(call.tool, 60)}: sends or publishes"))
+        flow = flow or (f"{one_line(call.tool, 60)}: {next(iter(reads))}" if reads else "")
     return governed._replace(secrets=tuple(reads), flow=flow, uploads=tuple(uploads))
 
 
@@ -174,7 +174,7 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
         return ""
     if "://" in text or _ADDRESS.search(name):
         if host := metadata_address(text if "://" in text else f"http://{text}"):
-            return f"reads credentials of a cloud machine: {shorten(host, 80)}"
+            return f"reads credentials of a cloud machine: {one_line(host, 80)}"
         if "://" in text and not text.lower().startswith("file:"):
             return ""
     for path in loose_spellings(text, context):
@@ -190,7 +190,7 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
         ):
             found = secret_path(folded(place.replace("**/", "").rstrip("*") if "*" in place else place))
             if found is not None and found.kind != PRIVATE:
-                return f"reads {found.what}: {shorten(path, 80)}"
+                return f"reads {found.what}: {one_line(path, 80)}"
     return ""
 
 

@@ -30,7 +30,7 @@ from sb.kernel.recovery.loop import (
 )
 from sb.kernel.recovery.own_runs import OwnRuns
 from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
-from sb.kernel.recovery.variants import NOT_RESTORED, Variant, variant
+from sb.kernel.recovery.variants import NOT_RESTORED, Variant, meet, outside_of_git, paths_of, variant
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RECOVERY_AGENT, RunContext
@@ -196,13 +196,21 @@ class Recovery:
         return sorted(refs, key=lambda one: self.mutations.number(one.mutation_id), reverse=True)
 
     def undo(
-        self, ref: MutationRef, by: Decider, reason: str, *, force: bool = False, path: str = ""
+        self,
+        ref: MutationRef,
+        by: Decider,
+        reason: str,
+        *,
+        force: bool = False,
+        path: str = "",
+        without_git: bool = False,
     ) -> Undone:
         """Take back what one call did, by a person's decision; with dual control that is the first of two.
 
         Args:
             force: also what somebody changed since; that can be undone in its turn.
             path: this path alone, after which the rest can still be undone.
+            without_git: all but the files of a repository itself.
 
         Raises:
             NoReversalToken: there is no undo, or not any more.
@@ -210,7 +218,7 @@ class Recovery:
             UsageError: the reason is missing or too long.
         """
         self._require_reversible(ref)
-        wanted = variant(ref, self.executor.registry, force=force, path=path)
+        wanted = variant(ref, self.executor.registry, force=force, path=path, without_git=without_git)
         ctx = self._undoing(ref, UNDO)
         result = self._ask(ctx, ref, UNDO, f"{by.name} asked to undo it: {reason}", wanted)
         approval_id = _request_in(result)
@@ -225,22 +233,36 @@ class Recovery:
         return self._run(ctx, ref, UNDO, approval_id, wanted)
 
     def undo_all(self, refs: list[MutationRef], by: Decider, reason: str) -> Iterator[Undone]:
-        """Take back several calls, the newest first; ends after the first that could not be, since those before it
-        may be what it stands on. What never had an undo is left out.
+        """Take back several calls, the newest first. What never had an undo is left out.
+
+        After one that could not be undone, only calls that changed other files follow: any other may be what it stands
+        on. Where only git's own files are others by now, the rest of a call is undone.
 
         Raises:
             DeniedError, UsageError: as `undo`.
         """
+        stuck: list[str] = []
         for ref in self._newest_first(refs):
-            if ref.state is MutationState.REVERSED or not ref.reversal_tool:
+            paths = paths_of(ref)
+            done = ref.state is MutationState.REVERSED or not ref.reversal_tool
+            if done or (stuck and (not paths or meet(paths, stuck))):
                 continue
-            try:
-                undone = self.undo(ref, by, reason)
-            except NoReversalToken as refusal:
-                undone = Undone(ref.mutation_id, "failed", refusal.message)
-            yield undone
+            for without_git in (False, True) if 0 < len(outside_of_git(paths)) < len(paths) else (False,):
+                undone = self._undo_or_say(ref, by, reason, without_git)
+                yield undone
+                if undone.state != "failed":
+                    break
             if undone.state != "reversed":
-                return
+                if undone.state != "failed" or not paths:
+                    return
+                stuck += outside_of_git(paths)
+
+    def _undo_or_say(self, ref: MutationRef, by: Decider, reason: str, without_git: bool) -> Undone:
+        """`undo`, or why there is none."""
+        try:
+            return self.undo(ref, by, reason, without_git=without_git)
+        except NoReversalToken as refusal:
+            return Undone(ref.mutation_id, "failed", refusal.message)
 
     def _run(
         self, ctx: RunContext, ref: MutationRef, cause: str, approval_id: str, wanted: Variant | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +57,30 @@ def snapshot_of(ref: MutationRef, path: str = "") -> tuple[str, list[dict[str, A
     return None
 
 
-def variant(ref: MutationRef, registry: ToolRegistry, *, force: bool = False, path: str = "") -> Variant:
+def meet(paths: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether a path is among others, above or below one of them."""
+    return any(f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in paths for b in others)
+
+
+def outside_of_git(paths: Sequence[str]) -> list[str]:
+    """The paths that are no files of a repository itself, which change with most git commands."""
+    return [path for path in paths if "/.git/" not in path]
+
+
+def variant(
+    ref: MutationRef,
+    registry: ToolRegistry,
+    *,
+    force: bool = False,
+    path: str = "",
+    without_git: bool = False,
+) -> Variant:
     """The call that undoes another, as a person wants it.
 
     Args:
         force: overwrite what changed since.
         path: restore this path alone, and what is below it; "" for all.
+        without_git: leave a repository's own files as they are.
 
     Raises:
         NoReversalToken: there is none of that kind.
@@ -69,6 +88,10 @@ def variant(ref: MutationRef, registry: ToolRegistry, *, force: bool = False, pa
     tool_id, args, partial = ref.reversal_tool, ref.reversal_args, False
     if path:
         args, partial = _only(ref, path)
+    if without_git:
+        own = outside_of_git(paths_of(ref))
+        rows = [row for row in args[_FILES] if row["path"] in own]
+        args, partial = {**args, _FILES: rows}, True
     if force:
         tool_id += OVER
         if tool_id not in registry:

@@ -122,7 +122,12 @@ def forks() -> Iterator[Forks]:
     parts = (
         "sb.hosts.hooks.main",
         "sb.hosts.hooks.judging",
+        "sb.hosts.hooks.advising",
+        "sb.hosts.hooks.keeping",
         "sb.hosts.hooks.remembering",
+        "sb.shell.git_keeping",
+        "sb.shell.landing",
+        "sb.store.packs",
         "sb.memory.brain",
         "sb.memory.search",
     )

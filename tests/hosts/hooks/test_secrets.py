@@ -138,6 +138,7 @@ def test_the_content_never_reaches_the_log(host: Host) -> None:
 
 
 def test_after_a_secret_was_read_an_upload_is_asked(host: Host) -> None:
+    host.configure('hooks: {mcp: {"mcp__slack__*": read}}\n')
     assert host.before("Bash", **SEND).decision is Decision.NONE
     assert host.before("Bash", "t1", **READ).decision is Decision.ASK
     host.after("Bash", "t1", **READ)

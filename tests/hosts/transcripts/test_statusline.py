@@ -54,7 +54,7 @@ def line(user: Path, **fields: Any) -> str:
 def worked(user: Path) -> None:
     """A session with a call, a call that waits, and a turn that is over."""
     written.lines(user / "s.jsonl", [written.claude_response(1, "/", usage=USAGE)])
-    for number, command in enumerate(("ls", "rm -rf ~/x")):
+    for number, command in enumerate(("ls", "rm -rf /data/x")):
         given = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": f"t{number}"}
         tell(user, "PreToolUse", **given)
     tell(

@@ -112,16 +112,18 @@ def test_a_whole_run_is_undone_newest_first(shop: Shop) -> None:
     assert list(recovery.undo_all(recovery.mutations.of_run(ctx.run_id), ADA, "again")) == []
 
 
-def test_a_run_is_undone_no_further_than_it_can_be(shop: Shop) -> None:
+def test_run_is_undone_but_for_what_somebody_changed_since_and_what_lies_under_that(shop: Shop) -> None:
     ctx = RunContext.create("clerk", clock=shop.clock)
+    under = write(shop, "b", "1", ctx)
     first, second = write(shop, "a", "1", ctx), write(shop, "b", "2", ctx)
     write(shop, "c", "3", ctx)
     (shop.files / "b").write_text("mine", encoding="utf-8")
     recovery = shop.runtime.recovery
     done = list(recovery.undo_all(recovery.mutations.of_run(ctx.run_id), ADA, "all wrong"))
-    assert [one.state for one in done] == ["reversed", "failed"]
-    assert shop.ref(first).state is shop.ref(second).state is MutationState.COMMITTED
-    assert (shop.files / "a").exists()
+    assert [one.state for one in done] == ["reversed", "failed", "reversed"]
+    assert shop.ref(under).state is shop.ref(second).state is MutationState.COMMITTED
+    assert shop.ref(first).state is MutationState.REVERSED
+    assert [(path.name, path.read_text("utf-8")) for path in shop.files.iterdir()] == [("b", "mine")]
 
 
 @settings(max_examples=15)
