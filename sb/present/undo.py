@@ -59,7 +59,7 @@ def undo_line(
         ago(ref.bound_at, now),
         shorten(revealed_line(str(args.get("tool") or ref.tool_id)), _WIDEST_WHAT),
         _fitted(text, widest) if widest else text,
-        undo_word(ref, snapshots, now),
+        undo_word(ref, snapshots, now, partly=bool(args.get("partly"))),
         ref.mutation_id,
         revealed_line(ref.agent),
         ref.run_id,
@@ -96,14 +96,19 @@ def object_of(ref: MutationRef, args: Mapping[str, Any]) -> str:
     return revealed_line(f"{ref.tool_id}({values})" if values else ref.tool_id)
 
 
-def undo_word(ref: MutationRef, snapshots: SnapshotStore, now: int) -> str:
-    """Whether a call can be undone, in at most three words; `now` in microseconds since the epoch."""
+def undo_word(ref: MutationRef, snapshots: SnapshotStore, now: int, *, partly: bool = False) -> str:
+    """Whether a call can be undone, in at most three words.
+
+    Args:
+        now: microseconds since the epoch. partly: only files that its command line names are in the snapshot.
+    """
     word = state_word(ref, now)
     if word == "undoable":
         kept = snapshot_of(ref)
         if kept is not None and not snapshots.holds(kept[0], paths_of(ref)):
             return GONE
-        return "yes" if ref.window_ends_at is None else f"yes, {left(ref.window_ends_at, now)}"
+        yes = "in part" if partly else "yes"
+        return yes if ref.window_ends_at is None else f"{yes}, {left(ref.window_ends_at, now)}"
     return _WORDS.get(word, word)
 
 

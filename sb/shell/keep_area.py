@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from sb.shell.guarded import Guarded
-from sb.shell.overwriting import Change
+from sb.shell.overwriting import Change, Unknown, written
+from sb.shell.places import located
 from sb.shell.sensitive import folded, host_setting, sensitive
 from sb.shell.words import compiled
 from sb.text import human_bytes
 
 MOST_LET_GO = 400_000  # entries of a scratch folder that are looked at
+# The most that is kept of a line whose other changes are not known, so that builds do not fill the store.
+_MOST_NAMED, _MOST_BYTES = 200, 4 << 20
 _REPOSITORIES = frozenset((".git", ".hg", ".jj", ".svn"))
 _TEMPLATES = (".example", ".sample", ".template", ".dist", ".defaults")
 # Folders that are nobody's project, whether or not they are a repository.
@@ -42,6 +46,10 @@ _LOOKS_SPECIAL = r"(?i)/(?:\.|opencode\.json|code|vscodium|cursor|windsurf|claud
 
 class TooLarge(Exception):
     """More than one snapshot may hold, or files that none can; the message says why."""
+
+
+class OtherNames(TooLarge):
+    """A file with more than one name: deleting one of them loses nothing."""
 
 
 class Refused(Exception):
@@ -78,12 +86,14 @@ class Plan(NamedTuple):
 
     Args:
         keep: paths to take snapshots of. let_go: scratch that is deleted without one.
-        why: why a person has to be asked, or "".
+        why: why there is no snapshot, or "".
+        no_room: whether that is because files of the project are more than it may hold.
     """
 
     keep: tuple[str, ...] = ()
     let_go: tuple[str, ...] = ()
     why: str = ""
+    no_room: bool = False
 
 
 def plan(changes: Sequence[Change], area: Area) -> Plan:
@@ -104,13 +114,44 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
         except TooLarge as large:
             why = _not_scratch(change, area, of_project)
             if why:
-                return Plan(why=f"{large}; {why}")
+                still_there = isinstance(large, OtherNames) and change.removed
+                return Plan(why=f"{large}; {why}", no_room=of_project and change.loses() and not still_there)
             let_go.append(change.path)
         except Refused as refused:
             return Plan(why=str(refused))
         except OSError as error:
             return Plan(why=f"{change.path} cannot be looked at: {error.strerror or error}")
     return Plan(tuple(keep), tuple(let_go))
+
+
+def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
+    """Files and links of the project among the places that a line writes, if one snapshot holds them.
+
+    What a place's own snapshot may not stand in for is left out, and so are folders.
+    """
+    found: dict[str, None] = {}
+    files = size = 0
+    for place in places:
+        with suppress(Refused, TooLarge, Unknown, OSError):
+            for change in _written(place):
+                if not os.path.lexists(change.path) or not _inside(change, area):
+                    continue
+                _refuse_another_case(change.path)
+                measured = _measured(change, area, of_project=True)
+                files, size = files + measured[0], size + measured[1]
+                found[change.path] = None
+    fits = files <= min(area.limits.max_files, _MOST_NAMED) and size <= min(
+        area.limits.max_bytes, _MOST_BYTES
+    )
+    return tuple(found) if fits else ()
+
+
+def _written(place: str) -> list[Change]:
+    """What a write to a place may change: a file, or a link, and the file that it leads to."""
+    if not os.path.islink(place) or not os.path.isdir(place):
+        return written("/", place)
+    entry = located("/", place)
+    return [Change(entry)] if entry else []
 
 
 def project_of_area(folder: str, home: str) -> str:
@@ -178,7 +219,7 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
         files += 1
         size += status.st_size if kind == stat.S_IFREG else 0
         if kind == stat.S_IFREG and status.st_nlink > 1:
-            raise TooLarge(f"{path} has more than one name")
+            raise OtherNames(f"{path} has more than one name")
         if files > area.limits.max_files or size > area.limits.max_bytes:
             most = f"{area.limits.max_files} files or {human_bytes(area.limits.max_bytes)}"
             raise TooLarge(f"{change.path} has more than {most}, the limit of one snapshot")

@@ -30,6 +30,7 @@ from sb.shell.words import (
 )
 
 MOST_CHANGES = 4000  # paths of one line
+_MOST_NAMED = 400  # paths of the commands that are not followed
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin")
 # Programs that leave every path as it is, when the table says of their arguments that they only read.
 _INERT = frozenset(
@@ -74,12 +75,14 @@ class Kept(NamedTuple):
         why: why it is not known, or "".
         others: the class of the parts that are not followed, whose changes are none of these.
         extra: contents by path that undoing needs besides.
+        named: paths that the commands name which are not followed; they may change any of them.
     """
 
     changes: tuple[Change, ...] | None = ()
     why: str = ""
     others: int = READ
     extra: Mapping[str, bytes] = MappingProxyType({})
+    named: tuple[str, ...] = ()
 
 
 def _git_effect(folder: str, arguments: Sequence[str]) -> Effect:
@@ -121,6 +124,7 @@ class Keeping:
         self._perhaps = 0  # inside of commands that may not run, or whose variables are lost
         self._before: list[set[str]] = []  # variables known when each open compound began
         self._extra: dict[str, bytes] = {}
+        self._named: dict[str, None] = {}
         self._unsettled: set[str] = set()  # what of a repository is another by now
         self._loops: list[
             tuple[str, list[str], int, str]
@@ -135,7 +139,7 @@ class Keeping:
             )
         absent = {change.path for change in self._changes if not os.path.lexists(change.path)}
         kept = (change for change in self._changes if not _has_above(change.path, absent))
-        return Kept(tuple(kept), "", self._others, self._extra)
+        return Kept(tuple(kept), "", self._others, self._extra, tuple(self._named))
 
     def end(self) -> None:
         """Leave out what follows: the line is judged again, for what a loop sets last."""
@@ -209,6 +213,8 @@ class Keeping:
         known = name in OVERWRITING or self._is_git(judge, node, name)
         if known and plain and ran.rank in allowed and self._overwrites(judge, node, name, writes):
             return
+        if ran.rank == WRITE and name != "git":
+            self._name(judge, node.words[1:])
         if ran.rank == DESTROY:
             self._fail(
                 self._obstacle or f"what {display(name or node.words[0].text, 30)} destroys is not known"
@@ -217,6 +223,16 @@ class Keeping:
             self._others = max(self._others, ran.rank)
         self._disturbed = self._disturbed or display(" ".join(word.text for word in node.words[:2]), 40)
         self._known.clear()
+
+    def _name(self, judge: Line, words: Sequence[Word]) -> None:
+        """Note the paths that a command names which is not followed, and those of equal names in its last one."""
+        texts = [text for word in words for text in self._texts(judge, word) or () if text[:1] != "-"]
+        here = judge.paths.here
+        into = [f"{texts[-1]}/{os.path.basename(text.rstrip('/'))}" for text in texts[:-1]]
+        for text in (*texts, *into) if len(self._named) < _MOST_NAMED else ():
+            place = located(here, text) if here or text.startswith("/") else None
+            if place is not None:
+                self._named[place] = None
 
     def _is_git(self, judge: Line, node: Simple, name: str) -> bool:
         """Whether it is a git command that may be followed, with nothing in the environment that moves its files."""

@@ -29,6 +29,10 @@ class Change(NamedTuple):
     removed: bool = False
     of_git: bool = False
 
+    def loses(self) -> bool:
+        """Whether a file is there whose content is surely gone afterwards, unlike that of a folder which is moved."""
+        return not self.tree and os.path.lexists(self.path)
+
 
 class Unknown(Exception):
     """What a command changes cannot be told; the message says why."""
@@ -167,7 +171,7 @@ def _moved(folder: str, arguments: Sequence[str]) -> Effect:
                 continue  # it goes into that folder
             if text == below and place and not _may_be_folder(folder, place):
                 continue
-            changes.append(Change(entry, tree=True))
+            changes.append(Change(entry, tree=os.path.isdir(entry) or not os.path.lexists(entry)))
         moved += [_entry(folder, text) for text in (source, place, below) if text]
     return Effect(changes, moved=moved)
 

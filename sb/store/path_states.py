@@ -89,10 +89,13 @@ def roots_of(pack: Pack) -> list[str]:
     return [entry.path for entry in pack.entries if os.path.dirname(entry.path) not in folders]
 
 
-def rows_after(pack: Pack) -> list[dict[str, Any]]:
+def rows_after(pack: Pack, *, only_changed: bool = False) -> list[dict[str, Any]]:
     """What a call left at the paths of its pack: one row for each path that was named, and for each that differs below.
 
     Of a folder that is gone there is one row. A path that was neither there before nor is now has none.
+
+    Args:
+        only_changed: no rows for named paths that are as they were.
 
     Raises:
         CannotKeep: there is too much to compare.
@@ -105,7 +108,7 @@ def rows_after(pack: Pack) -> list[dict[str, Any]]:
         if gone and path.startswith(gone):
             continue
         was, found = before.get(path), now.get(path)
-        if path in named or not is_same(was, found):
+        if (path in named and not only_changed) or not is_same(was, found):
             rows.append(row(path, found))
         if was is not None and was.kind == FOLDER and (found is None or found.kind != FOLDER):
             gone = f"{path}/"

@@ -131,14 +131,16 @@ class _Session:
         secrets = guard_secrets(
             governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
         )
-        if governed.changes and governed.changes.changes:
+        changes = governed.changes
+        if governed.writes or (changes and (changes.changes or changes.named)):
             return self._before_line(call, governed, secrets)
         return self._advised(
             _verdict(self._announce(call, governed, secrets), governed, self._event.host), governed
         )
 
     def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> Verdict:
-        """Judge a command line whose changes are known: with a snapshot if one can be taken, else as it is."""
+        """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
+        changes = governed.changes
         from sb.hosts.hooks.keeping import KEPT_TOOLS, kept, unkept, with_extra
 
         first = kept(governed, self._context, self._runtime, self._ctx)
@@ -146,7 +148,9 @@ class _Session:
             result = self._announce(call, first, secrets)
         queued = isinstance(result.data, dict) and "approval_id" in result.data
         if first.tool_id in KEPT_TOOLS and not (result.success or queued):
-            first = unkept(governed, str(result.error_message))
+            loses = changes is not None and any(change.loses() for change in changes.changes or ())
+            no_room = loses and not first.args.get("partly") and self._files.too_large(first.args["paths"])
+            first = unkept(governed, str(result.error_message), no_room=no_room)
             result = self._announce(call, first, secrets)
         return self._advised(_verdict(result, first, self._event.host), first)
 

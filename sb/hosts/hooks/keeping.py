@@ -17,7 +17,8 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_STARTED
 from sb.redaction import one_line
 from sb.runtime import Runtime
-from sb.shell.keep_area import Area, Limits, plan, project_of_area
+from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area
+from sb.shell.keeping import NOTHING_KNOWN
 from sb.shell.rules import DESTROY, NETWORK, READ
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, HostedFiles
@@ -30,7 +31,8 @@ KEPT_TOOLS = (KEPT, KEPT_NETWORK)
 def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx: RunContext) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
 
-    Where a snapshot would do but cannot be taken, its `why` says so.
+    Where a snapshot would do but cannot be taken, its `why` says so. What goes on whatever it changes, since not all of
+    that is known, goes on after a snapshot of the files that it names.
     """
     if not runtime.config.hooks.keep:
         return governed
@@ -43,19 +45,22 @@ def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx:
 def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot."""
     found = governed.changes
-    if governed.refused or found is None or not found.changes:
-        return governed
-    if governed.safety_class not in (SafetyClass.LOCAL_WRITE, SafetyClass.DESTRUCTIVE):
+    if governed.refused or governed.safety_class is SafetyClass.READ_ONLY:
         return governed
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
-    if found.others == DESTROY or (not destroys and found.others != READ):
-        return governed  # what is not followed would not be undone
-    planned = plan(found.changes, area())
+    known = found is not None and bool(found.changes)
+    if found is None or (not destroys and (not known or found.others != READ)):
+        return _partly(governed, area)  # what is not followed would not be undone
+    if not known or found.others == DESTROY or governed.safety_class is SafetyClass.NETWORK:
+        return governed
+    planned = plan(found.changes or (), area())
     why = planned.why
     if not why and len(planned.keep) > MOST_PATHS:
         why = f"it changes more than {MOST_PATHS} paths"
+    if why and not destroys and not planned.no_room:
+        return _partly(governed, area)
     if why:
-        return unkept(governed, why)
+        return unkept(governed, why, no_room=planned.no_room)
     stands_for = [governed.tool_id, *([SHELL[SafetyClass.NETWORK]] if found.others == NETWORK else [])]
     args: dict[str, Any] = {**governed.args, "paths": list(planned.keep), "stands_for": stands_for}
     if planned.let_go:
@@ -68,8 +73,32 @@ def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     )
 
 
-def unkept(governed: GovernedCall, why: str) -> GovernedCall:
-    """The call as it is, with the reason why no snapshot is taken; that is no part of what a person approves."""
+def _partly(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    """A call that goes on whatever it changes, after a snapshot of the files that its line names and writes."""
+    tool_id = {SafetyClass.LOCAL_WRITE: KEPT, SafetyClass.NETWORK: KEPT_NETWORK}.get(governed.safety_class)
+    found = governed.changes or NOTHING_KNOWN
+    places = [*governed.writes, *found.named, *(change.path for change in found.changes or ())]
+    if tool_id is None or not places:
+        return governed
+    named = named_files(dict.fromkeys(places), area())
+    if not named:
+        return governed
+    args = {**governed.args, "paths": list(named), "stands_for": [governed.tool_id], "partly": True}
+    return governed._replace(tool_id=tool_id, args=args)
+
+
+def unkept(governed: GovernedCall, why: str, *, no_room: bool = False) -> GovernedCall:
+    """The call as it is, with the reason why no snapshot is taken; that is no part of what a person approves.
+
+    Args:
+        no_room: the changes are known and there is no room for them, so that a person has to agree to lose undo.
+    """
+    if governed.safety_class is SafetyClass.LOCAL_WRITE and no_room:
+        tool_id, args = (
+            SHELL[SafetyClass.DESTRUCTIVE],
+            {**governed.args, "why": "overwrites or deletes files"},
+        )
+        governed = governed._replace(tool_id=tool_id, args=args, safety_class=SafetyClass.DESTRUCTIVE)
     if governed.safety_class is not SafetyClass.DESTRUCTIVE:
         return governed
     return governed._replace(why=f"{governed.args['why']} (no snapshot: {why})")
@@ -94,7 +123,9 @@ def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: Ho
     failed = call.error or ("interrupted" if call.interrupted else "")
     if failed and not (paths and files.have_changed(paths, pending.idempotency_key)):
         return Report(None, call.error, call.interrupted, call.ms)
-    value: dict[str, Any] = {"files": files.states_after(paths, pending.idempotency_key)}
+    partly = bool(args.get("partly"))
+    rows = files.states_after(paths, pending.idempotency_key, only_changed=partly)
+    value: dict[str, Any] = {} if partly and not rows else {"files": rows}
     if failed:
         value["failed"] = one_line(failed, MOST_OF_AN_ERROR)
     return Report(value, latency_ms=call.ms)

@@ -119,7 +119,11 @@ class Preview:
             asked.append(does)
         if asked:
             return Previewed(Outcome.ASKED, tuple(asked), governed)
-        kept = tool.spec.side_effecting and reversal is ReversalClass.REVERSIBLE
+        kept = (
+            tool.spec.side_effecting
+            and reversal is ReversalClass.REVERSIBLE
+            and "partly" not in governed.args
+        )
         return Previewed(Outcome.KEPT if kept else Outcome.RUNS, (), governed)
 
     def _area(self, context: JudgingContext) -> Area:

@@ -54,6 +54,12 @@ _KEPT = [
         "let_go", "array", required=False, description="Scratch that it deletes without a snapshot."
     ),
     ToolArgSchema("stands_for", "array", description="The tools that it would be without a snapshot."),
+    ToolArgSchema(
+        "partly",
+        "boolean",
+        required=False,
+        description="true: other changes than those of the paths are not known, and not undone.",
+    ),
 ]
 _PATHS = [
     _TOOL,

@@ -234,11 +234,13 @@ class HostedFiles:
             pass  # neither there nor readable: restoring it says which
         return {"path": path, "sha256": None, "mode": None}
 
-    def states_after(self, paths: Sequence[str], key: str) -> list[dict[str, Any]]:
+    def states_after(
+        self, paths: Sequence[str], key: str, *, only_changed: bool = False
+    ) -> list[dict[str, Any]]:
         """The state of what a call named after it, as `sb.store.path_states.rows_after` gives it.
 
         Args:
-            paths: of the call, where it has no snapshot.
+            paths: of the call, where it has no snapshot. only_changed: leave out what is as it was.
         """
         pack = self._pack(key)
         if pack is None:
@@ -247,7 +249,7 @@ class HostedFiles:
         from sb.store.path_states import OTHER, roots_of, row, rows_after
 
         try:
-            return rows_after(pack)
+            return rows_after(pack, only_changed=only_changed)
         except SBError:  # too much to compare: it takes --force to restore it
             return [row(path, Entry(path, OTHER)) for path in roots_of(pack)]
 
