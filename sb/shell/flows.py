@@ -14,7 +14,7 @@ from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
 from sb.shell.searching import searched_folders
-from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
+from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word
 from sb.shell.secret_texts import TextTrail
 from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
 from sb.shell.showing import (
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _OF_ALL = ("/", "/etc", "/home", "/root", "/Users", "/proc", "/var")
 _RECURSIVE = "-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive"
+_LEAVES_OUT = r"(?:--exclude(?:-from)?=|-x|--filter=).*(?:env|ignore).*|--exclude-vcs-ignores|\.env.*|\*\.env|\**\.env\**"
 _MOST = 8  # uploads that are told of one line
 
 
@@ -123,6 +124,8 @@ class Trail(TextTrail):
         self._keep(program, arguments, given)
         if program == "ls":
             given = self._listed(arguments)
+        if program in self._judge.functions and self.reads:  # it may print what it reads
+            self.output = merged(self.output, Taint(CONTENT, next(reversed(self.reads))))
         tainted = given.level or self.words.level or self.input.level
         if not tainted or tells_names_only(program, arguments):
             return
@@ -179,6 +182,10 @@ class Trail(TextTrail):
                     why = f"reads everything in {display(word, 60)}, with its credentials"
                     self._read(why)
                     return Taint(CONTENT, why)
+        for word in packed if not any(map(compiled(_LEAVES_OUT).fullmatch, arguments)) else ():
+            for place in self._judge.paths.places(word) if word[:1] != "-" and is_literal(word) else ():
+                if own := secret_inside(place):
+                    return Taint(CONTENT, f"reads {own}", private=True, packed=True)
         return CLEAN
 
     def _stays_guarded(self, program: str, arguments: Sequence[str], own: Secret) -> bool:
@@ -244,6 +251,10 @@ class Trail(TextTrail):
                 if (found := NAME.match(word)) and "=" in word:
                     self._variables[found[0]] = self.words
             return
+        if program in ("source", "."):
+            for own in filter(None, (secret_word(self._judge.paths, word) for word in arguments[:1])):
+                what = f"reads {own.what}: {display(arguments[0], 80)}"
+                self._sourced = Taint(CONTENT, what, soft=True)
         if program in ("read", "mapfile", "readarray") and self.input.level:
             for word in arguments:
                 if word[:1] != "-" and NAME.fullmatch(word):
@@ -267,6 +278,7 @@ class Trail(TextTrail):
                     and is_literal(value)
                     and " " not in value
                     and secret_word(self._judge.paths, value) is None
+                    and not (taint.packed and self._judge.paths.is_folder(value))
                 ):
                     self._written(value, taint)
 
@@ -328,8 +340,12 @@ class Trail(TextTrail):
             word in ("-C", "-c", "--git-dir", "--config-env") or word.startswith("--git-dir=")
             for word in options
         )
+        set_by_variable = any(
+            name in ("GIT_DIR", "GIT_CONFIG") or name.startswith("GIT_CONFIG_") for name in self._judge.values
+        )
         return (
             named
+            or set_by_variable
             or self._remotes_set
             or not paths.here
             or settings_of(paths.here) != settings_of(paths.folders[0])
@@ -339,7 +355,7 @@ class Trail(TextTrail):
         """A secret leaves this machine, unless it goes to the service that it is for."""
         if carried.level != CONTENT and not (carried.level == NAMES and to.uploads):
             return
-        if carried.private and to.kind in ("copy", "shell", "push"):
+        if carried.private and not carried.packed and to.kind in ("copy", "shell", "push"):
             return
         if (to.host and is_loopback(to.host)) or (
             carried.hosts and to.host and is_own_host(to.host, carried.hosts)

@@ -6,6 +6,7 @@ The table is `packs/secrets.yaml`, compiled to `secret_table.py`. A name decides
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sb.shell.secret_index import KEY, Pattern, SecretIndex, SecretRow, index
 from sb.shell.secret_table import BEGINS, ENDS, FILES, LITERAL, OTHERS, PATTERNS
 from sb.shell.sensitive import folded
-from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal
+from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.paths import Paths
@@ -26,6 +27,7 @@ _AS_GLOB = str.maketrans(
 )
 _WILD = f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]+"
 _ELSEWHERE = r"(?i)(?!file:)[a-z][a-z0-9+.-]*://"  # what an address of the network begins with
+_MOST_ENTRIES = 1000  # of a folder
 _LONGEST = 4096  # characters of a path
 
 
@@ -200,6 +202,20 @@ def _may_be(part: str, pattern: str, hidden: bool) -> bool:
 
 def _agree(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
+
+
+def secret_inside(folder: str) -> str:
+    """The first file with a secret directly in a folder, as in "an SSH key: /x/id_rsa"; "" for none."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in itertools.islice(entries, _MOST_ENTRIES))
+    except OSError:
+        return ""
+    for name in names:
+        found = secret_path(folded(os.path.join(folder, name)))
+        if found is not None and found.kind != PRIVATE:
+            return f"{found.what}: {display(os.path.join(folder, name), 80)}"
+    return ""
 
 
 def secret_word(paths: Paths, word: str) -> Secret | None:

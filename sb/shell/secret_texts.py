@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.rules import Finding
 from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
-from sb.shell.secrets import own_hosts, secret_variable
+from sb.shell.secrets import is_loopback, own_hosts, secret_variable
 from sb.shell.showing import LOADING, PRINTS
 from sb.shell.sinks import Sink
 from sb.shell.taints import CLEAN, CONTENT, NAMES, Taint, Upload, merged
@@ -37,6 +37,7 @@ _AUTH_OPTIONS = (
 )
 _EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
 _BY_NAME = r"\$\{!\w+\}"
+_KEY_NAME = r"(?i)(?:key|token|secret|pass(?:word|wd|phrase)?|pw|pwd|cred(?:ential)?s?|auth|dsn)(?:_|$)"
 _IN_SINGLE = r"'[^']*'"
 _MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
 _MOST_WORDS = 200
@@ -68,6 +69,7 @@ class TextTrail(ABC):
         self._sinks: list[Sink] = []
         self._text = ""  # of a here-document
         self._loading = False  # the words that are read give variables their values
+        self._sourced = CLEAN  # what variables hold that the line does not set itself
 
     # --- parts of a line
 
@@ -178,6 +180,11 @@ class TextTrail(ABC):
             return self._variables[name]
         if secret_variable(name):
             return Taint(CONTENT, f"prints ${name}", soft=True, hosts=own_hosts(name), variable=True)
+        if self._sourced.level and name not in self._judge.values:
+            secret = compiled(_KEY_NAME).search(name) is not None
+            return self._sourced._replace(
+                what=f"{self._sourced.what} (${name})", hosts=own_hosts(name), variable=True, private=not secret
+            )
         return CLEAN
 
     def loop(self, node: Compound) -> None:
@@ -206,6 +213,8 @@ class TextTrail(ABC):
             for target in self._judge.expand(redirect.target.text):
                 if target.startswith(("/dev/tcp/", "/dev/udp/")):
                     self._socket = target.split("/")[3] if target.count("/") > 2 else target
+                    if not is_loopback(self._socket) and len(self.uploads) < _MOST:
+                        self.uploads.setdefault(Upload(f"{display(target)}: sends to the network", self._socket))
                     self._sent(
                         self.output,
                         Sink(f"{display(target)}: sends to the network", self._socket, kind="stream"),

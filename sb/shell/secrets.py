@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from sb.shell.addresses import is_metadata_host
 from sb.shell.secret_files import OWN, PRIVATE, OwnSecrets, glob, secret_path
 from sb.shell.secret_table import ADDRESSES, COMMANDS, HOSTS, NO_VARIABLES, VARIABLES
 from sb.shell.sensitive import folded
-from sb.shell.words import compiled
+from sb.shell.words import compiled, display
 
 _MOST_QUOTED = 200  # texts in quotes of a program
 
@@ -125,6 +126,21 @@ _VARIABLE = r"""(?:environ(?:\.get)?\s*[\[(]\s*|getenv\s*\(\s*|ENV\s*[\[{]\s*|pr
 _SHOWS = r"print|console\.|puts\b|echo\b|write|log\(|\bp\s|say\b|var_dump|inspect"
 
 
+_TYPICAL = (".ssh/id_rsa", ".ssh/id_ed25519", ".aws/credentials", ".env", ".netrc", ".gnupg/secring.gpg")
+
+
+def _fitting(pattern: str) -> str:
+    """A usual place of credentials that a pattern of files stands for, or ""."""
+    parts = folded(pattern)
+    for place in _TYPICAL:
+        own = place.split("/")
+        ends = zip(reversed(own), reversed(parts), strict=False)
+        if len(parts) >= len(own) and all(fnmatchcase(name, part) for name, part in ends):
+            if parts[-len(own)][:1] == ".":  # no pattern of other files begins like that
+                return place
+    return ""
+
+
 def secret_in_code(code: str) -> str:
     """The secret that a program's text reads: a file that it names, or the environment; "" for none."""
     quoted = [next(filter(None, groups), "") for groups in re.findall(_QUOTED, code)[:_MOST_QUOTED]]
@@ -133,6 +149,8 @@ def secret_in_code(code: str) -> str:
             found = secret_path(folded(path)) if " " not in path and path.strip("/.") else None
             if found is not None and found.kind != PRIVATE:
                 return f"reads {found.what}"
+        if "*" in text and (typical := _fitting(text)):
+            return f"reads {typical} by the pattern {display(text, 60)}"
     if compiled(_WHOLE_ENVIRONMENT).search(code):
         return "prints the environment"
     for match in compiled(_VARIABLE).finditer(code):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sb.shell.words import OPERAND, UNKNOWN, compiled, display, is_sure
+from sb.shell.taints import UNKNOWN_REMOTE
+from sb.shell.words import OPERAND, QUESTION, UNKNOWN, compiled, display, is_sure
 
 _HTTP = frozenset("curl wget http https xh curlie httpie aria2c".split())
 _COPIES = frozenset(("scp", "rsync", "rclone", "sftp", "pscp"))
@@ -56,7 +58,8 @@ _CLOUD = {
     "wrangler": ("r2 object put", "kv key put"),
     "openssl": ("s_client",),
     "busybox": ("nc", "wget", "telnet", "ftpput", "httpd"),
-    "git": ("push",),
+    "git": ("push", "send-pack", "send-email", "http-push"),
+    "hub": ("push",),
 }
 _COPYING = ("s3 cp", "s3 mv", "s3 sync", "cp", "mv", "rsync", "storage cp", "storage rsync")  # either way
 _BODY = (
@@ -66,6 +69,10 @@ _BODY = (
 _FROM_INPUT = r"(?:.*[=<])?@-|.*@/dev/stdin|@/proc/self/fd/0|.*<-|-T-|-T\.|-d@-|-K-|--upload-file=-"
 _ADDRESS = r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://)?(?:[^@/\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)"
 _REMOTE = r"(?:[^/:@]+@)?([^/:]+|\[[^\]]+\]):.*|(?:rsync|ssh|sftp|scp)://.*"
+_LONG_VALUE = r"[^&=/]{12,}"
+_LONG_PART = r"[A-Za-z0-9+_=%-]{32,}"
+_LONG_LABEL = r"^(?:[a-z]+://)?(?:[\w-]+\.)*[\w-]{24,}\."
+_LOGIN = r"[a-z]+://[^/@]{12,}@"
 _VALUED = frozenset(
     "-X -H -d -F -o -u -A -e -b -c -T -K -E -m -w -x --request --header --data --data-raw --data-binary --data-urlencode --form --output --user "
     "--user-agent --referer --cookie --cookie-jar --upload-file --config --cert --key --cacert --max-time --write-out --proxy --json --post-data "
@@ -107,7 +114,7 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
         return Sink(f"{program}: sends mail", "", from_input=True, uploads=True, kind="mail")
     if program in _NAMES:
         named = [word for word in arguments if word[:1] not in ("-", "+")]
-        computed = any(not is_sure(word) for word in named)
+        computed = any(not is_sure(word) or compiled(_LONG_LABEL).search(word) for word in named)
         return Sink(
             f"{program}: asks for a name", _host(named[-1]) if named else "", computed=computed, kind="name"
         )
@@ -151,7 +158,7 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
         return None  # files of this machine
     hosts = [_host(word) for word in there]
     host = next((host for host in hosts if host), "")
-    computed = any(UNKNOWN in word or OPERAND in word for word in addresses)
+    computed = any(UNKNOWN in word or OPERAND in word or carries_data(word) for word in there)
     return Sink(
         f"{program}: sends to {display(host) or 'the network'}",
         host,
@@ -247,7 +254,15 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
     verb = next((verb for verb in known if text.startswith(verb) or f" {verb} " in f" {text} "), "")
     if not verb:
         return None
+    if verb in ("send-pack", "http-push"):
+        return Sink(f"git {verb}: publishes commits", "", uploads=True, remote=UNKNOWN_REMOTE, kind="push")
+    if verb == "send-email":
+        return Sink("git send-email: sends mail", "", uploads=True, kind="mail")
     if program == "git":
+        repository = [word[7:] for word in arguments if word.startswith("--repo=")]
+        repository += [after for word, after in itertools.pairwise(arguments) if word == "--repo"]
+        if repository:
+            return Sink("git push: publishes commits", "", uploads=True, remote=repository[0], kind="push")
         after = words[words.index("push") + 1 :] if "push" in words else []
         if "--dry-run" in arguments or "-n" in arguments:
             return None
@@ -276,6 +291,19 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         if target and "://" not in target[0] and is_sure(target[0]):
             return None  # from there to here
     return Sink(f"{program} {verb}: sends to a service", "", True, uploads=True, kind="service")
+
+
+def carries_data(address: str) -> bool:
+    """Whether an address may hold more than where something is: a long value in its query, path, login or host."""
+    address = address.replace(QUESTION, "?")  # an unquoted one, which fits no file
+    rest = compiled(_ADDRESS).sub("", address, count=1)
+    query = rest.partition("?")[2]
+    return (
+        compiled(_LONG_VALUE).search(query) is not None
+        or compiled(_LONG_PART).search(rest.partition("?")[0]) is not None
+        or compiled(_LONG_LABEL).search(address) is not None
+        or compiled(_LOGIN).match(address) is not None
+    )
 
 
 def _host(word: str) -> str:

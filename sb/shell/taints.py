@@ -16,6 +16,7 @@ class Taint(NamedTuple):
         what: for people. soft: nothing of it has been shown yet, so it does not count as read.
         hosts: where it may be sent. auth: it stands only where a request has its login.
         variable: it comes from a variable of the environment. private: it may be read, and is not to be sent.
+        packed: it is one of the files of a folder, which is not to be copied elsewhere either.
     """
 
     level: int = NONE
@@ -25,6 +26,7 @@ class Taint(NamedTuple):
     auth: bool = False
     variable: bool = False
     private: bool = False
+    packed: bool = False
 
 
 CLEAN = Taint()

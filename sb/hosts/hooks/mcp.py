@@ -147,7 +147,8 @@ def _actions(args: dict[str, Any], names: tuple[str, ...]) -> Iterator[list[str]
             yield _tokens(text)
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(value: Any, name: str = "", *, whole: bool = False) -> Iterator[tuple[str, str]]:
+    """Texts among arguments with their names; `whole`: with the names that they stand under, as in "query text"."""
     waiting = [(name, value)]
     for _ in range(_MOST_TEXTS):
         if not waiting:
@@ -156,7 +157,8 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         if isinstance(one, str):
             yield name.lower(), one
         elif isinstance(one, dict):
-            waiting += [(str(key), inner) for key, inner in one.items()]
+            above = f"{name} " if whole and name else ""
+            waiting += [(f"{above}{key}", inner) for key, inner in one.items()]
         elif isinstance(one, list):
             waiting += [(name, inner) for inner in one[:_MOST_TEXTS]]
 
@@ -168,7 +170,7 @@ def _statements(tool: str, args: dict[str, Any]) -> Iterator[str]:
     """The arguments that are SQL: by their name, or as a query of a tool that does not search texts."""
     tokens = set(_tokens(tool))
     database = bool(tokens & _DATABASES)
-    for name, text in _leaves(args):
+    for name, text in _leaves(args, whole=True):
         words = set(_tokens(name))
         asked = words & _QUERIES and (database or not tokens & {"search", "find"}) and _SQL.match(text)
         if words & _STATEMENTS or asked:
@@ -186,7 +188,7 @@ def _data_verb(tool: str, args: dict[str, Any]) -> str:
             return found.reason
         if hit := _SQL_RUNS.search(_without_texts(text)):
             return f"SQL {hit[0].upper()}"
-    for name, text in _leaves(args):
+    for name, text in _leaves(args, whole=True):
         if set(_tokens(name)) & _QUERIES:
             if _GRAPHQL.match(text) and (verbs := _verbs(_tokens(text[:1000]), DESTROYING)):
                 return f"a mutation that may {verbs[0]}"

