@@ -76,7 +76,11 @@ def test_tools_are_listed_with_their_origin_and_filtered_as_documented(sb: Comma
     reading = ["files.digest", "files.list", "files.read", "files.restorable", "files.search"]
     assert ids("--safety", "read_only") == reading
     assert ids("--agent", "meeting_copilot") == ["files.read"]
-    assert set(ids()) - set(ids("--agent", "stranger")) == {"files.restorable", "files.restore", "files.restore_over"}
+    assert set(ids()) - set(ids("--agent", "stranger")) == {
+        "files.restorable",
+        "files.restore",
+        "files.restore_over",
+    }
     first = sb("kernel", "tools", "--json").json["items"][0]
     assert first["source"] == "sb"
     assert first["fingerprint"].startswith("sha256:")
