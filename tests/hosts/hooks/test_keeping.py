@@ -333,7 +333,9 @@ def test_files_that_a_line_names_come_back_where_its_other_changes_are_not_known
     assert before.items() <= tree(host.project).items()
 
 
-@pytest.mark.parametrize("command", ["cp -r d/. o", "cp -a d/. o/d", "cp -r o/d .", "mv o/d/y ."])
+@pytest.mark.parametrize(
+    "command", ["cp -r d/. o", "cp -a d/. o/d", "cp -r ./d/. ./o/.", "cp -r o/d .", "mv o/d/y ."]
+)
 def test_folder_copied_over_another_comes_back_and_what_was_added_goes(host: Host, command: str) -> None:
     bash(
         "mkdir -p d/e o/d; echo 1 > d/x; echo 2 > o/d/x; echo 3 > o/x; echo 4 > o/d/y; echo 5 > y",
