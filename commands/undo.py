@@ -189,6 +189,7 @@ def _named(opened: Runtime, reference: str) -> MutationRef:
     """One undo record by its id, its call's, or the beginning of one."""
     store = opened.recovery.mutations
     if reference == LAST:
+        _note_doubts(opened)
         return store.last()
     reference = store.resolve(reference)
     return store.for_call(reference) or _unknown(opened, reference)
@@ -208,11 +209,21 @@ def _in_doubt(call_id: str) -> str:
     return f"{call_id} has an unknown outcome: it may have changed something"
 
 
+def _note_doubts(opened: Runtime) -> None:
+    """Name the calls that may have changed something, which cannot be undone until that is settled."""
+    doubtful = opened.executor.in_doubt()
+    if doubtful:
+        more = f" and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
+        note(f"{_in_doubt(doubtful[-1].call_id)}{more}: sb recovery settle {doubtful[-1].call_id}")
+
+
 def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: bool) -> None:
     store = opened.recovery.mutations
     found = store.of_run(run)[::-1] if run else store.newest(limit=limit)
     if not found:
         note(f"run {run} has no undo records" if run else "no undo records yet")
+    if not (run or as_json):
+        _note_doubts(opened)
     snapshots, now = open_snapshots(opened.config), store.now()
     widest = 0 if everything or as_json else WIDEST_OBJECT
     lines = [undo_line(ref, opened.log, snapshots, now, widest=widest) for ref in found]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Script
 from sb.shell.paths import Paths
 from sb.shell.rules import Finding
+
+if TYPE_CHECKING:
+    from sb.shell.keeping import Keeping
 
 
 class Judge(Protocol):
@@ -44,6 +47,11 @@ class Judge(Protocol):
     @property
     def touched(self) -> set[str]:
         """Absolute paths that the line has written so far, as far as they are known."""
+        ...
+
+    @property
+    def keeping(self) -> Keeping:
+        """What the line deletes and overwrites."""
         ...
 
     @property

@@ -7,7 +7,7 @@ that a command runs, is not collected: the line is then judged as if no snapshot
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -229,10 +229,14 @@ class Keeping:
         texts = [text for word in words for text in self._texts(judge, word) or () if text[:1] != "-"]
         here = judge.paths.here
         into = [f"{texts[-1]}/{os.path.basename(text.rstrip('/'))}" for text in texts[:-1]]
-        for text in (*texts, *into) if len(self._named) < _MOST_NAMED else ():
+        for text in (*texts, *into):
             place = located(here, text) if here or text.startswith("/") else None
-            if place is not None:
-                self._named[place] = None
+            self.name([place] if place else [])
+
+    def name(self, places: Iterable[str]) -> None:
+        """Note absolute paths that something which is not followed may change."""
+        if len(self._named) < _MOST_NAMED:
+            self._named.update(dict.fromkeys(places))
 
     def _is_git(self, judge: Line, node: Simple, name: str) -> bool:
         """Whether it is a git command that may be followed, with nothing in the environment that moves its files."""

@@ -137,6 +137,8 @@ def _destinations(
         raise Unknown("its destination is not known")
     sources, place = (rest, into[0]) if into else (rest[:-1], rest[-1])
     found = []
+    while place.rstrip("/").endswith("/.") and place.strip("/."):
+        place = place.rstrip("/")[:-2]
     if not exact and os.path.basename(place.rstrip("/")) in (".", ".."):
         into = [place]  # no name, but surely a folder
     for source in sources:

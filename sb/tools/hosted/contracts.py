@@ -76,6 +76,7 @@ _RESTORED = ReversalSpec(
     reversal_args={"files": "result.files", "key": "call.idempotency_key"},
     irreversible_when={"keep": False},
     preview_capability="host.restorable",
+    probe_capability="host.changed",
 )
 _RESTORED_OVER = replace(_RESTORED, irreversible_when={})
 _NO_WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)  # ordinary work; nothing knows how to take it back
@@ -226,5 +227,15 @@ def _register_restoring(registry: ToolRegistry, files: HostedFiles) -> None:
         args_schema=args,
         allowlisted_agents=["recovery"],
         returns_schema=ToolReturnSchema("object", "ok, detail"),
+        timeout_ms=30_000,
+    )
+    registry.register_fn(
+        "host.changed",
+        "Did a call change files whose report was lost?",
+        files.changed,
+        description="Say whether the paths of a call's snapshot differ from it, and what is there now.",
+        args_schema=[ToolArgSchema("key", description="Under which the former contents are kept.")],
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema("object", "done, result, detail"),
         timeout_ms=30_000,
     )

@@ -260,6 +260,20 @@ class HostedFiles:
         pack = self._pack(key)
         return pack is None or not is_unchanged(pack)
 
+    def changed(self, key: str) -> dict[str, Any]:
+        """Whether the paths of a call differ from its snapshot, for a call whose report was lost.
+
+        Returns:
+            done and detail, and as result what the report would have said; no `done` where there is no snapshot.
+        """
+        pack = self._pack(key)
+        if pack is None:
+            return {"detail": "there is no snapshot of it"}
+        if not self.have_changed([], key):
+            return {"done": False, "detail": "all is as it was before"}
+        rows = self.states_after([], key)
+        return {"done": True, "detail": "its files differ from the snapshot", "result": {"files": rows}}
+
     def restore(self, files: list[dict[str, Any]], key: str, *, idempotency_key: str = "") -> dict[str, Any]:
         """Restore paths from the snapshot of a call: all, or none as far as can be told.
 

@@ -17,7 +17,10 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_added
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.parts import open_authority, open_log, shipped_registry
+from sb.kernel.recovery.settling import Settling
+from sb.kernel.recovery.settling import Verdict as Settled
+from sb.parts import open_authority, open_log, open_snapshots, shipped_registry
+from sb.present.undo import undo_line
 from sb.shell.keep_area import Area, Limits, plan
 from sb.shell.overwriting import Change
 from sb.tools.hosted import contracts
@@ -299,3 +302,83 @@ def test_upgrade_needs_a_signature_where_an_operator_is_enrolled(
 def _status(config: Config) -> BaselineStatus:
     log = open_log(config)
     return ContractBaselineStore(log, open_authority(config, log)).status("host.shell.kept", "")[0]
+
+
+NAMED = [
+    "sort a -o b",
+    "gzip a",
+    "ln -sf a b",
+    "rm a & wait",
+    "mv a b && mv b 'c d'",
+    "for f in a b; do mv $f d; done",
+    "for f in a b; do cp $f d/x; done",
+    "true && rm a; no-such-program",
+    "cp a /no-such-folder/x; rm a",
+    "sed -i '1w b' a",
+    "python3 -c \"import os; os.replace('a', 'b')\"",
+    "no-such-program > a",
+    "mv -b a b",
+]
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_files_that_a_line_names_come_back_where_its_other_changes_are_not_known(
+    host: Host, command: str
+) -> None:
+    bash("echo 1 > a; echo 2 > b; echo 3 > 'c d'; mkdir d; echo x > d/x; chmod 640 a", host.project)
+    before = tree(host.project)
+    assert run(host, command, "t1") == Verdict()
+    assert tree(host.project) != before
+    assert undo_all(host) == ["reversed"]
+    assert before.items() <= tree(host.project).items()
+
+
+@pytest.mark.parametrize(
+    "command", ["cp -r d/. o", "cp -a d/. o/d", "cp -r ./d/. ./o/.", "cp -r o/d .", "mv o/d/y ."]
+)
+def test_folder_copied_over_another_comes_back_and_what_was_added_goes(host: Host, command: str) -> None:
+    bash(
+        "mkdir -p d/e o/d; echo 1 > d/x; echo 2 > o/d/x; echo 3 > o/x; echo 4 > o/d/y; echo 5 > y",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, command, "t1") == Verdict()
+    assert tree(host.project) != before
+    assert undo_all(host) == ["reversed"]
+    assert tree(host.project) == before
+
+
+def test_line_that_changed_none_of_the_files_that_it_names_has_no_undo(host: Host) -> None:
+    bash("echo 1 > a", host.project)
+    run(host, "tar czf new.tgz a", "t1")
+    run(host, "sort a -o a", "t2")
+    run(host, "sort /dev/null -o a", "t3")
+    assert undo_states(host) == ["in part", "no", "no"]
+
+
+def undo_states(host: Host) -> list[str]:
+    with host.open() as runtime:
+        store, snapshots = runtime.recovery.mutations, open_snapshots(runtime.config)
+        return [undo_line(ref, runtime.log, snapshots, store.now()).undo for ref in store.newest(limit=9)]
+
+
+@pytest.mark.parametrize(
+    "command", ["rm .git/index", "mv .git x", "echo x > .git/HEAD", "cp a .git/refs/heads/main"]
+)
+def test_repositorys_own_files_are_changed_by_git_alone(host: Host, command: str) -> None:
+    bash("echo 1 > a; rmdir .git; git init -q; git add a; git commit -qm one", host.project)
+    assert host.before("Bash", "t1", command=command).decision is Decision.DENY
+    assert host.before("Bash", "t2", command="rm -f .git/index.lock") == Verdict()
+
+
+def test_line_whose_report_was_lost_is_settled_by_its_snapshot_and_undone(host: Host) -> None:
+    bash("mkdir d; echo 1 > d/x", host.project)
+    before = tree(host.project)
+    assert host.before("Bash", "t1", command="rm -rf d") == Verdict()
+    bash("rm -rf d", host.project)
+    host.tell("Stop")  # the host was killed before it could report
+    with host.open() as runtime:
+        (doubtful,) = runtime.executor.in_doubt()
+        assert Settling(runtime.recovery).probe(doubtful.call_id) is Settled.DONE
+    assert undo_all(host) == ["reversed"]
+    assert tree(host.project) == before
