@@ -135,9 +135,9 @@ def _fitting(pattern: str) -> str:
     for place in _TYPICAL:
         own = place.split("/")
         ends = zip(reversed(own), reversed(parts), strict=False)
-        if len(parts) >= len(own) and all(fnmatchcase(name, part) for name, part in ends):
-            if parts[-len(own)][:1] == ".":  # no pattern of other files begins like that
-                return place
+        fits = len(parts) >= len(own) and all(fnmatchcase(name, part) for name, part in ends)
+        if fits and parts[-len(own)][:1] == ".":  # no pattern of other files begins like that
+            return place
     return ""
 
 

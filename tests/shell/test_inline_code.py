@@ -46,7 +46,7 @@ def judge(command: str) -> ShellVerdict:
 def test_code_is_judged_like_the_same_thing_in_shell(code: str, same: str) -> None:
     inline, shell = judge(f"python3 -c {shlex.quote(code)}"), judge(same)
     assert inline.safety_class is max(shell.safety_class, SafetyClass.NETWORK)
-    assert inline.writes == shell.writes
+    assert set(inline.writes) >= set(shell.writes)
 
 
 def test_reason_names_the_call_and_what_it_would_be_in_shell() -> None:

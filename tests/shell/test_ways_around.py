@@ -137,5 +137,5 @@ def test_push_by_a_variables_settings_is_to_an_unknown_remote(home: Path) -> Non
 
 
 def test_pattern_in_code_that_stands_for_keys_reads_them(home: Path) -> None:
-    code = "import glob;[print(open(f).read()) for f in glob.glob('/home/ada/.s*/id*')]"
+    code = "import glob;[print(open(f).read()) for f in glob.glob('/data/ada/.s*/id*')]"
     assert judge(home, f'python3 -c "{code}"').secrets

@@ -157,7 +157,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
         elif what := _secret_in(name, text, context) or _searched(call, name, text, context):
             reads.setdefault(what)
         elif "://" in text and not _CONTENT.fullmatch(name) and (host := _sent_to(text)):
-            uploads.append(Upload(f"{shorten(call.tool, 60)}: sends to {shorten(host, 60)}", host))
+            uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
     if call.tool in _PUBLISHING or (
         call.tool.startswith(("mcp__", "mcp_", "MCP:")) and _SENDING.search(_own_name(call.tool))
     ):
@@ -209,12 +209,12 @@ def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -
     if name in ("glob", "include", "include_pattern", "includePattern"):
         shapes = (shape.rpartition("/")[2] for shape in _braces(text))
         if any(re.search("[a-z0-9]|^[.]", shape) and _finds_secret(shape) for shape in shapes):
-            return f"reads credentials: files named {shorten(text, 60)}"
+            return f"reads credentials: files named {one_line(text, 60)}"
     elif name == "path" and call.args.get("output_mode", "content") == "content":
         narrow = any(call.args.get(key) for key in ("glob", "include", "include_pattern", "type"))
         own = folded(str(context.home))
         if not narrow and any(own[: len(parts)] == parts for parts in map(folded, readings(text, context))):
-            return f"reads everything in {shorten(text, 60)}, with its credentials"
+            return f"reads everything in {one_line(text, 60)}, with its credentials"
     return ""
 
 
