@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sb.shell.arguments import (
@@ -196,6 +196,10 @@ class CommandJudge(ABC):
         if not is_literal(value):
             return Finding(DESTROY, f"{name}=: the command is unknown until it runs")
         return self.line(value)
+
+    def may_change(self, places: Iterable[str]) -> None:
+        """Note absolute paths that something which is not followed may change."""
+        self.keeping.name(places)
 
     def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
         """Judge a write to a path; not `whole` if it is a folder that only gets entries."""

@@ -71,7 +71,7 @@ class Effects:
         """The code copies, moves or links like `cp -R`, `mv` or `ln -s`."""
         self._as(call, *program.split(), "--", *paths)
         if paths and is_literal(paths[-1]):
-            self._judge.keeping.name(self._judge.paths.now(paths[-1]))
+            self._judge.may_change(self._judge.paths.now(paths[-1]))
 
     def change(self, call: str, *argv: str) -> None:
         """The code changes files like a program: `chmod`, `mkdir`, `truncate`, `tar`."""

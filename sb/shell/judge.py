@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Script
 from sb.shell.paths import Paths
 from sb.shell.rules import Finding
-
-if TYPE_CHECKING:
-    from sb.shell.keeping import Keeping
 
 
 class Judge(Protocol):
@@ -49,11 +46,6 @@ class Judge(Protocol):
     @property
     def touched(self) -> set[str]:
         """Absolute paths that the line has written so far, as far as they are known."""
-        ...
-
-    @property
-    def keeping(self) -> Keeping:
-        """What the line deletes and overwrites."""
         ...
 
     @property
@@ -106,6 +98,10 @@ class Judge(Protocol):
 
     def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
         """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
+        ...
+
+    def may_change(self, places: Iterable[str]) -> None:
+        """Note absolute paths that something which is not followed may change."""
         ...
 
     def look(self, word: str) -> None:
