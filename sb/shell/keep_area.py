@@ -79,11 +79,13 @@ class Plan(NamedTuple):
     Args:
         keep: paths to take snapshots of. let_go: scratch that is deleted without one.
         why: why a person has to be asked, or "".
+        refused: the change of which none may be taken, whatever its size.
     """
 
     keep: tuple[str, ...] = ()
     let_go: tuple[str, ...] = ()
     why: str = ""
+    refused: Change | None = None
 
 
 def plan(changes: Sequence[Change], area: Area) -> Plan:
@@ -107,7 +109,7 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
                 return Plan(why=f"{large}; {why}")
             let_go.append(change.path)
         except Refused as refused:
-            return Plan(why=str(refused))
+            return Plan(why=str(refused), refused=change)
         except OSError as error:
             return Plan(why=f"{change.path} cannot be looked at: {error.strerror or error}")
     return Plan(tuple(keep), tuple(let_go))
