@@ -33,7 +33,9 @@ _RUN_SETTINGS = (
 )  # fmt: skip
 # Settings that have git run what lies in a folder, or what other settings say, at its next command.
 _RUN_UNSEEN = frozenset(("core.hookspath", "core.fsmonitor", "init.templatedir"))
-_SHELLS = frozenset("sh bash zsh dash ksh fish python python3 node perl ruby php env nc ncat curl wget".split())
+_SHELLS = frozenset(
+    "sh bash zsh dash ksh fish python python3 node perl ruby php env nc ncat curl wget".split()
+)
 _RUN_NOTHING = ("", "true", "false", "0", "1", "/dev/null")
 
 
@@ -126,7 +128,9 @@ def _config(judge: Judge, arguments: Sequence[str]) -> Finding | None:
         key, value = names[0].lower(), names[1]
         found = _setting(judge, key, value)
         if found.rank >= NETWORK and _runs_later(key, value):
-            found = Finding(DESTROY, f"git {display(key, 30)}: makes git run a program later, whoever calls it")
+            found = Finding(
+                DESTROY, f"git {display(key, 30)}: makes git run a program later, whoever calls it"
+            )
         return highest(Finding(WRITE, "git config: changes settings"), found)
     if (
         len(names) == 1
@@ -144,7 +148,9 @@ def _runs_later(key: str, value: str) -> bool:
         return value.startswith("!")
     runs = key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager.")
     words = value.split()
-    return runs and any(mark in value for mark in "/!;|&$`<>(") or (runs and words[:1] != [] and words[0] in _SHELLS)
+    return (runs and any(mark in value for mark in "/!;|&$`<>(")) or (
+        runs and words[:1] != [] and words[0] in _SHELLS
+    )
 
 
 def _submodule(judge: Judge, arguments: Sequence[str]) -> Finding | None:

@@ -183,7 +183,10 @@ class TextTrail(ABC):
         if self._sourced.level and name not in self._judge.values:
             secret = compiled(_KEY_NAME).search(name) is not None
             return self._sourced._replace(
-                what=f"{self._sourced.what} (${name})", hosts=own_hosts(name), variable=True, private=not secret
+                what=f"{self._sourced.what} (${name})",
+                hosts=own_hosts(name),
+                variable=True,
+                private=not secret,
             )
         return CLEAN
 
@@ -214,7 +217,9 @@ class TextTrail(ABC):
                 if target.startswith(("/dev/tcp/", "/dev/udp/")):
                     self._socket = target.split("/")[3] if target.count("/") > 2 else target
                     if not is_loopback(self._socket) and len(self.uploads) < _MOST:
-                        self.uploads.setdefault(Upload(f"{display(target)}: sends to the network", self._socket))
+                        self.uploads.setdefault(
+                            Upload(f"{display(target)}: sends to the network", self._socket)
+                        )
                     self._sent(
                         self.output,
                         Sink(f"{display(target)}: sends to the network", self._socket, kind="stream"),

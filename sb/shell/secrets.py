@@ -135,9 +135,11 @@ def _fitting(pattern: str) -> str:
     for place in _TYPICAL:
         own = place.split("/")
         ends = zip(reversed(own), reversed(parts), strict=False)
-        if len(parts) >= len(own) and all(fnmatchcase(name, part) for name, part in ends):
-            if parts[-len(own)][:1] == ".":  # no pattern of other files begins like that
-                return place
+        hidden = (
+            len(parts) >= len(own) and parts[-len(own)][:1] == "."
+        )  # no pattern of other files begins like that
+        if hidden and all(fnmatchcase(name, part) for name, part in ends):
+            return place
     return ""
 
 

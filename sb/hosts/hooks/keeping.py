@@ -60,7 +60,9 @@ def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     if why:
         lost = planned.refused
         if lost is not None and not destroys and _is_lost(lost):
-            return _destructive(governed, f"rm {one_line(lost.path, MOST_OF_AN_ERROR)}: deletes a file for good", why)
+            return _destructive(
+                governed, f"rm {one_line(lost.path, MOST_OF_AN_ERROR)}: deletes a file for good", why
+            )
         return unkept(governed, why)
     stands_for = [governed.tool_id, *([SHELL[SafetyClass.NETWORK]] if found.others == NETWORK else [])]
     args: dict[str, Any] = {**governed.args, "paths": list(planned.keep), "stands_for": stands_for}

@@ -228,7 +228,9 @@ def _braces(pattern: str) -> list[str]:
     while waiting and len(found) < _MOST_PATTERNS:
         one = waiting.pop()
         if (part := re.search(r"\{([^{}]*)\}", one)) and len(waiting) < _MOST_PATTERNS:
-            waiting += (one[: part.start()] + each + one[part.end() :] for each in part[1].split(",")[:_MOST_PATTERNS])
+            waiting += (
+                one[: part.start()] + each + one[part.end() :] for each in part[1].split(",")[:_MOST_PATTERNS]
+            )
         else:
             found.append(one)
     return found
