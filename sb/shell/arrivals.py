@@ -9,6 +9,7 @@ from sb.shell.copying import copied, delivered, synchronised, transferred
 from sb.shell.fetching import by_git, downloaded, fetched
 from sb.shell.options import Arrival, parsed
 from sb.shell.unpacking import INTO, copied_in, extracted, into, patched, unpacked, untarred, unzipped
+from sb.shell.words import compiled
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -21,6 +22,8 @@ def arrivals(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[A
         program = "python"
     if placing := _PROGRAMS.get(program):
         yield from placing(judge, program, arguments)
+    elif program == "ssh-keygen" and arguments[:1] and compiled("-[lBL][vf]*").fullmatch(arguments[0]):
+        return  # it only prints fingerprints or certificates
     elif known := _FILES.get(program):
         options = parsed(arguments, *known[:2])
         values = options.of(*(f"-{letter}" for letter in known[0]), *known[1].split())

@@ -88,12 +88,14 @@ class Plan(NamedTuple):
         keep: paths to take snapshots of. let_go: scratch that is deleted without one.
         why: why there is no snapshot, or "".
         no_room: whether that is because files of the project are more than it may hold.
+        refused: the change of which none may be taken, whatever its size.
     """
 
     keep: tuple[str, ...] = ()
     let_go: tuple[str, ...] = ()
     why: str = ""
     no_room: bool = False
+    refused: Change | None = None
 
 
 def plan(changes: Sequence[Change], area: Area) -> Plan:
@@ -118,7 +120,7 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
                 return Plan(why=f"{large}; {why}", no_room=of_project and change.loses() and not still_there)
             let_go.append(change.path)
         except Refused as refused:
-            return Plan(why=str(refused))
+            return Plan(why=str(refused), refused=change)
         except OSError as error:
             return Plan(why=f"{change.path} cannot be looked at: {error.strerror or error}")
     return Plan(tuple(keep), tuple(let_go))

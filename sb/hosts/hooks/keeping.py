@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +21,7 @@ from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area
 from sb.shell.keeping import NOTHING_KNOWN
+from sb.shell.overwriting import Change
 from sb.shell.rules import DESTROY, NETWORK, READ
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, HostedFiles
@@ -57,6 +60,10 @@ def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     why = planned.why
     if not why and len(planned.keep) > MOST_PATHS:
         why = f"it changes more than {MOST_PATHS} paths"
+    lost = planned.refused
+    if lost is not None and not destroys and _is_lost(lost):
+        does = f"rm {one_line(lost.path, MOST_OF_AN_ERROR)}: deletes a file for good"
+        return _destructive(governed, does, why)
     if why and not destroys and not planned.no_room:
         return _partly(governed, area)
     if why:
@@ -85,6 +92,23 @@ def _partly(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
         return governed
     args = {**governed.args, "paths": list(named), "stands_for": [governed.tool_id], "partly": True}
     return governed._replace(tool_id=tool_id, args=args)
+
+
+def _is_lost(change: Change) -> bool:
+    """Whether a change deletes a file with something in it that is no program's cache."""
+    try:
+        status = os.lstat(change.path)
+    except OSError:
+        return False
+    cached = "/.cache/" in change.path or "/Caches/" in change.path
+    return change.removed and stat.S_ISREG(status.st_mode) and status.st_size > 0 and not cached
+
+
+def _destructive(governed: GovernedCall, does: str, why: str) -> GovernedCall:
+    """The call under the contract of lines that destroy."""
+    args = {**governed.args, "why": does}
+    tool_id = SHELL[SafetyClass.DESTRUCTIVE]
+    return unkept(governed._replace(tool_id=tool_id, args=args, safety_class=SafetyClass.DESTRUCTIVE), why)
 
 
 def unkept(governed: GovernedCall, why: str, *, no_room: bool = False) -> GovernedCall:

@@ -117,7 +117,8 @@ def judged(tool: str, args: dict[str, Any], settings: Mapping[str, str]) -> tupl
     changes = _verbs(tokens, _CHANGING | _OFTEN_NOUNS) or any(
         _verbs(words, _CHANGING | _OFTEN_NOUNS) for words in _actions(args, _ACTIONS)
     )
-    reads = READING & set(tokens) and not changes and not _changes_data(tool, args)
+    # Letters that look like others, and those that are not seen, may hide a verb.
+    reads = name.isascii() and READING & set(tokens) and not changes and not _changes_data(tool, args)
     return (PASSES if reads else ONCE), ""
 
 

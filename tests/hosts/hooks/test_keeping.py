@@ -75,6 +75,15 @@ def undo_all(host: Host) -> list[str]:
         return [str(one.state) for one in runtime.recovery.undo_all(refs, ADA, "not wanted")]
 
 
+@pytest.mark.parametrize("line", ["rm .env", "unlink .env", "rm -f ./.env"])
+def test_file_of_which_no_snapshot_may_be_taken_is_not_deleted_unasked(host: Host, line: str) -> None:
+    assert host.before("Bash", command=line) == Verdict()
+    (host.project / ".env").write_text("KEY=1\n", encoding="utf-8")
+    verdict = host.before("Bash", command=line)
+    assert verdict.decision is Decision.DENY
+    assert "deletes a file for good (no snapshot: " in verdict.reason
+
+
 def test_deleted_folder_comes_back_and_nobody_is_asked(host: Host) -> None:
     folder = host.project / "src" / "deep"
     folder.mkdir(parents=True)

@@ -209,6 +209,11 @@ def test_other_addresses_go_on(host: Host, tool: str, args: dict[str, str]) -> N
     assert host.before(tool, **args) == Verdict()
 
 
+@pytest.mark.parametrize("name", ["get_d\u0435lete", "get_dele\u200bte", "l\u0456st"])
+def test_name_with_letters_that_look_like_others_is_no_reading(name: str) -> None:
+    assert judged(f"mcp__a__{name}", {}, {})[0] == ONCE
+
+
 def test_statement_under_the_name_of_a_query_is_judged_as_one() -> None:
     kind, why = judged("mcp__db__query", {"query": {"raw": "DELETE FROM t"}}, {})
     assert (kind, "every row" in why) == (ALWAYS, True)
