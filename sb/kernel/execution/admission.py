@@ -253,7 +253,8 @@ class Admission:
             call.reasons = asked + [one for one in call.reasons if one["rule"] != "irreversible"]
         if call.recovery is not None:
             call.reasons += call.recovery.reasons
-        call.reasons = [ask.to_dict() for ask in call.asked] + call.reasons
+        if call.asked:
+            call.reasons = [ask.to_dict() for ask in call.asked] + call.reasons
         if call.reasons:
             self.recorder.refuse_killed(call)
             self.recorder.refuse_known_step(call)

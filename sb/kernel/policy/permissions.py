@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sb.canonical import canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass, ToolSpec
 from sb.kernel.policy.rules import APPROVE, DENY, NOT_ALLOWED, WrittenPolicy
-from sb.kernel.policy.standing_in import stood_for
+from sb.kernel.policy.standing_in import STOOD_FOR, stood_for
 from sb.kernel.run_context import SafetyMode
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ class ToolPolicy:
 
     def evaluate(self, spec: ToolSpec, agent_name: str, args: dict[str, Any]) -> PolicyDecision:
         """The verdict for one call (kernel reference, "ToolPolicy factory methods")."""
-        denials = self.built_in_denials(spec, agent_name) or self._blocked_others(spec, args)
+        denials = self.built_in_denials(spec, agent_name)
+        if STOOD_FOR in spec.metadata and not denials:  # few are, and each call is judged here
+            denials = self._blocked_others(spec, args)
         if denials:
             rule, reason = denials[0]
             return PolicyDecision(PolicyAction.DENY, reason, rule)
@@ -137,7 +139,7 @@ class ToolPolicy:
         self, rules: WrittenPolicy, spec: ToolSpec, agent_name: str, args: dict[str, Any]
     ) -> PolicyDecision:
         verdict = rules.decide(spec.tool_id, agent_name, spec.effective_class, args)
-        if others := stood_for(spec, args):
+        if STOOD_FOR in spec.metadata and (others := stood_for(spec, args)):
             verdict = rules.joined(verdict, [rules.decide(one, agent_name, of, args) for one, of in others])
         if verdict.effect == DENY:
             rule = verdict.hits[0].rule if verdict.hits else NOT_ALLOWED
