@@ -18,6 +18,7 @@ MAX_NODES = 5_000
 MAX_DEPTH = 16
 SHOWN = 80  # characters of a foreign value in a message
 _QUOTE_STARS = '"*.example.org"'
+_EMPTY_GROUP = re.compile(r"([a-z_]+): *(?: #.*)?")
 _NO_CHARACTER = re.compile("[\ufffe\uffff]")
 
 
@@ -119,10 +120,28 @@ class _Unreadable(Exception):
 def parse_document(data: bytes, report: Report) -> Table:
     """The mapping that the bytes of a YAML file hold; what is wrong goes to `report`."""
     try:
-        return _Builder(_readable_text(data), report).document()
+        text = _readable_text(data)
+        return _empty_groups(text) or _Builder(text, report).document()
     except _Unreadable as error:
         report.add(error.line, "", error.message, error.hint)
         return Table(0)
+
+
+def _empty_groups(text: str) -> Table | None:
+    """The mapping of a file in which nothing is set, as the generated one; None for any other.
+
+    Nothing else has to be read then, which takes 20 ms of each hook.
+    """
+    if not text.isascii():  # YAML has line breaks of its own
+        return None
+    entries: dict[str, Entry] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if group := _EMPTY_GROUP.fullmatch(line):
+            entries.setdefault(group[1], Entry(number, group[1], Scalar(number, "")))
+        elif line.strip(" ") and line.lstrip(" ")[0] != "#":
+            return None
+    first = next(iter(entries.values()), None)
+    return Table(first.line if first else 0, tuple(entries.values()))
 
 
 def _readable_text(data: bytes) -> str:
