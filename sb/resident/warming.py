@@ -61,6 +61,11 @@ def warm() -> None:
     """Import what hooks need."""
     for name in _MODULES:
         import_module(name)
+    from sb.hosts.hooks.secrets import PATTERNS
+    from sb.shell.words import compiled
+
+    for pattern in PATTERNS:
+        compiled(pattern)
 
 
 def warm_more() -> None:

@@ -21,6 +21,7 @@ from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
 from sb.shell.sinks import carries_data
 from sb.shell.taints import Upload
+from sb.shell.words import compiled
 
 SECRET, FLOW, UPLOAD = "secret", "flow", "upload"  # rules, as the log names them
 READ_SECRET = "read_secret"  # the note of a call that was let read credentials
@@ -39,22 +40,21 @@ _SEARCHING = frozenset(("Grep", "grep", "grep_search"))
 _TYPICAL = (".env", ".env.local", "id_rsa", "id_ed25519", ".netrc", ".npmrc", ".pgpass", ".git-credentials")
 _MOST_PATTERNS = 64
 _PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotification"))
-_SENDING = re.compile(
-    r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
-)
+_SENDING = r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
 # Tools that write a file, or tell names alone.
-_SHOWS_NOTHING = re.compile(
+_SHOWS_NOTHING = (
     r"(?i)(?:^|[_\W])(?:write|edit|create|delete|remove|mkdir|update|insert|list|tree|stat|info)(?![a-z])"
 )
-_SHOWS = re.compile(r"(?i)(?:^|[_\W])(?:read|contents?|fetch|cat|copy|move|send|upload|execute|run)(?![a-z])")
-_CONTENT = re.compile(
+_SHOWS = r"(?i)(?:^|[_\W])(?:read|contents?|fetch|cat|copy|move|send|upload|execute|run)(?![a-z])"
+_CONTENT = (
     r"(?i)(?:content|contents|text|body|message|query|prompt|description|title|summary|markdown|html|data|snippet|comment|note|reason|explanation|instructions?|question"
     r"|answer|sql|expression|pattern|regex|old_?str(?:ing)?|new_?str(?:ing)?|old|new|search|subject|thought|output_mode)$"
 )
-_COMMAND = re.compile(r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$")
-_ADDRESS = re.compile(
+_COMMAND = r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$"
+_ADDRESS = (
     r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?i:urls?|uri|host|hostname|address|endpoint|href|link|target|domain)$"
 )
+PATTERNS = (_SENDING, _SHOWS_NOTHING, _SHOWS, _CONTENT, _COMMAND, _ADDRESS)  # compiled on first use
 
 
 class SecretGuard(NamedTuple):
@@ -127,7 +127,7 @@ def _sent(uploads: tuple[Upload, ...], calls: ExternalCalls, event: HookEvent, r
 def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
     """The call with the credentials that its arguments name; a command line has been judged before."""
     own = _own_name(call.tool)
-    shows = not _SHOWS_NOTHING.search(own) or _SHOWS.search(own)
+    shows = not compiled(_SHOWS_NOTHING).search(own) or compiled(_SHOWS).search(own)
     if call.tool in _TALKING or call.tool in _LISTING or not shows:
         return governed
     with judged_by(context.rules):
@@ -141,7 +141,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
     for count, (name, text) in enumerate(_leaves(call.args)):
         if count > _MOST_TEXTS:
             break
-        if _COMMAND.fullmatch(name) and commands < _MOST_COMMANDS:
+        if compiled(_COMMAND).fullmatch(name) and commands < _MOST_COMMANDS:
             commands += 1
             verdict = classify(
                 text,
@@ -156,10 +156,10 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
             uploads += verdict.uploads
         elif what := _secret_in(name, text, context) or _searched(call, name, text, context):
             reads.setdefault(what)
-        elif "://" in text and not _CONTENT.fullmatch(name) and (host := _sent_to(text)):
+        elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
             uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
     if call.tool in _PUBLISHING or (
-        call.tool.startswith(("mcp__", "mcp_", "MCP:")) and _SENDING.search(_own_name(call.tool))
+        call.tool.startswith(("mcp__", "mcp_", "MCP:")) and compiled(_SENDING).search(_own_name(call.tool))
     ):
         uploads.append(Upload(f"{one_line(call.tool, 60)}: sends or publishes"))
         flow = flow or (f"{one_line(call.tool, 60)}: {next(iter(reads))}" if reads else "")
@@ -177,10 +177,10 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
         or len(text) > LONGEST_PATH
         or "\n" in text.strip()
         or "\0" in text
-        or _CONTENT.fullmatch(name)
+        or compiled(_CONTENT).fullmatch(name)
     ):
         return ""
-    if "://" in text or _ADDRESS.search(name):
+    if "://" in text or compiled(_ADDRESS).search(name):
         if host := metadata_address(text if "://" in text else f"http://{text}"):
             return f"reads credentials of a cloud machine: {one_line(host, 80)}"
         if "://" in text and not text.lower().startswith("file:"):
