@@ -209,17 +209,6 @@ def revoke(
     _decide(ctx, ids, who, reason, lambda queue, item, by: queue.revoke(item, by, reason), as_json)
 
 
-def _sign_added(ctx: typer.Context, by: Decider) -> None:
-    """Sign the contracts of shipped tools that came with an upgrade."""
-    from sb.kernel.baselines.seeding import seed_added
-    from sb.kernel.baselines.seen import SURFACES
-    from sb.parts import shipped_registry
-
-    with suppress(SBError):  # the decision itself does not depend on it
-        for surface in SURFACES:
-            seed_added(baselines(ctx, surface)[0], by, lambda: shipped_registry(configuration(ctx)))
-
-
 def _decide(
     ctx: typer.Context,
     ids: list[str],
@@ -234,6 +223,10 @@ def _decide(
     Args:
         confirm: before a passphrase is asked for, says what is decided; raises for one that alone cannot be decided so.
     """
+    from sb.kernel.baselines.seeding import sign_added
+    from sb.kernel.baselines.seen import SURFACES
+    from sb.parts import shipped_registry
+
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     queue = approval_queue(ctx)
@@ -242,8 +235,9 @@ def _decide(
         queue.expect(ids[0])
     confirm(queue, ids)
     by = decider(ctx, queue.authority, who)
-    if by.key_id:
-        _sign_added(ctx, by)
+    stores = (baselines(ctx, surface)[0] for surface in SURFACES)
+    if trouble := sign_added(stores, by, lambda: shipped_registry(configuration(ctx))):
+        note(f"warning: {trouble}")
     done: list[Approval | Grant] = []
     failed: SBError | None = None
     for item in ids:

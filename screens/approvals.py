@@ -238,6 +238,10 @@ class ApprovalsScreen(Filtering, Deciding):
         self.ask(asked, chosen, lambda item, by, why: self._act(verb, item, by, why))
 
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
+        from sb.kernel.baselines.seeding import sign_added
+        from sb.kernel.baselines.seen import SURFACES
+        from sb.parts import shipped_registry
+
         approvals, name = self.records.approvals(), item.approval.id
         if verb == "approve":
             unread = item.long and item.digest not in self._opened_digests
@@ -247,7 +251,9 @@ class ApprovalsScreen(Filtering, Deciding):
         else:
             approvals.revoke(name, by, reason)
             decided = approvals.get(name)
-        return decided_sentence(approvals.disclose(decided))
+        stores = (self.records.baselines("write", surface) for surface in SURFACES)
+        trouble = sign_added(stores, by, lambda: shipped_registry(self.records.config))
+        return "; ".join(filter(None, (decided_sentence(approvals.disclose(decided)), trouble)))
 
     def action_approve(self) -> None:
         self._decide_chosen("approve")

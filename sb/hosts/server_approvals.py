@@ -61,7 +61,7 @@ def server_states(
         for grant in approvals.grants()
         if (grant.agent, grant.tool_id, grant.fingerprint) == (host, MCP, fingerprint)
     }
-    return [ServerState(one, grants.get(one.standing)) for one in configured_servers(host, env, cwd)]
+    return [ServerState(one, grants.get(one.grant_key)) for one in configured_servers(host, env, cwd)]
 
 
 def approve_server(
@@ -70,7 +70,7 @@ def approve_server(
     """Approve a server as it is configured now; raises as `Approvals.settle`."""
     from sb.tools.hosted.contracts import MCP
 
-    return approvals.settle(host, MCP, _fingerprint(config), server.standing, by, reason)
+    return approvals.settle(host, MCP, _fingerprint(config), server.grant_key, by, reason)
 
 
 def _fingerprint(config: Config) -> str:

@@ -11,7 +11,7 @@ from textual.widgets import Input
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.test_recovery import done, escalate, standing
+from tests.screens.test_recovery import done, escalate, escalation_state
 
 
 async def fill(console: Console, pilot: Pilot[None], count: int) -> None:
@@ -101,6 +101,6 @@ class TestReversals:
             await console.press(pilot, "4", "a")
             await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
             await fill(console, pilot, 1)
-            await console.until(pilot, lambda: standing(agents, escalation) == "reversed")
+            await console.until(pilot, lambda: escalation_state(agents, escalation) == "reversed")
 
         console(script)

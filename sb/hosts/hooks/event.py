@@ -72,7 +72,7 @@ class Server(NamedTuple):
     digest: str = ""
 
     @property
-    def standing(self) -> str:
+    def grant_key(self) -> str:
         """What an approval of the server is about."""
         return f"mcp {self.name} {self.digest}"
 

@@ -141,9 +141,9 @@ class _Session:
     def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> Verdict:
         """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
         changes = governed.changes
-        from sb.hosts.hooks.keeping import KEPT_TOOLS, kept, unkept, with_extra
+        from sb.hosts.hooks.keeping import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
-        first = kept(governed, self._context, self._runtime, self._ctx)
+        first = with_snapshot(governed, self._context, self._runtime, self._ctx)
         with with_extra(first):
             result = self._announce(call, first, secrets)
         queued = isinstance(result.data, dict) and "approval_id" in result.data

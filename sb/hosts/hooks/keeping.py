@@ -31,7 +31,9 @@ MOST_OF_AN_ERROR = 300  # characters
 KEPT_TOOLS = (KEPT, KEPT_NETWORK)
 
 
-def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx: RunContext) -> GovernedCall:
+def with_snapshot(
+    governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx: RunContext
+) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
 
     Where a snapshot would do but cannot be taken, its `why` says so. What goes on whatever it changes, since not all of

@@ -228,4 +228,4 @@ def _first_use(tool: str, server: Server) -> Ask:
         f"first use of MCP server {server.name} ({server.configured}): approving lets the agent use its tools, "
         "except those that delete or run something, until its configuration changes"
     )
-    return Ask("mcp_server", why, Answer.BY_HOST, server.standing)
+    return Ask("mcp_server", why, Answer.BY_HOST, server.grant_key)

@@ -65,7 +65,7 @@ class Sessions:
         try:
             untold = self._conflicts.untold()
             if untold:
-                self._conflicts.told(len(untold))
+                self._conflicts.mark_as_told(len(untold))
         except (SBError, driver.Error):  # the next event tells it; this one was judged
             return verdict
         if not untold:

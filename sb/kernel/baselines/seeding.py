@@ -8,7 +8,7 @@ is enrolled, those that counted until then, now under that signature.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sb import __version__
 from sb.errors import SBError
@@ -18,7 +18,10 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.registry.registry import ToolRegistry
 
 # Shipped tools that homes of earlier versions do not know.
-ADDED = ("host.shell.kept", "host.shell.kept_network")
+ADDED = (
+    *("host.shell.kept", "host.shell.kept_network", "host.changed", "host.mcp.destructive"),
+    *("host.restore_over", "files.restore_over"),
+)
 
 
 def seed_shipped(
@@ -59,6 +62,24 @@ def seed_added(store: ContractBaselineStore, by: Decider, shipped: Callable[[], 
     found = {name: contracts[name] for name in added if name in contracts}
     if found:
         store.approve(found, by, "shipped with this version")
+
+
+def sign_added(
+    stores: Iterable[ContractBaselineStore], by: Decider, shipped: Callable[[], ToolRegistry]
+) -> str:
+    """Have the operator who decides something anyway sign the shipped tools that an upgrade added.
+
+    Returns:
+        Why that failed, or "": the decision itself does not depend on it.
+    """
+    if not by.key_id:
+        return ""
+    try:
+        for store in stores:
+            seed_added(store, by, shipped)
+    except SBError as error:
+        return f"the contracts of this version are not approved: {error.message}"
+    return ""
 
 
 def _added(store: ContractBaselineStore) -> list[str]:

@@ -112,7 +112,7 @@ class SessionConflicts:
             found.append(conflict)
         return list(dict.fromkeys(reversed(found)))
 
-    def told(self, count: int) -> None:
+    def mark_as_told(self, count: int) -> None:
         """Put on record that this session was told of so many conflicts."""
         self._log.append(SESSION_TOLD, {}, Subject(self._run_id, agent=self._host), {"conflicts": count})
 
