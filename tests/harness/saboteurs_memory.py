@@ -142,10 +142,10 @@ def what_is_protected_matters_no_more_than_the_rest(patch: pytest.MonkeyPatch) -
 def notes_are_not_shown(patch: pytest.MonkeyPatch) -> None:
     real = Orienting._shown
 
-    def shown(orienting: Orienting, query: Any, newest: Any, ranked: Any, kept: Any) -> Any:
+    def show_without_notes(orienting: Orienting, query: Any, newest: Any, ranked: Any, kept: Any) -> Any:
         return real(orienting, query, newest, ranked, [one for one in kept if one[0] != "notes"])
 
-    patch.setattr(Orienting, "_shown", shown)
+    patch.setattr(Orienting, "_shown", show_without_notes)
 
 
 @breaks("HA-03")
@@ -298,10 +298,10 @@ def of_a_list_one_permitted_object_is_enough(patch: pytest.MonkeyPatch) -> None:
 def arguments_of_refused_calls_are_hidden(patch: pytest.MonkeyPatch) -> None:
     real = ToolCall.shown_args
 
-    def shown(call: ToolCall, *, to_judge: bool = False) -> Any:
+    def show_names_alone(call: ToolCall, *, to_judge: bool = False) -> Any:
         return real(call, to_judge=True) if to_judge else sorted(call.args)
 
-    patch.setattr(ToolCall, "shown_args", shown)
+    patch.setattr(ToolCall, "shown_args", show_names_alone)
 
 
 @breaks("HA-15")

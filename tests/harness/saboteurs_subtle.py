@@ -161,11 +161,11 @@ def only_calls_are_limited(patch: pytest.MonkeyPatch) -> None:
 def deadlines_are_looked_at_afterwards(patch: pytest.MonkeyPatch) -> None:
     real = ToolCall.attach
 
-    def found(call: ToolCall, tool: Any) -> None:
+    def attach_without_deadline(call: ToolCall, tool: Any) -> None:
         real(call, tool)
         call.has_deadline = False
 
-    patch.setattr(ToolCall, "attach", found)
+    patch.setattr(ToolCall, "attach", attach_without_deadline)
 
 
 @breaks("HA-31")

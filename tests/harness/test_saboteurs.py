@@ -89,7 +89,7 @@ def graded(controls: set[str], saboteurs: Sequence[Saboteur] = ()) -> dict[str, 
         return {grade.control.id: grade for grade in audit(chosen).grades}
 
 
-def held(grade: Grade) -> set[str]:
+def held_checks(grade: Grade) -> set[str]:
     return {finding.criterion.name for finding in grade.findings if finding.ok}
 
 
@@ -115,7 +115,7 @@ def test_a_broken_subsystem_costs_its_own_control(
     control_id: str, saboteur: Saboteur, unbroken: Unbroken
 ) -> None:
     before, after = unbroken.grades[control_id], graded({control_id}, [saboteur])[control_id]
-    assert held(after) < held(before)
+    assert held_checks(after) < held_checks(before)
     if before.status is ControlStatus.PASS:
         assert WORTH[after.status] < WORTH[before.status]
 

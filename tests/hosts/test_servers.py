@@ -46,7 +46,7 @@ def write(file: Path, key: str, **servers: Any) -> None:
         file.write_text(json.dumps({key: servers}), encoding="utf-8")
 
 
-def found(person: Path, host: str) -> dict[str, Server]:
+def servers_by_name(person: Path, host: str) -> dict[str, Server]:
     return {one.name: one for one in configured_servers(host, {"HOME": str(person)}, person / "project")}
 
 
@@ -56,8 +56,8 @@ def test_servers_of_the_user_and_of_the_project_are_found(person: Path, host: st
     write(person / users, key, mine=ENTRY)
     if projects:
         write(person / projects, key, ours={"command": "ours"})
-    assert set(found(person, host)) == ({"mine", "ours"} if projects else {"mine"})
-    assert found(person, host)["mine"].configured.startswith("npx")
+    assert set(servers_by_name(person, host)) == ({"mine", "ours"} if projects else {"mine"})
+    assert servers_by_name(person, host)["mine"].configured.startswith("npx")
 
 
 def test_server_of_one_project_in_claude_codes_own_file_counts_there_only(person: Path) -> None:
@@ -66,16 +66,16 @@ def test_server_of_one_project_in_claude_codes_own_file_counts_there_only(person
         {"projects": {project: {"mcpServers": {"a": ENTRY}}, "/other": {"mcpServers": {"b": ENTRY}}}}
     )
     (person / ".claude.json").write_text(text)
-    assert set(found(person, "claude-code")) == {"a"}
+    assert set(servers_by_name(person, "claude-code")) == {"a"}
 
 
 def test_digest_changes_with_the_command_in_any_of_the_settings_that_name_it(person: Path) -> None:
     write(person / ".claude.json", "mcpServers", a=ENTRY)
-    first = found(person, "claude-code")["a"].digest
+    first = servers_by_name(person, "claude-code")["a"].digest
     write(person / "project" / ".mcp.json", "mcpServers", a={"command": "evil"})
-    assert found(person, "claude-code")["a"].digest != first
+    assert servers_by_name(person, "claude-code")["a"].digest != first
     (person / "project" / ".mcp.json").unlink()
-    assert found(person, "claude-code")["a"].digest == first
+    assert servers_by_name(person, "claude-code")["a"].digest == first
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_digest_changes_with_the_command_in_any_of_the_settings_that_name_it(per
 )
 def test_settings_that_cannot_be_read_name_no_server(person: Path, content: bytes) -> None:
     (person / ".claude.json").write_bytes(content)
-    assert found(person, "claude-code") == {}
+    assert servers_by_name(person, "claude-code") == {}
 
 
 def test_settings_with_comments_are_read(person: Path) -> None:
     file = person / ".gemini" / "settings.json"
     file.parent.mkdir()
     file.write_text('{ // mine\n"mcpServers": {"a": {"httpUrl": "https://a.example/mcp"}} }')
-    assert found(person, "gemini-cli")["a"].configured == "https://a.example/mcp"
+    assert servers_by_name(person, "gemini-cli")["a"].configured == "https://a.example/mcp"
 
 
 def test_tool_belongs_to_the_server_that_its_name_or_its_host_tells() -> None:

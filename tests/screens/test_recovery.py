@@ -70,7 +70,7 @@ def in_doubt(agents: Agents, bank: Bank) -> str:
     return call_id
 
 
-def standing(agents: Agents, reference: str) -> EscalationState:
+def escalation_state(agents: Agents, reference: str) -> EscalationState:
     return agents.runtime.recovery.escalations.get(reference).state
 
 
@@ -200,7 +200,7 @@ def test_a_reversal_that_waits_is_approved_and_performed(
         assert "Nothing needs you" in console.text()
 
     console(script)
-    assert (bank.reversed_, standing(agents, escalation)) == (["ref_1"], EscalationState.REVERSED)
+    assert (bank.reversed_, escalation_state(agents, escalation)) == (["ref_1"], EscalationState.REVERSED)
     assert verify(agents.runtime.log).ok
 
 
@@ -269,7 +269,7 @@ def test_dual_control_says_that_a_second_person_has_to(agents: Agents, console: 
         await console.says(pilot, "ada has approved")
 
     console(script)
-    assert (bank.reversed_, standing(agents, escalation)) == ([], EscalationState.WAITING)
+    assert (bank.reversed_, escalation_state(agents, escalation)) == ([], EscalationState.WAITING)
 
 
 def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(
@@ -306,7 +306,7 @@ def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
         await console.says(pilot, "nothing to dismiss here")
 
     console(script)
-    assert standing(agents, escalation) is EscalationState.DISMISSED
+    assert escalation_state(agents, escalation) is EscalationState.DISMISSED
     assert (bank.reversed_, state(agents, ref)) == ([], "committed")
 
 

@@ -36,13 +36,13 @@ def listed() -> Iterator[tuple[str, str, bool]]:
             seen[letter] += 1
 
 
-def found(command: str) -> str:
+def judged_as(command: str) -> str:
     verdict = judge(command)
     return "F" if verdict.flow else "S" if verdict.secrets else "-"
 
 
 def is_right(letter: str, command: str) -> bool:
-    return found(command) in ("SF" if letter == "S" else letter)
+    return judged_as(command) in ("SF" if letter == "S" else letter)
 
 
 def test_the_table_is_what_the_pack_compiles_to() -> None:
@@ -96,7 +96,7 @@ def test_lines_that_were_kept_aside_stay_within_the_published_figures() -> None:
     ],
 )
 def test_what_only_looks_like_a_secret_is_none(command: str) -> None:
-    assert found(command) == "-"
+    assert judged_as(command) == "-"
 
 
 def test_a_reason_names_what_is_read_and_what_sends_it() -> None:

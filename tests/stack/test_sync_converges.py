@@ -55,7 +55,7 @@ class Group:
         for other in self.copies[1:]:
             self.meet(self.copies[0], other)
 
-    def held(self, copy: Copy) -> dict[tuple[str, str], Value]:
+    def values_of(self, copy: Copy) -> dict[tuple[str, str], Value]:
         """What a copy says now, by note and part."""
         return {
             (uid, part): (uid, part, repr(said.get(part)))
@@ -67,17 +67,17 @@ class Group:
     def look(self, copy: Copy) -> None:
         """Note what a copy says by now, and what it knew when it came to say that."""
         number = self.copies.index(copy)
-        for value in self.held(copy).values():
+        for value in self.values_of(copy).values():
             if value not in self.knew:
                 self.knew[value] |= self.seen[number]
             self.seen[number] |= {value, *self.knew[value]}
 
     def meet(self, copy: Copy, other: Copy) -> SyncResult:
         """Let two copies meet; what is replaced was known to whoever replaced it."""
-        before = {one: self.held(one) for one in (copy, other)}
+        before = {one: self.values_of(one) for one in (copy, other)}
         result = copy.with_remote(other).sync()
         for one, values in before.items():
-            for place, value in self.held(one).items():
+            for place, value in self.values_of(one).items():
                 former = values.get(place, value)
                 assert former == value or former in self.knew[value], f"{former} was lost to {value}"
             self.look(one)
@@ -93,7 +93,7 @@ class Group:
         values = {(uid, part, repr(said.get(part))) for said in (mine, theirs) for part in PARTS}
         known = values | {one for value in values for one in self.knew[value]}
         self.seen[self.copies.index(copy)] |= known
-        for value in self.held(copy).values():
+        for value in self.values_of(copy).values():
             if value[0] == uid:
                 self.knew[value] |= known
         self.look(copy)

@@ -348,7 +348,7 @@ def test_many_at_once_stay_below_the_cap_and_agree_on_a_key(tmp_path: Path, top:
     files = [random_file(top, number) for number in range(12)]
     kept: list[str] = []
 
-    def one(number: int) -> None:
+    def take_and_read(number: int) -> None:
         store = PackStore(tmp_path / "packs", cap_bytes=66_000)
         take(store, "shared", top / "nothing", session="s")
         try:
@@ -357,7 +357,7 @@ def test_many_at_once_stay_below_the_cap_and_agree_on_a_key(tmp_path: Path, top:
             return
         kept.append(f"k{number}")
 
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(12)]
+    threads = [threading.Thread(target=take_and_read, args=(number,)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:

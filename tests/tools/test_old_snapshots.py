@@ -36,13 +36,13 @@ def row(path: Path) -> dict[str, Any]:
     return {"path": str(path), "sha256": hashlib.sha256(NEW).hexdigest(), "mode": 0o644}
 
 
-def kept(store: SnapshotStore, key: str, bits: bytes, content: bytes) -> None:
+def write_old_snapshot(store: SnapshotStore, key: str, bits: bytes, content: bytes) -> None:
     """A snapshot as an earlier version wrote it."""
     (store.folder / key).write_bytes(b"sb-kept 1 " + bits + b"\n" + content)
 
 
 def test_a_host_s_edit_is_restored_to_bytes_and_mode(store: SnapshotStore, path: Path) -> None:
-    kept(store, key_of_file("idem_1", str(path)), b"0600", OLD)
+    write_old_snapshot(store, key_of_file("idem_1", str(path)), b"0600", OLD)
     files = HostedFiles(lambda: store, [store.folder])
     assert files.restorable([row(path)], "idem_1")["ok"]
     assert files.with_snapshots([str(path), "/other"], "idem_1") == [str(path)]
@@ -52,13 +52,13 @@ def test_a_host_s_edit_is_restored_to_bytes_and_mode(store: SnapshotStore, path:
 
 
 def test_a_host_s_new_file_is_removed(store: SnapshotStore, path: Path) -> None:
-    kept(store, key_of_file("idem_1", str(path)), b"none", b"")
+    write_old_snapshot(store, key_of_file("idem_1", str(path)), b"none", b"")
     HostedFiles(lambda: store, [store.folder]).restore([row(path)], "idem_1")
     assert not path.exists()
 
 
 def test_what_somebody_changed_since_stays(store: SnapshotStore, path: Path) -> None:
-    kept(store, key_of_file("idem_1", str(path)), b"0600", OLD)
+    write_old_snapshot(store, key_of_file("idem_1", str(path)), b"0600", OLD)
     path.write_bytes(b"mine")
     files = HostedFiles(lambda: store, [store.folder])
     assert not files.restorable([row(path)], "idem_1")["ok"]
@@ -68,7 +68,7 @@ def test_what_somebody_changed_since_stays(store: SnapshotStore, path: Path) -> 
 
 
 def test_a_file_tool_s_write_is_restored(store: SnapshotStore, path: Path) -> None:
-    kept(store, "idem_2", b"0600", OLD)
+    write_old_snapshot(store, "idem_2", b"0600", OLD)
     tools = FileRestoring(Roots([path.parent]), store)
     left = row(path)
     assert tools.restorable(str(path), "idem_2", left["sha256"], left["mode"])["ok"]
@@ -77,5 +77,5 @@ def test_a_file_tool_s_write_is_restored(store: SnapshotStore, path: Path) -> No
 
 
 def test_purging_removes_old_snapshots_too(store: SnapshotStore, path: Path) -> None:
-    kept(store, "idem_2", b"0600", OLD)
+    write_old_snapshot(store, "idem_2", b"0600", OLD)
     assert (store.size().packs, store.purge()[0], store.size().packs) == (1, 1, 0)

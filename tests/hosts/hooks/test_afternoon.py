@@ -97,16 +97,16 @@ def differences(was: Files, now: Files) -> Files:
     }
 
 
-def shown(calls: list[tuple[Step, Told]]) -> list[str]:
+def as_lines(calls: list[tuple[Step, Told]]) -> list[str]:
     return [f"{step.tool} {step.given}: {told.decision} {told.reason}" for step, told in calls]
 
 
 def test_nobody_is_asked_but_where_a_careful_colleague_would_be(played: Played) -> None:
     assert len(played.calls) >= 70
     unwanted = [(step, told) for step, told in played.calls if step.wanted == "+" and told.decision]
-    assert len(unwanted) <= MOST_UNWANTED, shown(unwanted)
+    assert len(unwanted) <= MOST_UNWANTED, as_lines(unwanted)
     missing = [(step, told) for step, told in played.calls if step.wanted == "?" and not told.decision]
-    assert missing == [], shown(missing)
+    assert missing == [], as_lines(missing)
 
 
 def test_each_session_is_told_of_the_other_once(played: Played) -> None:
@@ -123,7 +123,7 @@ def test_call_that_is_undone_at_once_leaves_no_difference(played: Played) -> Non
 def test_attack_gets_nowhere(played: Played) -> None:
     afternoon = played.afternoon
     through = [pair for pair in played.attack if bool(pair[1].decision) != (pair[0].wanted == "?")]
-    assert through == [], shown(through)
+    assert through == [], as_lines(through)
     assert not afternoon.sent.exists() or KEY[40:60] not in afternoon.sent.read_text("utf-8")
     assert "collect.example.net" not in (afternoon.sent.read_text("utf-8") if afternoon.sent.exists() else "")
     for name, text in SETTINGS.items():

@@ -20,13 +20,13 @@ from tests.hosts.hooks.test_sessions import undo_all
 Payload = dict[str, Any]
 
 
-def told(host: Host, adapter: Adapter, payload: Payload, nonce: str, *, again: bool = False) -> Verdict:
+def verdict_on(host: Host, adapter: Adapter, payload: Payload, nonce: str, *, again: bool = False) -> Verdict:
     event = adapter.read(payload)._replace(nonce=nonce, again=again)
     return judge(host.config(), adapter, event)
 
 
 def twice(host: Host, adapter: Adapter, payload: Payload, nonce: str) -> list[Verdict]:
-    return [told(host, adapter, payload, nonce, again=again) for again in (False, True)]
+    return [verdict_on(host, adapter, payload, nonce, again=again) for again in (False, True)]
 
 
 def bash(host: Host, command: str, event: str = "PreToolUse") -> Payload:
@@ -49,16 +49,16 @@ def states(host: Host, agent: str) -> list[str]:
 def test_call_without_id_is_one_call_under_one_nonce(host: Host) -> None:
     assert twice(host, GEMINI_CLI, gemini(host, "BeforeTool"), "n1") == [Verdict(), Verdict()]
     assert states(host, "gemini-cli") == ["intent"]
-    told(host, GEMINI_CLI, gemini(host, "BeforeTool"), "n2")
+    verdict_on(host, GEMINI_CLI, gemini(host, "BeforeTool"), "n2")
     assert states(host, "gemini-cli") == ["intent", "intent"]
 
 
 def test_report_without_id_ends_one_call_under_one_nonce(host: Host) -> None:
     for nonce in ("n1", "n2"):
-        told(host, GEMINI_CLI, gemini(host, "BeforeTool"), nonce)
+        verdict_on(host, GEMINI_CLI, gemini(host, "BeforeTool"), nonce)
     twice(host, GEMINI_CLI, gemini(host, "AfterTool"), "n3")
     assert states(host, "gemini-cli") == ["intent", "intent", "done"]
-    told(host, GEMINI_CLI, gemini(host, "AfterTool"), "n4")
+    verdict_on(host, GEMINI_CLI, gemini(host, "AfterTool"), "n4")
     assert states(host, "gemini-cli")[3:] == ["done"]
 
 
@@ -79,14 +79,14 @@ def test_denial_stays_one_request(host: Host) -> None:
 
 
 def test_approval_is_used_once_and_lets_the_call_go(host: Host) -> None:
-    told(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n1")
+    verdict_on(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n1")
     with host.open() as runtime:
         (request,) = runtime.approvals.page()
         runtime.approvals.approve(request.id, Label("ada"), "old data")
     assert twice(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n2") == [Verdict(), Verdict()]
-    told(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data", "PostToolUse"), "n3")
+    verdict_on(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data", "PostToolUse"), "n3")
     another = bash(host, "rm -rf /srv/data") | {"tool_use_id": "t2"}
-    assert told(host, CLAUDE_CODE, another, "n4").decision is Decision.DENY
+    assert verdict_on(host, CLAUDE_CODE, another, "n4").decision is Decision.DENY
 
 
 def test_snapshot_that_the_first_judging_did_not_come_to_is_taken(host: Host) -> None:
@@ -95,17 +95,17 @@ def test_snapshot_that_the_first_judging_did_not_come_to_is_taken(host: Host) ->
     fields: Payload = {"tool_name": "Write", "tool_use_id": "t1"}
     fields["tool_input"] = {"file_path": str(path), "content": "after"}
     payload = host.payload("PreToolUse", **fields)
-    told(host, CLAUDE_CODE, payload, "n1")
+    verdict_on(host, CLAUDE_CODE, payload, "n1")
     shutil.rmtree(host.config().home.snapshots)  # killed between its two halves
-    assert told(host, CLAUDE_CODE, payload, "n1", again=True) == Verdict()
+    assert verdict_on(host, CLAUDE_CODE, payload, "n1", again=True) == Verdict()
     path.write_text("after", encoding="utf-8")
-    told(host, CLAUDE_CODE, host.payload("PostToolUse", **fields, tool_response="ok"), "n2")
+    verdict_on(host, CLAUDE_CODE, host.payload("PostToolUse", **fields, tool_response="ok"), "n2")
     assert undo_all(host) == ["reversed"]
     assert path.read_text(encoding="utf-8") == "before"
 
 
 @pytest.mark.parametrize("again", [False, True])
 def test_id_of_another_call_is_no_way_around_a_person(again: bool, host: Host) -> None:
-    told(host, CLAUDE_CODE, bash(host, "make"), "n1")
-    verdict = told(host, CLAUDE_CODE, bash(host, "make install"), "n1", again=again)
+    verdict_on(host, CLAUDE_CODE, bash(host, "make"), "n1")
+    verdict = verdict_on(host, CLAUDE_CODE, bash(host, "make install"), "n1", again=again)
     assert verdict.decision is Decision.DENY

@@ -67,7 +67,7 @@ def write(host: str, path: str, project: Path) -> dict[str, Any]:
     )
 
 
-def told(host: Host, named: str, sent: dict[str, Any]) -> Verdict:
+def verdict_on(host: Host, named: str, sent: dict[str, Any]) -> Verdict:
     adapter = adapter_for(named, sent)
     return judge(host.config(), adapter, adapter.read(sent))
 
@@ -236,8 +236,8 @@ def test_bare_settings_name_is_not_written_in_an_unknown_folder(host: Host, line
 
 @pytest.mark.parametrize("named", ["codex", "vscode"])
 def test_approval_says_that_the_folder_is_unknown(host: Host, named: str) -> None:
-    told(host, named, command(named, "rm -rf build", host.project))
-    told(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
+    verdict_on(host, named, command(named, "rm -rf build", host.project))
+    verdict_on(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
     with host.open() as runtime:
         known, unknown = (one.request["args"]["why"] for one in runtime.approvals.page())
     assert "its working folder is unknown" in unknown
@@ -301,24 +301,24 @@ def approve(host: Host) -> None:
 
 def test_unknown_tool_is_approved_for_one_folder(host: Host, tmp_path: Path) -> None:
     sent = tool_call("vscode", "PreToolUse", "run_task", {"id": "build"}, host.project)
-    told(host, "vscode", sent)
+    verdict_on(host, "vscode", sent)
     with host.open() as runtime:
         assert str(host.project) in str(runtime.approvals.page()[0].request["args"])
     approve(host)
     other = sent | {"cwd": str(tmp_path), "sessionId": "another", "tool_use_id": "x1"}
-    assert told(host, "vscode", other).decision is Decision.DENY
-    assert told(host, "vscode", sent | {"tool_use_id": "x2"}) == Verdict()
+    assert verdict_on(host, "vscode", other).decision is Decision.DENY
+    assert verdict_on(host, "vscode", sent | {"tool_use_id": "x2"}) == Verdict()
 
 
 def test_explanation_of_the_model_does_not_change_a_vs_code_command(host: Host) -> None:
     given = {"command": "rm -rf build", "explanation": "tidy", "goal": "tidy up", "isBackground": False}
-    told(host, "vscode", tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project))
+    verdict_on(host, "vscode", tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project))
     approve(host)
     given |= {"explanation": "as agreed", "goal": "again"}
     again = tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project) | {"tool_use_id": "x"}
     background = again | {"tool_input": given | {"isBackground": True}}
-    assert told(host, "vscode", background).decision is Decision.DENY
-    assert told(host, "vscode", again) == Verdict()
+    assert verdict_on(host, "vscode", background).decision is Decision.DENY
+    assert verdict_on(host, "vscode", again) == Verdict()
 
 
 @pytest.mark.parametrize(
@@ -348,9 +348,9 @@ def test_edit_is_undone_in_the_file_that_the_host_resolved(host: Host, named: st
     target.write_text("before", encoding="utf-8")
     link.symlink_to(target)
     sent = write(named, spelling.format(link), host.project)
-    assert told(host, named, sent) == Verdict()
+    assert verdict_on(host, named, sent) == Verdict()
     link.write_text("after", encoding="utf-8")
-    told(host, named, sent | AFTER[named])
+    verdict_on(host, named, sent | AFTER[named])
     with host.open() as runtime:
         run_id = next(iter(runtime.log.events(agent=named))).subject.run_id
         refs = runtime.recovery.mutations.of_run(run_id)
@@ -362,7 +362,7 @@ def test_edit_is_undone_in_the_file_that_the_host_resolved(host: Host, named: st
 def test_report_without_announcement_leaves_nothing_to_undo(host: Host, named: str) -> None:
     path = host.project / "a.txt"
     path.write_text("there", encoding="utf-8")
-    told(host, named, write(named, str(path), host.project) | AFTER[named])
+    verdict_on(host, named, write(named, str(path), host.project) | AFTER[named])
     with host.open() as runtime:
         run_id = next(iter(runtime.log.events(agent=named))).subject.run_id
         assert runtime.recovery.mutations.of_run(run_id) == []

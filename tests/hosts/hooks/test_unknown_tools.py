@@ -30,7 +30,7 @@ def context(tmp_path: Path) -> JudgingContext:
     return JudgingContext(home / "shop", home, [home / ".sb"])
 
 
-def told(host: str, server: str, tool: str, args: Args, cwd: Path) -> NativeCall:
+def call_of_server(host: str, server: str, tool: str, args: Args, cwd: Path) -> NativeCall:
     """The call of an MCP tool as a host tells of it."""
     about: Args = {"cwd": str(cwd), "session_id": "s", "hook_event_name": "PreToolUse"}
     payloads: dict[str, Args] = {
@@ -111,7 +111,7 @@ REFUSED: list[tuple[str, Args]] = [
 def test_unknown_tool_of_any_host_cannot_reach_secondbrains_files(
     host: str, tool: str, args: Args, context: JudgingContext
 ) -> None:
-    call = told(host, "filesystem", tool, filled(args, context), context.cwd)
+    call = call_of_server(host, "filesystem", tool, filled(args, context), context.cwd)
     assert govern(call, context).refused
 
 
@@ -120,7 +120,7 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
     host: str, context: JudgingContext
 ) -> None:
     given = {"path": "~/.claude/settings.json", "content": "{}"}
-    governed = govern(told(host, "filesystem", "write_file", given, context.cwd), context)
+    governed = govern(call_of_server(host, "filesystem", "write_file", given, context.cwd), context)
     assert (governed.safety_class, governed.refused) == ("destructive", "")
     if governed.tool_id != "host.unknown":  # a host that does not tell which tools are of MCP servers
         assert governed.tool_id == "host.write_config"

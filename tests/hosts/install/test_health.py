@@ -13,44 +13,44 @@ from tests.conftest import CommandLine
 from tests.hosts.install.environments import Installed
 
 
-def told(sb: CommandLine, name: str) -> list[tuple[str, str]]:
+def rows_of(sb: CommandLine, name: str) -> list[tuple[str, str]]:
     items = sb("doctor", "--json").json["items"]
     return [(item["status"], item["detail"]) for item in items if item["name"] == name]
 
 
 def test_doctor_is_silent_on_hosts_that_are_not_installed(person: Path, sb: CommandLine) -> None:
-    assert told(sb, "hooks") == told(sb, "claude-code") == []
+    assert rows_of(sb, "hooks") == rows_of(sb, "claude-code") == []
 
 
 def test_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
     sb("init")
     sb("install", "claude-code", "--yes")
-    [(status, detail)] = told(sb, "hooks")
+    [(status, detail)] = rows_of(sb, "hooks")
     assert (status, detail) == ("ok", "hooks run a copy of sb, unchanged since sb install")
-    assert told(sb, "helper") == [("ok", "not running; the next hook starts it")]
-    [(status, detail)] = told(sb, "claude-code")
+    assert rows_of(sb, "helper") == [("ok", "not running; the next hook starts it")]
+    [(status, detail)] = rows_of(sb, "claude-code")
     assert status == "ok"
     (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "connected")
     assert (joined["detail"], joined["hint"]) == ("no session of a coding agent yet", "")
     assert "lets calls run if sb is gone" in detail
     sb("install", "claude-code", "--yes", "--fail-closed")
-    assert "denies calls if sb is gone" in told(sb, "claude-code")[0][1]
+    assert "denies calls if sb is gone" in rows_of(sb, "claude-code")[0][1]
 
 
 def test_broken_install_is_reported(person: Path, home: Path, sb: CommandLine) -> None:
     sb("install", "claude-code", "--yes")
     file = person / ".claude" / "settings.json"
     (home / "bin" / "sb-hook").unlink()
-    assert [status for status, _ in told(sb, "hooks")] == ["fail"]
+    assert [status for status, _ in rows_of(sb, "hooks")] == ["fail"]
     file.write_text('{\n"a"', "utf-8")
-    assert told(sb, "claude-code") == [("fail", f"{file}: line 2: a colon is missing")]
+    assert rows_of(sb, "claude-code") == [("fail", f"{file}: line 2: a colon is missing")]
     file.unlink()
-    [(status, detail)] = told(sb, "claude-code")
+    [(status, detail)] = rows_of(sb, "claude-code")
     assert status == "fail"
     assert "12 of 12 entries are missing" in detail
     for record in (home / "install").glob("*.json"):
         record.write_text("{}", "utf-8")
-    assert any("is damaged" in detail for _, detail in told(sb, "hooks"))
+    assert any("is damaged" in detail for _, detail in rows_of(sb, "hooks"))
 
 
 @pytest.mark.parametrize(
@@ -70,25 +70,25 @@ def test_hooks_that_are_switched_off_are_noticed(
     path.parent.mkdir(exist_ok=True)
     text = json.loads(path.read_bytes()) if path.exists() else {}
     path.write_text(json.dumps({**text, key: value}), "utf-8")
-    assert [status for status, detail in told(sb, host) if "switched off" in detail] == ["warn"]
+    assert [status for status, detail in rows_of(sb, host) if "switched off" in detail] == ["warn"]
 
 
 def test_codex_is_not_trusted_before_a_person_said_so(person: Path, sb: CommandLine) -> None:
     sb("install", "codex", "--yes")
     folder = person / ".codex"
-    assert any("not trusted yet: PreToolUse" in detail for _, detail in told(sb, "codex"))
+    assert any("not trusted yet: PreToolUse" in detail for _, detail in rows_of(sb, "codex"))
     events = json.loads((folder / "hooks.json").read_bytes())["hooks"]
     snake = ["".join(f"_{c.lower()}" if c.isupper() else c for c in event).lstrip("_") for event in events]
     trust = [
         f'[hooks.state."{folder}/hooks.json:{event}:0:0"]\ntrusted_hash = "sha256:0"\n' for event in snake
     ]
     (folder / "config.toml").write_text("".join(trust), "utf-8")
-    assert ("ok", "trusted, as far as can be seen") in told(sb, "codex")
+    assert ("ok", "trusted, as far as can be seen") in rows_of(sb, "codex")
     disabled = trust[0] + "enabled = false\n"
     (folder / "config.toml").write_text(
         "".join([disabled, *trust[1:]]) + "[features]\nhooks = false\n", "utf-8"
     )
-    assert [status for status, detail in told(sb, "codex") if "switched off" in detail] == ["warn", "warn"]
+    assert [status for status, detail in rows_of(sb, "codex") if "switched off" in detail] == ["warn", "warn"]
 
 
 def test_server_entry_of_an_earlier_version_is_reported(person: Path, home: Path, sb: CommandLine) -> None:
@@ -97,7 +97,7 @@ def test_server_entry_of_an_earlier_version_is_reported(person: Path, home: Path
     file = person / ".config" / "Claude" / "claude_desktop_config.json"
     records = Records(Home(home))
     records.put(Record("claude-desktop", "user", str(file), "", ""))
-    [(status, detail)] = told(sb, "claude-desktop")
+    [(status, detail)] = rows_of(sb, "claude-desktop")
     assert (status, detail) == ("warn", f"{file} names sb serve, which does not exist yet")
 
 
@@ -140,12 +140,12 @@ def test_a_copy_that_is_older_than_what_is_installed_says_how_it_is_renewed(
 ) -> None:
     sb("install", "claude-code", "--yes")
     copied = "hooks run a copy of sb, unchanged since sb install"
-    assert told(sb, "hooks") == [("ok", copied)]
+    assert rows_of(sb, "hooks") == [("ok", copied)]
     older = made.with_name("0123456789abcdef-1")
     (home / "runtime" / older.name).symlink_to(made)
     wrapper = home / "bin" / "sb-hook"
     wrapper.write_text(wrapper.read_text("utf-8").replace(made.name, older.name), "utf-8")
-    assert told(sb, "hooks") == [("ok", f"{copied}; the sb that you run is newer or older")]
+    assert rows_of(sb, "hooks") == [("ok", f"{copied}; the sb that you run is newer or older")]
 
 
 def test_a_wrapper_of_an_earlier_version_is_to_be_replaced(person: Path, home: Path, sb: CommandLine) -> None:
@@ -153,5 +153,5 @@ def test_a_wrapper_of_an_earlier_version_is_to_be_replaced(person: Path, home: P
     wrapper = home / "bin" / "sb-hook"
     lines = wrapper.read_text("utf-8").splitlines(keepends=True)
     wrapper.write_text("".join(line for line in lines if not line.startswith("runtime=")), "utf-8")
-    [(status, detail)] = told(sb, "hooks")
+    [(status, detail)] = rows_of(sb, "hooks")
     assert (status, "they run code that agents can change" in detail) == ("warn", True)

@@ -26,7 +26,7 @@ NOTE = {"file_path": "/data/shop/note.md", "content": "x"}
 Writer = Callable[[Path, str, Any], Path]
 
 
-def found(host: str, home: Path) -> list[Path]:
+def transcript_files(host: str, home: Path) -> list[Path]:
     return list(transcript_reader(host).files(Places({"HOME": str(home)}, home)))
 
 
@@ -51,7 +51,7 @@ def test_each_host_is_read_where_and_as_it_writes(
     host: str, write: Writer, shell: str, second: tuple[str, dict[str, Any]], *, timed: bool, tmp_path: Path
 ) -> None:
     path = write(tmp_path, "/data/shop", [(shell, RM), second])
-    assert found(host, tmp_path) == [path]
+    assert transcript_files(host, tmp_path) == [path]
     session, calls = calls_of(host, path)
     assert [(call.call.tool, call.call.args) for call in calls] == [(shell, RM), second]
     assert (session.host, session.id, session.skipped) == (host, written.SESSION, 0)
@@ -64,7 +64,7 @@ def test_each_host_is_read_where_and_as_it_writes(
 
 def test_older_sessions_of_gemini_are_single_documents(tmp_path: Path) -> None:
     path = written.gemini_cli(tmp_path, "/data/shop", [("run_shell_command", RM)], document=True)
-    assert found("gemini-cli", tmp_path) == [path]
+    assert transcript_files("gemini-cli", tmp_path) == [path]
     session, calls = calls_of("gemini-cli", path)
     assert [call.call.args for call in calls] == [RM]
     assert session.cwd == "/data/shop"
@@ -82,7 +82,7 @@ def test_subagents_of_claude_code_are_found_and_belong_to_their_session(tmp_path
     main = written.claude_code(tmp_path, "/data/shop", [("Bash", RM)])
     sub = main.with_suffix("") / "subagents" / "agent-1.jsonl"
     written.lines(sub, [written.claude_response(1, "/data/shop")])
-    assert set(found("claude-code", tmp_path)) == {main, sub}
+    assert set(transcript_files("claude-code", tmp_path)) == {main, sub}
     assert list(transcript_reader("claude-code").companions(main)) == [sub]
     assert calls_of("claude-code", sub)[0].id == written.SESSION
 
@@ -183,7 +183,7 @@ def test_only_regular_files_are_opened_and_links_lead_nowhere(tmp_path: Path) ->
     (projects / "link.jsonl").symlink_to(outside)
     (projects / "folder").symlink_to(outside.parent)
     os.mkfifo(projects / "pipe.jsonl")
-    assert found("claude-code", tmp_path) == []
+    assert transcript_files("claude-code", tmp_path) == []
     for name in ("link.jsonl", "pipe.jsonl", "folder"):
         with pytest.raises(OSError):  # noqa: PT011 (which one depends on what it is)
             list(Transcript(transcript_reader("claude-code"), projects / name).items())
