@@ -18,10 +18,7 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.registry.registry import ToolRegistry
 
 # Shipped tools that homes of earlier versions do not know.
-ADDED = (
-    *("host.shell.kept", "host.shell.kept_network", "host.changed", "host.mcp.destructive"),
-    *("host.restore_over", "files.restore_over"),
-)
+ADDED = ("host.shell.kept", "host.shell.kept_network")
 
 
 def seed_shipped(
