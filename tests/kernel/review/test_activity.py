@@ -107,9 +107,12 @@ def test_a_refresh_reads_new_rows_by_their_numbers(work: Work, monkeypatch: pyte
     work.call(work.run("clerk"), "notes.look")
     asked: list[tuple[str, tuple[object, ...]]] = []
     query = log.database.query
-    monkeypatch.setattr(
-        log.database, "query", lambda sql, given=(): asked.append((sql, given)) or query(sql, given)
-    )
+
+    def noted(sql: str, given: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+        asked.append((sql, given))
+        return query(sql, given)
+
+    monkeypatch.setattr(log.database, "query", noted)
     activity.update()
     plans = [row[3] for sql, given in asked for row in query(f"EXPLAIN QUERY PLAN {sql}", given)]
     assert any("INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plan for plan in plans)
