@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sb.duration import short_duration
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import ToolErrorCode
+from sb.kernel.review.calls import CallRecord
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import (
@@ -46,7 +48,7 @@ from sb.log.kinds import (
 )
 from sb.log.search import events_at
 from sb.present.calls import call_object
-from sb.present.states import State, fact
+from sb.present.states import State, fact, state
 from sb.text import plain
 
 _WORDS = {
@@ -82,6 +84,7 @@ _WORDS = {
     TOOL_POLICY_BLOCKED: "denied",
     BUDGET_EXCEEDED: "denied",
 }
+_SECOND_MS, _MINUTE_S = 1_000, 60
 _ASKS = "requires_approval"  # the rule of a call that waits for a person
 _DENIES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Events whose object is the call that they name, and not the call's arguments.
@@ -173,6 +176,50 @@ def _object(event: Event, payload: Mapping[str, Any], args: Any) -> str:
     if event.kind == RUN_FINISHED:
         return plain(str(payload.get("error") or "the run"), one_line=True)
     return describe(event)
+
+
+@dataclass(frozen=True)
+class CallLine:
+    """One call, cell by cell.
+
+    Args:
+        took: "" while it has not ended. why: why it was refused or failed, or "".
+    """
+
+    first: int
+    call_id: str
+    verdict: State
+    object: str
+    agent: str
+    took: str
+    at: int
+    why: str
+
+
+def call_line(call: CallRecord) -> CallLine:
+    """A call as lists show it: by its newest event."""
+    line = event_line(call.last, call.args)
+    running = call.payload.get("phase") == "intent"
+    return CallLine(
+        call.first,
+        call.call_id,
+        state("running") if running else line.verdict,
+        call_object(call.tool_id, call.args),
+        plain(call.agent if not call.subagent else f"{call.agent} {call.subagent}", one_line=True),
+        took_text(call.took_ms),
+        call.at,
+        line.why,
+    )
+
+
+def took_text(milliseconds: float | None) -> str:
+    """How long a call took: 12ms, 3.4s, then in minutes; "" if that is not known."""
+    if not isinstance(milliseconds, int | float):
+        return ""
+    if milliseconds < _SECOND_MS:
+        return f"{milliseconds:.0f}ms"
+    seconds = milliseconds / _SECOND_MS
+    return f"{seconds:.1f}s" if seconds < _MINUTE_S else short_duration(seconds)
 
 
 def event_lines(log: EventLog, seqs: Sequence[int]) -> dict[int, EventLine]:
