@@ -147,6 +147,10 @@ class Activity:
         """The names of those that called anything within the span, recovery left out."""
         return {doer.agent for doer in self._counts} - {RECOVERY_AGENT}
 
+    def runs(self) -> dict[str, str]:
+        """The agent of each run that called anything within the span, recovery left out."""
+        return {doer.run_id: doer.agent for doer in self._counts if doer.agent != RECOVERY_AGENT}
+
     def _tallies(self, agent: str | None, runs: Collection[str] | None) -> Iterator[tuple[int, Tally]]:
         for doer, buckets in self._counts.items():
             if (agent is not None and doer.agent != agent) or (runs is not None and doer.run_id not in runs):
