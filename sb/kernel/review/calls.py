@@ -70,15 +70,16 @@ def all_calls(log: EventLog, wanted: CallFilter, *, newest: int, after: int = 0)
     return search(log, wanted, newest=newest, after=after)
 
 
-def run_calls(log: EventLog, run_id: str, *, after: int = 0) -> array[int]:
+def run_calls(log: EventLog, run_id: str, *, after: int = 0, before: int = 0, limit: int = 0) -> array[int]:
     """The numbers of the first events of a run's calls, newest first.
 
     Args:
-        after: only those with a higher number.
+        after, before: only those with a higher or a lower number; 0 for all.
+        limit: at most so many; 0 for all.
     """
     rows = log.database.query(
-        f"SELECT id FROM events WHERE run_id = ? AND id > ? AND {_BEGINS} ORDER BY id DESC",
-        (run_id, log.first_id + after),
+        f"SELECT id FROM events WHERE run_id = ? AND id > ? AND id < ? AND {_BEGINS} ORDER BY id DESC LIMIT ?",
+        (run_id, log.first_id + after, log.first_id + (before or SEQ_MASK + 1), limit or -1),
     )
     return array("q", (row[0] - log.first_id for row in rows))
 
