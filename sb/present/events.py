@@ -10,6 +10,7 @@ from typing import Any
 from sb.duration import short_duration
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import ToolErrorCode
+from sb.kernel.review.activity import ASKS
 from sb.kernel.review.calls import CallRecord
 from sb.log.event import Event
 from sb.log.event_log import EventLog
@@ -43,6 +44,7 @@ from sb.log.kinds import (
     RUN_STARTED,
     SESSION_CONFLICT,
     SESSION_TOLD,
+    SESSION_TURN,
     TOOL_POLICY_BLOCKED,
     WORKFLOW_SETTLED,
 )
@@ -79,13 +81,13 @@ _WORDS = {
     OPERATOR_CHANGED: "operators",
     SESSION_CONFLICT: "conflict",
     SESSION_TOLD: "notified",
+    SESSION_TURN: "turn",
     MEMORY_PUT: "saved",
     MEMORY_GET: "read",
     TOOL_POLICY_BLOCKED: "denied",
     BUDGET_EXCEEDED: "denied",
 }
 _SECOND_MS, _MINUTE_S = 1_000, 60
-_ASKS = "requires_approval"  # the rule of a call that waits for a person
 _DENIES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Events whose object is the call that they name, and not the call's arguments.
 _ABOUT_A_TOOL = ("approval.", "grant.", "recovery.")
@@ -141,7 +143,7 @@ def _outcome(payload: Mapping[str, Any]) -> str:
 
 def _refusal(payload: Mapping[str, Any]) -> str:
     """Asked a person, was denied, or could not be a call at all."""
-    if payload.get("rule") == _ASKS:
+    if payload.get("rule") == ASKS:
         return "asked"
     return "denied" if payload.get("code") in _DENIES else "failed"
 

@@ -38,6 +38,7 @@ from sb.log.kinds import (
     RUN_STARTED,
     SESSION_CONFLICT,
     SESSION_TOLD,
+    SESSION_TURN,
 )
 from sb.sources import iso_micros
 from sb.text import human_bytes, plain, shorten
@@ -89,6 +90,8 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == SESSION_CONFLICT:
         other = f"{payload.get('host')} {str(payload.get('session', ''))[:8]}"
         return f"{agent}: {payload.get('path')} is also being changed by {other}"
+    if event.kind == SESSION_TURN:
+        return f"{agent}: a turn began"
     if event.kind == SESSION_TOLD:
         return f"{agent} was told of sessions that change the same files: {payload.get('conflicts')}"
     if event.kind in (MEMORY_PUT, MEMORY_GET):

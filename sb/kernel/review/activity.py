@@ -21,13 +21,13 @@ from sb.sources import MICROSECONDS
 
 HOUR_S, DAY_S = 3_600, 86_400
 QUARTER_S = 900  # no time zone is off by less than that, so days and hours are made of quarters of an hour
-_ASKS = "requires_approval"
-_DENIES = f"('{ToolErrorCode.PERMISSION_DENIED}', '{ToolErrorCode.BUDGET_EXCEEDED}')"
+ASKS = "requires_approval"  # the rule of a call that waits for a person
+DENIES = f"('{ToolErrorCode.PERMISSION_DENIED}', '{ToolErrorCode.BUDGET_EXCEEDED}')"
 # A call is counted where it was announced, refused, or ended without an announcement.
 _SUMS = f"""
     sum(phase IN ('intent', 'refused') OR (phase = 'outcome' AND args)),
-    sum(phase = 'refused' AND rule IS NOT '{_ASKS}' AND code IN {_DENIES}),
-    sum(phase = 'refused' AND rule IS '{_ASKS}'),
+    sum(phase = 'refused' AND rule IS NOT '{ASKS}' AND code IN {DENIES}),
+    sum(phase = 'refused' AND rule IS '{ASKS}'),
     sum(phase = 'outcome' AND state = 'done' AND reverses),
     sum(phase = 'outcome' AND state = 'failed'),
     sum(phase = 'in_doubt' OR (phase = 'outcome' AND state = 'in_doubt'))

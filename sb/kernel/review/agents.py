@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.review.activity import Activity
+from sb.kernel.review.activity import ASKS, Activity
 from sb.kernel.review.host_sessions import connected_agents
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
@@ -21,7 +21,7 @@ _MARKS_AT_ONCE = 500
 _LAST = "SELECT run_id, max(id) FROM events WHERE run_id IN ({}) GROUP BY run_id"
 _CAUSES = f"""SELECT json_extract(payload, '$.rule'), count(*) FROM events WHERE run_id IN ({{}}) AND agent = ?
     AND kind IN ('{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}') AND at >= ? AND json_valid(payload)
-    AND json_extract(payload, '$.rule') <> 'requires_approval' GROUP BY 1"""
+    AND json_extract(payload, '$.rule') <> '{ASKS}' GROUP BY 1"""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from sb.kernel.execution.recorder import SUBAGENT
+from sb.kernel.review.activity import ASKS, DENIES
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event
 from sb.log.event_log import EventLog
-from sb.log.kinds import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
+from sb.log.kinds import BUDGET_EXCEEDED, SESSION_TURN, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.log.search import Clause, LogFilter, Step, events_at, search
 
 SOON = 500  # rows of the log within which most calls end
@@ -22,6 +23,10 @@ _BEGINS = (
     f"kind IN ('{TOOL_DISPATCH}', '{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}') AND json_valid(payload)"
     " AND (json_extract(payload, '$.phase') IN ('intent', 'refused')"
     " OR (json_extract(payload, '$.phase') = 'outcome' AND json_type(payload, '$.args') IS NOT NULL))"
+)
+_DENIED = (
+    "coalesce(json_valid(payload) AND json_extract(payload, '$.phase') = 'refused'"
+    f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {DENIES}, 0)"
 )
 
 
@@ -82,6 +87,42 @@ def run_calls(log: EventLog, run_id: str, *, after: int = 0, before: int = 0, li
         (run_id, log.first_id + after, log.first_id + (before or SEQ_MASK + 1), limit or -1),
     )
     return array("q", (row[0] - log.first_id for row in rows))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The calls between two messages of a session's user.
+
+    Args:
+        number: counts the messages from 1; 0 before the first one, and in runs that have none.
+        at: when it began, in microseconds since the epoch. calls: the numbers of their first events, newest first.
+        denied: how many of them were denied.
+    """
+
+    number: int
+    at: int
+    calls: array[int]
+    denied: int
+
+
+def run_turns(log: EventLog, run_id: str) -> list[Turn]:
+    """The turns of a run, newest first; those without calls are left out."""
+    rows = log.database.query(
+        f"SELECT id, at, kind, {_DENIED} FROM events WHERE run_id = ? AND (kind = '{SESSION_TURN}' OR {_BEGINS}) ORDER BY id",
+        (run_id,),
+    )
+    turns: list[Turn] = []
+    number, at, calls, denied = 0, 0, array("q"), 0
+    for row_id, when, kind, is_denied in (*rows, (0, 0, SESSION_TURN, 0)):
+        if kind == SESSION_TURN:
+            if calls:
+                turns.append(Turn(number, at, calls[::-1], denied))
+            number, at, calls, denied = number + 1, when, array("q"), 0
+        else:
+            at = at or when
+            calls.append(row_id - log.first_id)
+            denied += is_denied
+    return turns[::-1]
 
 
 def calls_at(log: EventLog, firsts: Sequence[int]) -> dict[int, CallRecord]:

@@ -9,7 +9,7 @@ import pytest
 
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.review.calls import CallFilter, all_calls, calls_at, run_calls
+from sb.kernel.review.calls import CallFilter, all_calls, calls_at, run_calls, run_turns
 from sb.present.events import call_line, took_text
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
@@ -113,8 +113,41 @@ def test_calls_of_a_run_are_found_by_its_index(runtime: Runtime) -> None:
     run_id = run(runtime, *MIXED)
     log = runtime.log
     plans = query_plans(log.database, lambda: calls_at(log, run_calls(log, run_id)))
-    assert "SEARCH events USING INDEX events_by_run (run_id=? AND rowid>?)" in plans
+    assert "SEARCH events USING INDEX events_by_run (run_id=? AND rowid>? AND rowid<?)" in plans
     assert not [plan for plan in plans if plan.startswith("SCAN events")]
+
+
+def test_calls_are_grouped_by_the_turns_of_their_session(runtime: Runtime) -> None:
+    log, external = runtime.log, runtime.executor.external
+    metadata = {"host": "codex"}
+    ctx = RunContext.create(
+        "codex", metadata=metadata, budget=RunBudget(max_tool_calls=20), clock=log.clock, ids=log.ids
+    )
+    runtime.executor.execute(ctx, "notes.look", {"path": "before"})
+    for paths in (("a", "b"), (), ("c",)):
+        external.begin_turn(ctx)
+        for path in paths:
+            runtime.executor.execute(ctx, "notes.look", {"path": path})
+    runtime.executor.execute(ctx, "no.such", {})
+    turns = run_turns(log, ctx.run_id)
+    found = calls_at(log, run_calls(log, ctx.run_id))
+    assert [(one.number, [call_line(found[call]).object for call in one.calls]) for one in turns] == [
+        (2, ["no.such", "look c"]),
+        (1, ["look b", "look a"]),
+        (0, ["look before"]),
+    ]
+    assert len(list(log.events(kind="session.turn"))) == 2  # an empty one is not begun twice
+
+
+def test_denials_are_counted_in_their_turn(runtime: Runtime) -> None:
+    runtime.registry.register_fn(
+        "hers.only", "Hers", lambda: 1, SafetyClass.READ_ONLY, allowlisted_agents=["x"]
+    )
+    approve_tools(runtime)
+    run_id = run(runtime, ("hers.only", {}), ("bank.pay", {"to": "ada"}), ("notes.look", {"path": "a"}))
+    (turn,) = run_turns(runtime.log, run_id)
+    assert (turn.number, len(turn.calls), turn.denied) == (0, 3, 1)
+    assert run_turns(runtime.log, "run_0000000000000000") == []
 
 
 def test_how_long_a_call_took_is_short() -> None:
