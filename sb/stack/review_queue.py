@@ -63,6 +63,10 @@ class ReviewQueue:
             ReviewKind.TRIGGER: self._records.of_category("trigger", PENDING),
         }
 
+    def waiting(self) -> int:
+        """How many wait for an operator."""
+        return sum(count for kind, count in self.counts().items() if kind is not ReviewKind.TRIGGER)
+
     def items(self, most: int = 200) -> list[ReviewItem]:
         """What waits, kind by kind, the newest of each first.
 

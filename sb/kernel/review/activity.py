@@ -147,9 +147,14 @@ class Activity:
         """The names of those that called anything within the span, recovery left out."""
         return {doer.agent for doer in self._counts} - {RECOVERY_AGENT}
 
-    def runs(self) -> dict[str, str]:
-        """The agent of each run that called anything within the span, recovery left out."""
-        return {doer.run_id: doer.agent for doer in self._counts if doer.agent != RECOVERY_AGENT}
+    def runs(self, since: int = 0) -> dict[str, str]:
+        """The agent of each run that called anything since a time, as `total` takes it, recovery left out."""
+        bucket = since // (self.bucket_s * MICROSECONDS)
+        return {
+            doer.run_id: doer.agent
+            for doer, buckets in self._counts.items()
+            if doer.agent != RECOVERY_AGENT and max(buckets) >= bucket
+        }
 
     def _tallies(self, agent: str | None, runs: Collection[str] | None) -> Iterator[tuple[int, Tally]]:
         for doer, buckets in self._counts.items():
