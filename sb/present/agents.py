@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from sb.config import Config
 from sb.config.rules import PolicyRule
+from sb.fitting import count as spaced
+from sb.fitting import relative_age
 from sb.kernel.calls.approval import Grant
 from sb.kernel.policy.patterns import matches
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.agents import AgentRequests, AgentSeen, Doing, is_at_work
 from sb.kernel.review.runs import project_name
 from sb.present.calls import call_object
-from sb.present.counts import grouped
-from sb.present.times import short_age
 from sb.present.usage import dollars, session_cost
 from sb.stack.trust import GENERAL
 from sb.store.database import Database
@@ -76,7 +76,7 @@ def agent_line(
         counts_text(sum(periods, Tally())),
         call_object(doing.tool_id, doing.args) if doing.tool_id else "",
         "" if cost is None else dollars(cost),
-        short_age(seen.last_seen_at, now),
+        relative_age(seen.last_seen_at, now),
         seen.waiting,
     )
 
@@ -87,7 +87,7 @@ def counts_text(tally: Tally) -> tuple[tuple[str, str], ...]:
     for name, one in _NOUNS:
         count = getattr(tally, name)
         if count or name == "calls":
-            words.append((f"{grouped(count)} {one if count == 1 else name}", _DAY_TONES.get(name, "")))
+            words.append((f"{spaced(count)} {one if count == 1 else name}", _DAY_TONES.get(name, "")))
     return tuple(words)
 
 
@@ -163,7 +163,7 @@ def requests_text(requests: AgentRequests) -> str:
     if not requests.asked:
         return "asked for nothing"
     parts = (("approved", requests.approved), ("denied", requests.denied), ("expired", requests.expired))
-    ended = [f"{grouped(count)} {word}" for word, count in parts if count]
-    return f"asked {grouped(requests.asked)} {'time' if requests.asked == 1 else 'times'}" + (
+    ended = [f"{spaced(count)} {word}" for word, count in parts if count]
+    return f"asked {spaced(requests.asked)} {'time' if requests.asked == 1 else 'times'}" + (
         f": {', '.join(ended)}" if ended else ""
     )

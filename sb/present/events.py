@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sb.duration import short_duration
+from sb.fitting import short_span
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import ToolErrorCode
 from sb.kernel.review.activity import ASKS
@@ -221,7 +221,7 @@ def took_text(milliseconds: float | None) -> str:
     if milliseconds < _SECOND_MS:
         return f"{milliseconds:.0f}ms"
     seconds = milliseconds / _SECOND_MS
-    return f"{seconds:.1f}s" if seconds < _MINUTE_S else short_duration(seconds)
+    return f"{seconds:.1f}s" if seconds < _MINUTE_S else short_span(seconds)
 
 
 def event_lines(log: EventLog, seqs: Sequence[int]) -> dict[int, EventLine]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sb.fitting import relative_age
 from sb.memory.highlights import beginnings, spans
 from sb.present.states import State, state
-from sb.present.times import short_age
 from sb.sources import MICROSECONDS, iso
 from sb.stack.review_queue import ReviewItem
 from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
@@ -122,7 +122,7 @@ def review_line(item: ReviewItem, now: int) -> ReviewLine:
         state(str(item.kind)),
         matched_text(item.record, ()).text,
         plain(item.origin, one_line=True),
-        short_age(int(item.at * MICROSECONDS), now),
+        relative_age(int(item.at * MICROSECONDS), now),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sb.fitting import relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.intents import Intent
@@ -17,7 +18,7 @@ from sb.present.contracts import ordered
 from sb.present.memories import review_line
 from sb.present.recovery import UNDECIDED, UNKNOWN
 from sb.present.states import State, state
-from sb.present.times import short_age, short_left
+from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewItem
 from sb.text import plain
 
@@ -107,9 +108,13 @@ def need_line(need: Need, now: int) -> NeedLine:
         plain(why, one_line=True),
         plain(agent, one_line=True),
         plain(need.origin.project_name, one_line=True),
-        short_left(ends_at, now),
-        short_age(need.at, now),
+        _left(ends_at, now),
+        relative_age(need.at, now),
     )
+
+
+def _left(ends_at: int | None, now: int) -> str:
+    return "" if ends_at is None or ends_at <= now else short_span((ends_at - now) / MICROSECONDS)
 
 
 def _reversal_word(about: Escalation) -> str:
@@ -124,7 +129,7 @@ def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:
     fields = len(entry.changes)
     if entry.status is BaselineStatus.CHANGED and fields:
         why = f"{fields} fields changed" if fields > 1 else f"{entry.changes[0].path} changed"
-    age = "" if entry.first_seen_at is None else short_age(entry.first_seen_at, now)
+    age = "" if entry.first_seen_at is None else relative_age(entry.first_seen_at, now)
     text = plain(entry.tool_id, one_line=True)
     return NeedLine("contract", entry.tool_id, state(str(entry.status)), text, why, "", "", "", age)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sb.duration import human_duration
+from sb.fitting import relative_age
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.runs import Run, RunState, project_name
 from sb.present.states import State, state
-from sb.present.times import moment, short_age
+from sb.present.times import moment
 from sb.present.usage import dollars
 from sb.sources import MICROSECONDS
 from sb.text import plain, shorten
@@ -64,7 +65,7 @@ def session_line(run: Run, tally: Tally, cost: float | None, now: int) -> Sessio
         tally.calls,
         tally.denied,
         "" if cost is None else dollars(cost),
-        short_age(run.last_at, now),
+        relative_age(run.last_at, now),
     )
 
 
