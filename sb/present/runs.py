@@ -55,13 +55,18 @@ class SessionLine:
 _STATE_WORDS = {RunState.OPEN: "running", RunState.FINISHED: "ended", RunState.FAILED: "failed"}
 
 
+def run_state(run: Run) -> State:
+    """Whether a run goes on, has ended or failed."""
+    return state(_STATE_WORDS[run.state])
+
+
 def session_line(run: Run, tally: Tally, cost: float | None, now: int) -> SessionLine:
     """A run with what its calls came to; `now` in microseconds since the epoch."""
     return SessionLine(
         run.run_id,
         plain(" ".join(filter(None, (run.agent, project_name(run.project)))), one_line=True),
         plain(f"failed: {run.error}" if run.error else run.intent, one_line=True),
-        state(_STATE_WORDS[run.state]),
+        run_state(run),
         tally.calls,
         tally.denied,
         "" if cost is None else dollars(cost),
