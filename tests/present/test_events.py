@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sb.kernel import RunContext, SafetyClass
+from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.log.event import NOBODY, Event
 from sb.log.kinds import namespaces
@@ -72,6 +73,16 @@ def test_an_outcome_names_the_object_that_its_announcement_has(lines: list[tuple
 
 def test_a_call_without_an_answer_is_unknown_and_stands_out(lines: list[tuple[str, str, str]]) -> None:
     assert ("unknown", "danger", "mail.send to=bob") in lines
+
+
+def test_what_operators_did_is_told_by_its_object(home: Path, clock: SteeredClock, ids: CountingIds) -> None:
+    with open_runtime(clock=clock, ids=ids) as runtime:
+        tools(runtime)
+        runtime.kill.throw("agent", "clerk", Label("ada"), "runs wild")
+        lines = event_lines(runtime.log, range(1, runtime.log.head().seq + 1))
+        found = [(one.verdict.word, one.object, one.agent, one.why) for _, one in sorted(lines.items())]
+    assert ("stopped", "agent clerk", "ada", "runs wild") in found
+    assert any(word == "approved" and about.startswith("contracts of bank.pay") for word, about, *_ in found)
 
 
 def test_every_kind_of_event_has_a_word_of_its_own(home: Path) -> None:
