@@ -54,7 +54,7 @@ _WORDS = {
     kinds.TOOL_POLICY_BLOCKED: "denied",
     kinds.BUDGET_EXCEEDED: "denied",
 }
-_SECOND_MS, _MINUTE_S = 1_000, 60
+_SECOND_MS, _MINUTE_S, _LONGEST_MS = 1_000, 60, 1e15
 _DENIES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Events whose object is the call that they name, and not the call's arguments.
 _ABOUT_A_TOOL = ("approval.", "grant.", "recovery.")
@@ -103,8 +103,9 @@ def _word(event: Event, payload: Mapping[str, Any]) -> str:
 
 def _outcome(payload: Mapping[str, Any]) -> str:
     words = {"in_doubt": "unknown", "failed": "failed", "unreported": "unreported"}
-    if payload.get("state") in words:
-        return words[str(payload["state"])]
+    word = words.get(str(payload.get("state")))
+    if word:
+        return word
     return "undone" if payload.get("reverses") else "ok"
 
 
@@ -212,8 +213,8 @@ def call_line(call: CallRecord) -> CallLine:
 
 def took_text(milliseconds: float | None) -> str:
     """How long a call took: 12ms, 3.4s, then in minutes; "" if that is not known."""
-    if not isinstance(milliseconds, int | float):
-        return ""
+    if not (isinstance(milliseconds, int | float) and 0 <= milliseconds < _LONGEST_MS):
+        return ""  # a database can be edited
     if milliseconds < _SECOND_MS:
         return f"{milliseconds:.0f}ms"
     seconds = milliseconds / _SECOND_MS

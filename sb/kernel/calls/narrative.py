@@ -45,6 +45,7 @@ from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
 WIDEST_COMMAND = 120
+_LARGEST = 1e15  # bytes or milliseconds; beyond it no number is meant
 _DECIDED = {
     APPROVAL_APPROVED: "approved",
     APPROVAL_DENIED: "denied",
@@ -78,7 +79,8 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == RUN_STARTED:
         return f"{agent} started a run" + (f": {payload['intent']}" if payload.get("intent") else "")
     if event.kind == RUN_FINISHED:
-        budget = payload.get("budget", {})
+        given = payload.get("budget")
+        budget = given if isinstance(given, dict) else {}
         used = (
             f", {budget.get('tool_calls_used', 0)} of {budget.get('max_tool_calls', 0)} calls used"
             if budget
@@ -199,8 +201,14 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     if payload.get("code"):
         word = "IN DOUBT" if payload.get("state") == "in_doubt" else "failed"
         return f"{word} {_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
-    size = human_bytes(int(payload.get("result_bytes", 0)))
-    return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}{_way_back(payload)}"
+    size, took = human_bytes(int(_number(payload, "result_bytes"))), _number(payload, "latency_ms")
+    return f"ok {_named(event, payload, call)} gave {size} in {took:.1f} ms{changed}{_way_back(payload)}"
+
+
+def _number(payload: dict[str, Any], name: str) -> float:
+    """A number of an event, 0 where something else stands there: a database can be edited."""
+    value = payload.get(name)
+    return value if isinstance(value, int | float) and abs(value) < _LARGEST else 0
 
 
 def call_of(tool_id: str, args: Any) -> str:

@@ -41,6 +41,34 @@ class CallFilter(LogFilter):
         return f"{self.ALWAYS} AND {sql}", parameters
 
 
+class DeniedFilter(LogFilter):
+    """What has to be in an event of a call that was denied, or whose outcome is unknown."""
+
+    def condition(self) -> Clause:
+        """That of the filter, on events of such calls."""
+        sql, parameters = super().condition()
+        unknown = (
+            f"(kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND 'in_doubt' IN"
+            " (json_extract(payload, '$.phase'), json_extract(payload, '$.state')))"
+        )
+        return f"({_DENIED} OR {unknown}) AND {sql}", parameters
+
+
+def next_denied(log: EventLog, wanted: DeniedFilter, seq: int, *, newer: bool = False) -> int | None:
+    """The number of the nearest event that fits, before an event or after it; None if there is none.
+
+    Args:
+        newer: look among the later events, which are all looked through.
+    """
+    newest, after = (log.head().seq, seq) if newer else (seq - 1, 0)
+    found: int | None = None
+    for step in search(log, wanted, newest=newest, after=after):
+        if step.seqs and not newer:
+            return step.seqs[0]
+        found = step.seqs[-1] if step.seqs else found
+    return found
+
+
 @dataclass(frozen=True)
 class CallRecord:
     """One call.

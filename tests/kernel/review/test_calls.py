@@ -9,8 +9,16 @@ import pytest
 
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.review.calls import CallFilter, all_calls, calls_at, run_calls, run_turns
-from sb.present.events import call_line, took_text
+from sb.kernel.review.calls import (
+    CallFilter,
+    DeniedFilter,
+    all_calls,
+    calls_at,
+    next_denied,
+    run_calls,
+    run_turns,
+)
+from sb.present.events import call_line, event_lines, took_text
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
@@ -150,5 +158,34 @@ def test_denials_are_counted_in_their_turn(runtime: Runtime) -> None:
     assert run_turns(runtime.log, "run_0000000000000000") == []
 
 
+def test_the_nearest_event_that_was_denied_or_is_unknown_is_found_both_ways(runtime: Runtime) -> None:
+    log = runtime.log
+    runtime.registry.register_fn(
+        "hers.only", "Hers", lambda: 1, SafetyClass.READ_ONLY, allowlisted_agents=["x"]
+    )
+    approve_tools(runtime)
+    run(
+        runtime,
+        ("hers.only", {}),
+        ("notes.look", {"path": "a"}),
+        ("bank.pay", {"to": "ada"}),
+        ("mail.send", {}),
+    )
+    newest = log.head().seq
+    assert call_word(runtime, unknown := next_denied(log, DeniedFilter(), newest + 1)) == "unknown"
+    assert call_word(runtime, denied := next_denied(log, DeniedFilter(), unknown or 0)) == "denied"
+    assert next_denied(log, DeniedFilter(), denied or 0) is None
+    assert next_denied(log, DeniedFilter(), 0, newer=True) == denied
+    assert next_denied(log, DeniedFilter(), denied or 0, newer=True) == unknown
+    assert next_denied(log, DeniedFilter(), unknown or 0, newer=True) is None
+    assert next_denied(log, DeniedFilter.parse("tool:mail.send"), unknown or 0) is None
+
+
+def call_word(runtime: Runtime, seq: int | None) -> str:
+    assert seq is not None
+    return event_lines(runtime.log, [seq])[seq].verdict.word
+
+
 def test_how_long_a_call_took_is_short() -> None:
+    assert {took_text(one) for one in (float("inf"), float("nan"), -1)} == {""}
     assert [took_text(one) for one in (None, 0.4, 999, 3_400, 125_000)] == ["", "0ms", "999ms", "3.4s", "2m"]
