@@ -14,6 +14,7 @@ from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bi
 from sb.screens.section import Section
 from sb.screens.state.records import Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
+from sb.screens.theme import DARK, LIGHT, theme
 from textual import events, on
 from textual.app import App
 from textual.command import Provider
@@ -85,6 +86,10 @@ class ConsoleApp(App[None]):
         look_every_s: float = LOOK_EVERY_S,
     ) -> None:
         super().__init__()
+        cube = self.console.color_system in ("256", "standard")
+        for name in (DARK, LIGHT):
+            self.register_theme(theme(name, cube=cube))
+        self.theme = DARK
         self.stylesheet = ConsoleStyleSheet(variables=self.get_css_variables())
         self.records = records
         self.read_only = read_only
@@ -347,7 +352,7 @@ class ConsoleApp(App[None]):
             ask_to_kill(self.section)
 
     def action_theme(self) -> None:
-        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+        self.theme = LIGHT if self.current_theme.dark else DARK
 
     async def action_back(self) -> None:
         if self.section is not None:

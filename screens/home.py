@@ -105,7 +105,7 @@ class HomeScreen(Deciding):
         line = self.lines[message.key]
         target = line.target
         if target is None:
-            self.console_app.open_fields(line.row.cells[1], [Field(line.row.cells[0], line.row.cells[2])])
+            self.console_app.open_fields(line.row.texts[1], [Field(line.row.texts[0], line.row.texts[2])])
         else:
             self.console_app.open_target(target)
 

@@ -24,6 +24,7 @@ LAYERS = (
         *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
         *(
             "sb.files",
+            "sb.fitting",
             "sb.numeric",
             "sb.repository",
             "sb.references",

@@ -190,7 +190,7 @@ def test_a_filter_finds_words_anywhere_and_terms_in_their_column(
 ) -> None:
     rows = card.rows(text)
     assert [card.controls[key - 1].id for key in rows if key > 0] == expected.split()
-    headings = {row.cells[0].split(" ·")[0] for key, row in rows.items() if key < 0}
+    headings = {row.texts[0].split(" ·")[0] for key, row in rows.items() if key < 0}
     assert len(headings) == len({control.outcome for control in card.controls if control.id in expected})
 
 

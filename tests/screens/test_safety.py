@@ -15,7 +15,7 @@ from rich.style import Style
 from sb.screens.app import ConsoleApp
 from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
-from sb.screens.state.listing import Row
+from sb.screens.state.listing import TONES, Row
 from sb.screens.state.plain import PLAIN
 from textual.events import Paste
 from textual.pilot import Pilot
@@ -287,7 +287,7 @@ def test_every_theme_and_no_colour_at_all_can_be_read(
         texts.append(console.text())
         await console.press(pilot, "T")
         assert isinstance(console.app, ConsoleApp)
-        assert console.app.theme == "textual-light"
+        assert console.app.theme == "sb-light"
         texts.append(console.text())
 
     console(script)
@@ -324,9 +324,10 @@ def test_the_line_under_the_cursor_can_be_read_in_every_tone_also_while_its_reco
             for key in ("enter", "escape"):
                 await console.press(pilot, key)
                 assert rows.has_focus == (key == "escape")
-                for tone in ("", "ok", "warn", "error"):
-                    style = rows.rich_style + rows._look(tone) + rows._look("cursor")
-                    assert contrast(style) > 3, (tone, key, style)
+                cursor = "cursor" if rows.has_focus else "cursor2"
+                for tone in ("", *TONES):
+                    style = rows.rich_style + rows.look(tone) + rows.look(cursor)
+                    assert contrast(style) >= 4.5, (tone, key, style)
             await console.press(pilot, "T")
 
     monkeypatch.delenv("NO_COLOR", raising=False)

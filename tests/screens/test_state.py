@@ -69,7 +69,7 @@ def test_a_list_of_a_million_keeps_a_thousand_rows() -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
-    texts = [Row((hostile,)).cells[0]]
+    texts = [Row((hostile,)).texts[0]]
     for unfolded in (False, True):
         document: list[Field | Change] = [
             Field(hostile[:100], hostile),
@@ -85,7 +85,7 @@ def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
 def test_unfolded_text_is_all_there_and_folded_text_is_short(text: str, width: int) -> None:
     lines = layout([Field("name", text)], width, unfolded=True)
     kept = "".join(line.text for line in lines).replace(" ", "")
-    assert kept.replace("\n", "") == Row((mark_invisible(text),)).cells[0].replace(" ", "")
+    assert kept.replace("\n", "") == Row((mark_invisible(text),)).texts[0].replace(" ", "")
     assert len(layout([Field("name", text)], width, unfolded=False)) <= FOLDED_LINES + 1
 
 
