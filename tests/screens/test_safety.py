@@ -6,12 +6,11 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.style import Style
 from sb.screens.app import ConsoleApp
 from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
@@ -27,6 +26,7 @@ from sb.runtime import open_runtime
 from sb.store.database import Database
 from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.contrast import contrast
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f]")
 
@@ -332,18 +332,3 @@ def test_the_line_under_the_cursor_can_be_read_in_every_tone_also_while_its_reco
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     console(script)
-
-
-def contrast(style: Style) -> float:
-    """Of text to what is behind it, as WCAG 2 computes it."""
-    assert style.color is not None
-    assert style.bgcolor is not None
-    dark, light = sorted(_luminance(color.get_truecolor()) for color in (style.color, style.bgcolor))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(color: Sequence[int]) -> float:
-    red, green, blue = (
-        part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in color
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
