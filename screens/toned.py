@@ -10,7 +10,7 @@ from rich.style import Style
 from sb.screens.state.listing import TONES, Cell, Column
 from textual.widget import Widget
 
-from sb.fitting import ELLIPSIS, Piece, pieces
+from sb.fitting import Fitted, cell_width, fit_hits
 
 BADGES = ("ok", "warn", "danger", "info")
 LEVELS = "▁▂▃▄▅▆▇"  # no full block: rows of them would fuse
@@ -45,37 +45,25 @@ def cell_segments(cell: Cell, column: Column, width: int, base: Style, look: Loo
     """A cell in exactly so many cells of a terminal."""
     if cell.trend:
         return _trend(cell, width, base, look)
-    inset = 1 if cell.badge or column.badges else 0
+    inset = min(1 if cell.badge or column.badges else 0, width)
     style = base + look(cell.tone)
     if cell.badge:
         style = base + look(f"{cell.tone if cell.tone in BADGES else 'info'}-badge")
-    room = max(width - 2 * inset, 0) if cell.badge else max(width - inset, 0)
-    painted = text_segments(cell, pieces(cell.text, room, column.cut, *cell.hits[:1]), style, look)
-    free = max(width - inset - sum(segment.cell_length for segment in painted), 0)
-    before = " " * min(inset + (free if column.right else 0), width)
-    after = " " * (0 if column.right else free)
-    padding = [Segment(before, style)] if before else []
-    return [*padding, *painted, *([Segment(after, style)] if after else [])]
-
-
-def text_segments(cell: Cell, parts: list[Piece], style: Style, look: Look) -> list[Segment]:
-    """The pieces of a cell's text that fit, with its hits in their colour."""
-    painted: list[Segment] = []
-    text, place, hit_style = cell.text, 0, style + look("hit") if cell.hits else style
-    for start, end in parts:
-        if start > place:
-            painted.append(Segment(ELLIPSIS, style))
-        place = start
-        for first, last in cell.hits:
-            first, last = max(first, place), min(last, end)
-            if first < last:
-                painted += [Segment(text[place:first], style), Segment(text[first:last], hit_style)]
-                place = last
-        painted.append(Segment(text[place:end], style))
-        place = end
-    if place < len(text) and parts:
-        painted.append(Segment(ELLIPSIS, style))
+    fitted = fit_hits(cell.text, max(width - inset * (2 if cell.badge else 1), 0), column.cut, cell.hits)
+    free = " " * (width - inset - cell_width(fitted.text))
+    before, after = " " * inset + (free if column.right else ""), "" if column.right else free
+    painted = [Segment(before, style), *text_segments(fitted, style, look), Segment(after, style)]
     return [segment for segment in painted if segment.text]
+
+
+def text_segments(fitted: Fitted, style: Style, look: Look) -> list[Segment]:
+    """A text with its hits in their colour."""
+    painted, place = [], 0
+    for start, end in fitted.hits:
+        hit = Segment(fitted.text[start:end], style + look("hit"))
+        painted += [Segment(fitted.text[place:start], style), hit]
+        place = end
+    return [*painted, Segment(fitted.text[place:], style)]
 
 
 def _trend(cell: Cell, width: int, base: Style, look: Look) -> list[Segment]:

@@ -25,7 +25,6 @@ LAYERS = (
         "sb.fitting",
         *(
             "sb.files",
-            "sb.fitting",
             "sb.numeric",
             "sb.repository",
             "sb.references",

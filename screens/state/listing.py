@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from sb.fitting import Cut, Piece
+from sb.fitting import Cut, Span
 from sb.text import plain
 
 MOST_ROWS = 1_000  # kept; the oldest are dropped
@@ -57,7 +57,7 @@ class Cell:
     text: str
     tone: str = ""
     badge: bool = False
-    hits: tuple[Piece, ...] = ()
+    hits: tuple[Span, ...] = ()
     trend: tuple[tuple[int, bool], ...] = ()
 
     def __post_init__(self) -> None:
