@@ -15,7 +15,6 @@ from sb.screens.toned import Toned, cell_segments
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from sb.fitting import fit
@@ -27,7 +26,7 @@ INDENT = "  "  # of a branch of a tree
 LOADING_AFTER_S = 0.2  # nobody needs to read of what is over by then
 
 
-class RowList(Toned, ScrollView, can_focus=True):
+class RowList(Toned, can_focus=True):
     """A list whose rows are fetched as they come into view.
 
     Args:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.state.listing import TONES, Cell, Column
-from textual.widget import Widget
+from textual.scroll_view import ScrollView
 
 from sb.fitting import Fitted, cell_width, fit_hits
 
@@ -18,7 +18,7 @@ PARTS = ("hit", "strong", "cursor", "cursor2", *(f"{tone}-badge" for tone in BAD
 Look = Callable[[str], Style]
 
 
-class Toned(Widget):
+class Toned(ScrollView):
     """A widget that paints its lines itself, in the tones of the theme."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{name}" for name in (*TONES, *PARTS)}

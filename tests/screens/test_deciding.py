@@ -184,7 +184,7 @@ def test_with_an_operator_enrolled_the_key_is_unlocked_once_and_decisions_are_si
         await pilot.press("y")
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "no operator enrolled" not in console.text()
+        assert "unsigned" not in console.text()
         for text, expected in (("wrong words", "not the passphrase"), (PASSPHRASE, "Denied: ")):
             await decide(pilot)
             await console.asks(pilot)

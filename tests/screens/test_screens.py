@@ -139,7 +139,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6", "p")
-        assert "PAUSED" in console.text()
+        assert "paused" in console.text()
         agents.work(1, text="unseen")
         await pilot.pause(0.1)
         assert "unseen" not in console.text()
