@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
+from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
 from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.records import Look, Records
@@ -96,6 +97,8 @@ class ConsoleApp(App[None]):
         for name in (DARK, LIGHT):
             self.register_theme(theme(name, cube=cube))
         self.theme = DARK
+        if ascii_only():
+            self._filters.append(AsciiGlyphs())
         self.stylesheet = ConsoleStyleSheet(variables=self.get_css_variables())
         self.records = records
         self.read_only = read_only

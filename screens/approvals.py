@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from sb.screens.state.listing import Row
 
 EMPTY = {
-    "open": "No pending requests. New ones appear here.\n\nf shows decided requests.",
+    "open": "No pending requests. New ones appear here.\n\n] shows decided requests.",
     "all": "No approval requests yet.\n\nsb demo makes some.",
 }
-NONE_OF_THEM = "No requests in this state.\n\nf shows others."
+NONE_OF_THEM = "No requests in this state.\n\n] shows others."
 NO_HIT = "No requests match.\n\nesc clears the filter."
 
 
@@ -45,7 +45,7 @@ class ApprovalsScreen(Filtering, Deciding):
     """The queue, those that wait first, and the one under the cursor in full."""
 
     name_ = "approvals"
-    parts = ("approvals", LISTS, RECORDS)
+    parts = ("approvals", LISTS, RECORDS, PANELS)
     heading = "Approvals"
     BINDINGS = bindings("approvals")
 

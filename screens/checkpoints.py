@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -39,7 +39,7 @@ class CheckpointsScreen(Deciding):
     """Every checkpoint, the newest first, and the one under the cursor in full."""
 
     name_ = "checkpoints"
-    parts = ("checkpoints", LISTS, RECORDS)
+    parts = ("checkpoints", LISTS, RECORDS, PANELS)
     heading = "Checkpoints"
     failure = "not restored"
     BINDINGS = bindings("checkpoints")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EMPTY = {
     KERNEL_SURFACE: "No tools yet. They appear here once an agent's process has loaded them.",
-    REVERSAL_SURFACE: "No tool declares a reversal.\n\nf shows the tools' contracts.",
+    REVERSAL_SURFACE: "No tool declares a reversal.\n\n] shows the tools' contracts.",
 }
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
@@ -39,7 +39,7 @@ class ContractsScreen(Deciding):
     """Every tool that any process met, those that need a look first, and what changed in the one under the cursor."""
 
     name_ = "contracts"
-    parts = ("contracts", LISTS, RECORDS)
+    parts = ("contracts", LISTS, RECORDS, PANELS)
     heading = "Contracts"
     BINDINGS = bindings("contracts")
 

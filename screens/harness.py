@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
@@ -28,7 +28,7 @@ class HarnessScreen(Filtering):
     """The scorecard, outcome by outcome, and the control under the cursor in full."""
 
     name_ = "harness"
-    parts = ("harness", LISTS, RECORDS)
+    parts = ("harness", LISTS, RECORDS, PANELS)
     heading = "Harness audit"
     BINDINGS = bindings("harness")
     DEFAULT_CSS = """

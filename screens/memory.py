@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -45,7 +45,7 @@ class MemoryScreen(Searching, Deciding):
     """All that is remembered, and the memory under the cursor in full."""
 
     name_ = "memory"
-    parts = ("memory", LISTS, RECORDS)
+    parts = ("memory", LISTS, RECORDS, PANELS)
     heading = "Memory"
     failure = "not changed"
     BINDINGS = bindings("memory")

@@ -200,7 +200,9 @@ class Split(Container):
         first, second = self._panels
         other = second if self._focused_panel() is first else first
         target = next(
-            widget for widget in other.walk_children() if isinstance(widget, Widget) and widget.can_focus
+            widget
+            for widget in other.walk_children()
+            if isinstance(widget, Widget) and widget.can_focus and widget.display
         )
         self.show_panel_of(target)
         target.focus()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
@@ -56,8 +56,8 @@ from sb.kernel.recovery.service import Plan, Undone
 
 EMPTY = {
     OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls of unknown outcome appear here."
-    "\nf shows settled ones, and what can be undone.",
-    ALL_VIEW: "Nothing to recover yet.\n\nf shows what can be undone.",
+    "\n] shows settled ones, and what can be undone.",
+    ALL_VIEW: "Nothing to recover yet.\n\n] shows what can be undone.",
     CHANGES_VIEW: "No undo records yet.\n\nsb demo makes some.",
 }
 VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compensate"}
@@ -67,7 +67,7 @@ class RecoveryScreen(Deciding):
     """What a person has to look at, the soonest to run out first, and the one under the cursor in full."""
 
     name_ = "recovery"
-    parts = ("recovery", LISTS, RECORDS)
+    parts = ("recovery", LISTS, RECORDS, PANELS)
     heading = "Recovery"
     failure = "not done"
     BINDINGS = bindings("recovery")

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, bindings
+from sb.screens.actions import LISTS, PANELS, bindings
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
 from sb.screens.reading import safe
@@ -32,7 +32,7 @@ class RunsScreen(Filtering):
     """Runs, newest first, and the events of the one under the cursor."""
 
     name_ = "runs"
-    parts = ("runs", LISTS)
+    parts = ("runs", LISTS, PANELS)
     heading = "Runs"
     BINDINGS = bindings("runs")
     DEFAULT_CSS = """

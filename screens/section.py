@@ -6,13 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sb.screens.actions import ACTIONS, EVERYWHERE, actions
+from sb.screens.actions import ACTIONS, EVERYWHERE, PANELS, actions, bindings
 from sb.screens.chrome import KeyLine, TabLine, TroubleLine
 from sb.screens.panel import HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.records import Records
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
@@ -34,6 +35,7 @@ class Section(Reading, Screen[None]):
     parts: ClassVar[tuple[str, ...]]  # whose actions can be taken here
     heading: str
     AUTO_FOCUS = "RowList, DocumentView"
+    BINDINGS = [*bindings(PANELS), Binding("tab", "focus_next", "next panel", show=False)]
     DEFAULT_CSS = "Section { background: $canvas; }"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (HIGH, "-high")]

@@ -14,6 +14,7 @@ from sb.fitting import Fitted, cell_width, fit_hits
 
 BADGES = ("ok", "warn", "danger", "info")
 LEVELS = "▁▂▃▄▅▆▇"  # no full block: rows of them would fuse
+LEAST_FOR_HITS = 8  # cells; fewer cannot show a hit between two ellipses
 PARTS = ("hit", "strong", "cursor", "cursor2", *(f"{tone}-badge" for tone in BADGES))
 Look = Callable[[str], Style]
 
@@ -49,7 +50,8 @@ def cell_segments(cell: Cell, column: Column, width: int, base: Style, look: Loo
     style = base + look(cell.tone)
     if cell.badge:
         style = base + look(f"{cell.tone if cell.tone in BADGES else 'info'}-badge")
-    fitted = fit_hits(cell.text, max(width - inset * (2 if cell.badge else 1), 0), column.cut, cell.hits)
+    room = max(width - inset * (2 if cell.badge else 1), 0)
+    fitted = fit_hits(cell.text, room, column.cut, cell.hits if room >= LEAST_FOR_HITS else ())
     free = " " * (width - inset - cell_width(fitted.text))
     before, after = " " * inset + (free if column.right else ""), "" if column.right else free
     painted = [Segment(before, style), *text_segments(fitted, style, look), Segment(after, style)]

@@ -16,7 +16,7 @@ from sb.text import mark_invisible, plain, quoted_name
 
 FOLDED_LINES = 6
 NAME_WIDTH = 20  # of the longest name
-NARROW, NARROW_NAME = 56, 16  # in a line of fewer cells names have fewer
+NARROW, NARROW_NAME = 44, 16  # in a line of fewer cells names have fewer
 SIDE_BY_SIDE = 88  # cells of a line: a panel of 90
 CONTINUED = "\u21b3"  # in place of a name, where no text of others stands
 HANGING = "    "  # before what goes on from a heading's first line
@@ -148,7 +148,8 @@ def _lines(field: Field, width: int, most: int, unfolded: bool) -> Iterator[Line
         paints = tuple(_within(hits, start, part, "hit"))
         if field.badge:
             paints = (Paint(0, len(part), f"{field.tone}-badge"),)
-        yield Line(continued if number else name, part, indent, "" if field.badge else field.tone, paints)
+        label = name if number == 0 else continued if text[start - 1] != "\n" else ""
+        yield Line(label, part, indent, "" if field.badge else field.tone, paints)
 
 
 def _cleaned(value: str, hits: Sequence[Span]) -> tuple[str, list[Span]]:

@@ -8,7 +8,17 @@ from importlib import import_module
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sb.screens.actions import ACTIONS, ASKING, EVERYWHERE, LISTS, RECORDS, SECTIONS, actions, key_table
+from sb.screens.actions import (
+    ACTIONS,
+    ASKING,
+    EVERYWHERE,
+    LISTS,
+    PANELS,
+    RECORDS,
+    SECTIONS,
+    actions,
+    key_table,
+)
 from sb.screens.state.document import FOLDED_LINES, Change, Field, layout
 from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
@@ -171,6 +181,7 @@ def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -
         EVERYWHERE: ("app", "ConsoleApp"),
         LISTS: ("row_list", "RowList"),
         RECORDS: ("document_view", "DocumentView"),
+        PANELS: ("section", "Section"),
         ASKING: ("dialogs", "DecisionScreen"),
         **{name: (name, f"{title}Screen") for name, title in screens.items()},
     }
