@@ -176,7 +176,7 @@ class RowList(Toned, can_focus=True):
     def _line(
         self, row: Row, base: Style, sign: Style, at_cursor: bool = False, marked: bool = False
     ) -> Strip:
-        width = self.size.width
+        width = self.size.width - self.show_vertical_scrollbar  # which would be painted over the last cell
         segments = [Segment("▌" if at_cursor else " ", sign), Segment("●" if marked else " ", sign)]
         if row.heading:
             text = fit(row.texts[0], width - 2)
@@ -189,7 +189,7 @@ class RowList(Toned, can_focus=True):
                 room = max(room - sum(segment.cell_length for segment in indent), 0)
                 painted = cell_segments(cell, columns[number], room, base, self.look)
                 segments += [*([Segment(GAP, base)] if place else []), *indent, *painted]
-        return Strip(segments).adjust_cell_length(width, base)
+        return Strip(segments).adjust_cell_length(self.size.width, base)
 
     def _indent(self, row: Row, base: Style) -> list[Segment]:
         """How far a line of a tree stands in, and whether it is open."""

@@ -11,7 +11,7 @@ from typing import Any
 from rich.cells import cell_len, chop_cells, set_cell_size
 from sb.screens.state.word_diff import changed_words
 
-from sb.fitting import Span
+from sb.fitting import Span, count, fit
 from sb.text import mark_invisible, plain, quoted_name
 
 FOLDED_LINES = 6
@@ -117,7 +117,7 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
     ]
     if hidden and not unfolded:
         text = f"z shows {', '.join(hidden)}"
-        lines += [Line("", ""), Line("", set_cell_size(text, min(width, cell_len(text))), tone="soft")]
+        lines += [Line("", ""), Line("", fit(text, width), tone="soft")]
     return lines
 
 
@@ -143,7 +143,8 @@ def _lines(field: Field, width: int, most: int, unfolded: bool) -> Iterator[Line
     continued = CONTINUED.rjust(indent - 2) if name else ""
     for number, (start, part) in enumerate(_wrapped(text, width - indent)):
         if number == FOLDED_LINES and not unfolded:
-            yield Line("", f"… {len(field.value):,} characters in all; z shows everything", tone="soft")
+            text = f"… z shows all {count(len(field.value))} characters"
+            yield Line("", fit(text, width), tone="soft")
             return
         paints = tuple(_within(hits, start, part, "hit"))
         if field.badge:

@@ -19,13 +19,11 @@ def overflowing(app: ConsoleApp) -> list[str]:
         if widget.display and widget.region and widget.is_scrollable and not widget.is_container:
             place = widget.size
             lines = [widget.render_line(y) for y in range(place.height)]
-            wrong += [f"{widget}: {line.text!r}" for line in lines if _width(line.text) != place.width]
+            wrong += [f"{widget}: {line.text!r}" for line in lines if cell_len(line.text) != place.width]
+            covered = [line.crop(widget.scrollable_content_region.width).text for line in lines]
+            wrong += [f"{widget}, below its scroll bar: {text!r}" for text in covered if text.strip()]
     visible_screen_stack.set(app._background_screens)
     size: Size = app.size
     strips = app.screen._compositor.render_strips()
-    wrong += [f"screen: {strip.text!r}" for strip in strips if _width(strip.text) != size.width]
+    wrong += [f"screen: {strip.text!r}" for strip in strips if cell_len(strip.text) != size.width]
     return wrong
-
-
-def _width(text: str) -> int:
-    return cell_len(text)

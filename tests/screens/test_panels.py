@@ -17,7 +17,7 @@ from tests.screens.overflow import WIDE, WIDTHS, overflowing
 @pytest.fixture
 def busy(agents: Agents) -> Agents:
     """Something on every screen, with wide letters in all that others write."""
-    agents.work(3, text=WIDE)
+    agents.work(40, text=WIDE)
     agents.pay(WIDE)
     agents.call("bank.hang", {"text": WIDE}, agent="\u6f22\u5b57 courier", intent=WIDE)
     agents.change_contract()
