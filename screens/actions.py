@@ -20,7 +20,7 @@ SECTIONS = {
     "memory": "Memory",
     "checkpoints": "Checkpoints",
 }
-EVERYWHERE, LISTS, RECORDS, ASKING = "everywhere", "lists", "records", "asking"
+EVERYWHERE, LISTS, RECORDS, ASKING, PANELS = "everywhere", "lists", "records", "asking", "panels"
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,9 @@ _SHOWN = {
     "question_mark": "?",
     "slash": "/",
     "colon": ":",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "right_square_bracket": "]",
     "escape": "esc",
     "pageup": "pgup",
     "pagedown": "pgdn",
@@ -97,6 +100,11 @@ ACTIONS = (
     Action("last", "G,end", "last", "Go to the last line.", MOVING),
     Action("open", "enter", "open", "Open what the cursor is on.", (LISTS,), footer=True),
     Action("copy", "y", "copy", "Copy the line, or the record, to the clipboard.", MOVING),
+    Action("full", "f", "full panel", "Give the panel all the room, or both panels theirs.", (PANELS,)),
+    Action(
+        "move_split(-1)", "less_than_sign", "narrower", "Move the line between the panels back.", (PANELS,)
+    ),
+    Action("move_split(1)", "greater_than_sign", "wider", "Move the line between the panels on.", (PANELS,)),
     Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,)),
     Action(
         "approve",
@@ -210,7 +218,13 @@ ACTIONS = (
         writes=True,
         footer=True,
     ),
-    Action("view", "f", "list", "Show what is open, what was settled too, or every change.", ("recovery",)),
+    Action(
+        "view",
+        "right_square_bracket",
+        "list",
+        "Show what is open, what was settled too, or every change.",
+        ("recovery",),
+    ),
     Action("happened", "h", "happened", "Say that a call in doubt happened.", ("recovery",), writes=True),
     Action(
         "not_happened",
@@ -238,14 +252,14 @@ ACTIONS = (
     ),
     Action(
         "view",
-        "f",
+        "right_square_bracket",
         "state",
         "Show requests in the next state: open, waiting, approved and so on.",
         ("approvals",),
     ),
     Action(
         "view",
-        "f",
+        "right_square_bracket",
         "reversals",
         "Show how tools are undone and which of that is approved, or their contracts again.",
         ("contracts",),

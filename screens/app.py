@@ -11,17 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
+from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
+from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.records import Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
+from sb.screens.theme import DARK, LIGHT, theme
 from textual import events, on
 from textual.app import App
 from textual.command import Provider
+from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
-from sb.duration import human_duration
+from sb.fitting import short_span
 from sb.sources import iso
 from sb.text import plain
 
@@ -68,6 +72,10 @@ class ConsoleApp(App[None]):
     MODES: ClassVar[dict[str, Any]] = {name: _screen(name) for name in SECTIONS}
     DEFAULT_MODE = next(iter(SECTIONS))
     BINDINGS = bindings(EVERYWHERE)
+    CSS = """
+    ToastRack { align-horizontal: right; }
+    Toast { width: 56; max-width: 100%; background: $raised; color: $text; }
+    """
 
     class Looked(Message):
         """The database was looked at."""
@@ -85,12 +93,20 @@ class ConsoleApp(App[None]):
         look_every_s: float = LOOK_EVERY_S,
     ) -> None:
         super().__init__()
+        cube = self.console.color_system in ("256", "standard")
+        for name in (DARK, LIGHT):
+            self.register_theme(theme(name, cube=cube))
+        self.theme = DARK
+        if ascii_only():
+            self._filters.append(AsciiGlyphs())
         self.stylesheet = ConsoleStyleSheet(variables=self.get_css_variables())
         self.records = records
         self.read_only = read_only
         self.paused = False
         self.trouble = ""
         self.operator = operator
+        self.needs: dict[str, int] = {}
+        self.shares = Shares()
         self._operators = ""
         self._look_every_s = look_every_s
         self.leaving = threading.Event()
@@ -204,17 +220,19 @@ class ConsoleApp(App[None]):
         if self.section is not None:
             self.section.show_status()
 
-    def freshness(self) -> str:
+    def freshness(self) -> Content:
         """How far what is on screen can be relied on."""
         age = self.records.clock.monotonic() - self._read_at
-        words = ["READ-ONLY"] if self.read_only else []
+        words = [("read-only", "bold")] if self.read_only else []
         if self._operators:
-            words.append(self._operators)
+            words.append((plain(self._operators, one_line=True), "$warn"))
         if self.paused:
-            words.append(f"PAUSED {human_duration(age)}")
+            words.append((f"paused {short_span(age)}", "bold $warn"))
+        elif age < STALE_AFTER_S:
+            words.append(("● live", "$ok"))
         else:
-            words.append("live" if age < STALE_AFTER_S else f"{human_duration(age)} old")
-        return " · ".join(words)
+            words.append((f"stale {short_span(age)}", "bold $danger"))
+        return Content(" ").join(Content.styled(text, style) for text, style in words)
 
     def time_of_day(self) -> str:
         """Now, UTC."""
@@ -347,7 +365,7 @@ class ConsoleApp(App[None]):
             ask_to_kill(self.section)
 
     def action_theme(self) -> None:
-        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+        self.theme = LIGHT if self.current_theme.dark else DARK
 
     async def action_back(self) -> None:
         if self.section is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import (
     APPROVAL_COLUMNS,
@@ -19,7 +20,6 @@ from sb.screens.state.approvals import (
     unapprovable,
 )
 from textual import on
-from textual.containers import Container
 from textual.widget import Widget
 
 from sb.kernel.approvals.disclosure import Disclosure
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from sb.screens.state.listing import Row
 
 EMPTY = {
-    "open": "No pending requests. New ones appear here.\n\nf shows decided requests.",
+    "open": "No pending requests. New ones appear here.\n\n] shows decided requests.",
     "all": "No approval requests yet.\n\nsb demo makes some.",
 }
-NONE_OF_THEM = "No requests in this state.\n\nf shows others."
+NONE_OF_THEM = "No requests in this state.\n\n] shows others."
 NO_HIT = "No requests match.\n\nesc clears the filter."
 
 
@@ -45,7 +45,7 @@ class ApprovalsScreen(Filtering, Deciding):
     """The queue, those that wait first, and the one under the cursor in full."""
 
     name_ = "approvals"
-    parts = ("approvals", LISTS, RECORDS)
+    parts = ("approvals", LISTS, RECORDS, PANELS)
     heading = "Approvals"
     BINDINGS = bindings("approvals")
 
@@ -60,10 +60,13 @@ class ApprovalsScreen(Filtering, Deciding):
         self._wanted_number = 0  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
-        yield self.filter_box("words in the request or the decision")
         detail = DocumentView(id="request")
-        detail.add_class("second")
-        yield Container(RowList(APPROVAL_COLUMNS, id="queue"), detail, classes="split")
+        yield self.split(
+            Panel(
+                self.filter_box("words in the request or the decision"), RowList(APPROVAL_COLUMNS, id="queue")
+            ),
+            Panel(detail, title="Request"),
+        )
 
     @property
     def rows(self) -> RowList:
@@ -149,7 +152,7 @@ class ApprovalsScreen(Filtering, Deciding):
     def _opened(self, message: RowList.Opened) -> None:
         if self.current is not None:
             self._opened_digests.add(self.current.digest)
-        self.query_one(DocumentView).focus()
+        self.focus_on(self.query_one(DocumentView))
 
     def action_reveal(self) -> None:
         item = self.current

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.checkpoints import (
     CHECKPOINT_COLUMNS,
@@ -19,7 +20,6 @@ from sb.screens.state.checkpoints import (
     restore,
 )
 from textual import on
-from textual.containers import Container
 from textual.widget import Widget
 
 from sb.entity import Checkpoint
@@ -39,7 +39,7 @@ class CheckpointsScreen(Deciding):
     """Every checkpoint, the newest first, and the one under the cursor in full."""
 
     name_ = "checkpoints"
-    parts = ("checkpoints", LISTS, RECORDS)
+    parts = ("checkpoints", LISTS, RECORDS, PANELS)
     heading = "Checkpoints"
     failure = "not restored"
     BINDINGS = bindings("checkpoints")
@@ -55,8 +55,10 @@ class CheckpointsScreen(Deciding):
 
     def body(self) -> Iterable[Widget]:
         detail = DocumentView(id="checkpoint")
-        detail.add_class("second")
-        yield Container(RowList(CHECKPOINT_COLUMNS, id="checkpoints"), detail, classes="stack")
+        yield self.split(
+            Panel(RowList(CHECKPOINT_COLUMNS, id="checkpoints")),
+            Panel(detail, title="What going back changes"),
+        )
 
     @property
     def rows(self) -> RowList:
@@ -112,7 +114,7 @@ class CheckpointsScreen(Deciding):
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
-        self.query_one(DocumentView).focus()
+        self.focus_on(self.query_one(DocumentView))
 
     def find(self, reference: str) -> None:
         """Put the cursor on a checkpoint."""

@@ -1,63 +1,74 @@
-"""The lines around every screen: sections, status, trouble and keys."""
+"""The lines around every screen: tabs, trouble and keys."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from sb.screens.actions import Action
+from sb.screens.actions import EVERYWHERE, SECTIONS, Action
 from sb.screens.reading import safe
 from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
+from sb.fitting import short_count
 
-class SectionLine(Static):
-    """The sections and their keys; the current one stands in brackets."""
+NAMES_FROM, LETTERS_FROM = 116, 72  # cells from which on tabs have whole names, or the first letters of them
+LETTERS = 4
 
-    DEFAULT_CSS = "SectionLine { height: 1; background: $panel; color: $text; text-wrap: nowrap; }"
 
-    def __init__(self, titles: Sequence[str], current: str) -> None:
+class TabLine(Static):
+    """The screens with the count of what needs you on each, and how far the picture can be relied on."""
+
+    DEFAULT_CSS = "TabLine { height: 1; background: $raised; color: $text; text-wrap: nowrap; }"
+
+    def __init__(self, current: str) -> None:
         super().__init__()
-        self._texts = [f"{number} {title}" for number, title in enumerate(titles, 1)]
-        self._here = titles.index(current)
+        self._current = current
+        self._needs: Mapping[str, int] = {}
+        self._state = Content("")
 
     def on_resize(self, event: events.Resize) -> None:
-        shown = self._airy()
-        self.update(shown if shown.cell_length <= event.size.width else self._tight())
+        self._write()
 
-    def _airy(self) -> Content:
-        parts = [("sb ", "bold"), *((f" {text} ", "") for text in self._texts)]
-        parts[self._here + 1] = (f"[{self._texts[self._here]}]", "bold reverse")
+    def show(self, needs: Mapping[str, int], state: Content) -> None:
+        """What needs you, by screens, and what stands at the right end."""
+        if (needs, state) != (self._needs, self._state):
+            self._needs, self._state = dict(needs), state
+            self._write()
+
+    def _write(self) -> None:
+        width, state = self.app.size.width, self._state
+        forms = [LETTERS if width < NAMES_FROM else 99, LETTERS, 0]
+        for letters in forms if width >= LETTERS_FROM else forms[2:]:
+            tabs = self._tabs(letters)
+            if tabs.cell_length + state.cell_length + 2 <= width:
+                break
+        room = max(width - state.cell_length - 2, 0)
+        self.update(Content.assemble(tabs.truncate(room, pad=True), " ", state, " "))
+
+    def _tabs(self, letters: int) -> Content:
+        """All tabs; a name has at most so many letters, the active one's all where others have none."""
+        gap = " " if letters > LETTERS else ""
+        parts: list[Content | str | tuple[str, str]] = [(" sb ", "bold") if gap else ""]
+        for number, (name, title) in enumerate(SECTIONS.items(), 1):
+            active = name == self._current
+            short = title if active and not letters else title[:letters]
+            needs = self._needs.get(name, 0)
+            count = f"·{short_count(needs)}" if needs else ""
+            text = f"{number}{gap if short else ''}{short}{count}"
+            parts.append(
+                (f" {text} ", "bold $on_accent on $accent")
+                if active
+                else f"{gap}{text}{gap}" + ("" if gap else " ")
+            )
         return Content.assemble(*parts)
-
-    def _tight(self) -> Content:
-        """One space between two, where the brackets stand too."""
-        before, here, after = (
-            " ".join(self._texts[: self._here]),
-            self._texts[self._here],
-            " ".join(self._texts[self._here + 1 :]),
-        )
-        return Content.assemble(before, (f"[{here}]", "bold reverse"), after)
-
-
-class StatusLine(Static):
-    """What is on screen, on the left; how far it can be relied on, on the right."""
-
-    DEFAULT_CSS = "StatusLine { height: 1; background: $panel; color: $text-muted; text-wrap: nowrap; }"
-
-    def say(self, left: str, right: str) -> None:
-        """Both sides, the left one cut where there is no room."""
-        ends = safe(f"{right} ", one_line=True)
-        begins = safe(f" {left}", one_line=True)
-        room = max(self.app.size.width - ends.cell_length - 1, 0)
-        self.update(begins.truncate(room, ellipsis=True, pad=True) + " " + ends)
 
 
 class TroubleLine(Static):
     """One line on what is wrong, and that it will be tried again; not there while nothing is."""
 
     DEFAULT_CSS = """
-    TroubleLine { height: 1; background: $error; color: $text; text-style: bold; display: none; text-wrap: nowrap; }
+    TroubleLine { height: 1; background: $danger; color: $panel; text-style: bold; display: none; text-wrap: nowrap; }
     TroubleLine.-wrong { display: block; }
     """
 
@@ -67,13 +78,37 @@ class TroubleLine(Static):
 
 
 class KeyLine(Static):
-    """The keys that matter here; `?` shows the others."""
+    """The keys that matter here: what decides, what looks, and what is the same everywhere."""
 
-    DEFAULT_CSS = "KeyLine { height: 1; background: $panel; color: $text; text-wrap: nowrap; }"
+    DEFAULT_CSS = "KeyLine { height: 1; background: $raised; color: $text; text-wrap: nowrap; }"
 
     def __init__(self, actions: Sequence[Action]) -> None:
-        parts: list[Content | tuple[str, str]] = [(" ", "")]
-        for action in actions:
-            keys = action.shown_keys.split()[0]
-            parts += [(keys, "bold"), (f" {action.label}  ", "")]
-        super().__init__(Content.assemble(*parts))
+        super().__init__()
+        here = [action for action in actions if EVERYWHERE not in action.on]
+        self._decide = [action for action in here if action.writes]
+        self._look = [action for action in here if not action.writes]
+        self._always = [action for action in actions if EVERYWHERE in action.on]
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.update(self.fitting(event.size.width))
+
+    def fitting(self, width: int) -> Content:
+        """The line in so many cells: the middle gives way first, from its end; the last part stays."""
+        decide, look = list(self._decide), list(self._look)
+        line = self._line(decide, look)
+        while line.cell_length > width and (look or decide):
+            (look or decide).pop()
+            line = self._line(decide, look)
+        return line
+
+    def _line(self, decide: Sequence[Action], look: Sequence[Action]) -> Content:
+        groups = [_keys(group) for group in (decide, look, self._always) if group]
+        return Content.assemble(" ", Content.from_markup(" [$line]│[/] ").join(groups))
+
+
+def _keys(actions: Sequence[Action]) -> Content:
+    keys = [
+        Content.assemble((action.shown_keys.split()[0], "bold $accent"), f" {action.label}")
+        for action in actions
+    ]
+    return Content("  ").join(keys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from sb.screens.actions import Action
@@ -11,8 +11,10 @@ from sb.screens.state.document import Document
 from sb.screens.state.records import Records
 
 if TYPE_CHECKING:
+    from sb.screens.panel import Shares
     from sb.screens.state.home import Target
     from sb.screens.state.signer import Signer
+    from textual.content import Content
 
 
 class Console(Protocol):
@@ -27,11 +29,15 @@ class Console(Protocol):
     @property
     def trouble(self) -> str: ...
     @property
+    def needs(self) -> Mapping[str, int]: ...
+    @property
+    def shares(self) -> Shares: ...
+    @property
     def leaving(self) -> threading.Event: ...
 
     def allows(self, action: Action) -> bool: ...
     def commands(self) -> list[tuple[str, str, Callable[[], object]]]: ...
-    def freshness(self) -> str: ...
+    def freshness(self) -> Content: ...
     def time_of_day(self) -> str: ...
 
     def read_succeeded(self) -> None: ...

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.contracts import (
     CONTRACT_COLUMNS,
@@ -16,7 +17,6 @@ from sb.screens.state.contracts import (
     contract_row,
 )
 from textual import on
-from textual.containers import Container
 from textual.widget import Widget
 
 from sb.kernel.authority.signing import Decider
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EMPTY = {
     KERNEL_SURFACE: "No tools yet. They appear here once an agent's process has loaded them.",
-    REVERSAL_SURFACE: "No tool declares a reversal.\n\nf shows the tools' contracts.",
+    REVERSAL_SURFACE: "No tool declares a reversal.\n\n] shows the tools' contracts.",
 }
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
@@ -39,7 +39,7 @@ class ContractsScreen(Deciding):
     """Every tool that any process met, those that need a look first, and what changed in the one under the cursor."""
 
     name_ = "contracts"
-    parts = ("contracts", LISTS, RECORDS)
+    parts = ("contracts", LISTS, RECORDS, PANELS)
     heading = "Contracts"
     BINDINGS = bindings("contracts")
 
@@ -53,8 +53,9 @@ class ContractsScreen(Deciding):
 
     def body(self) -> Iterable[Widget]:
         detail = DocumentView(id="contract")
-        detail.add_class("second")
-        yield Container(RowList(CONTRACT_COLUMNS, id="contracts"), detail, classes="stack")
+        yield self.split(
+            Panel(RowList(CONTRACT_COLUMNS, id="contracts")), Panel(detail, title="What changed")
+        )
 
     @property
     def rows(self) -> RowList:
@@ -121,7 +122,7 @@ class ContractsScreen(Deciding):
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
-        self.query_one(DocumentView).focus()
+        self.focus_on(self.query_one(DocumentView))
 
     def find(self, tool_id: str) -> None:
         """Put the cursor on a tool, once it is in the list."""

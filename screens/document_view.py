@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 from rich.segment import Segment
+from rich.style import Style
 from sb.screens.actions import RECORDS, bindings
 from sb.screens.reading import Reading
 from sb.screens.state.document import Document, Line, copied, layout
+from sb.screens.toned import Toned
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+DIFF = ("del-bg", "del-word", "add-bg", "add-word")
 
-class DocumentView(Reading, ScrollView, can_focus=True):
+
+class DocumentView(Toned, Reading, can_focus=True):
     """Names and values, laid out in a worker and painted line by line."""
 
     BINDINGS = bindings(RECORDS)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"document-view--{name}" for name in ("name", "heading", "muted", "before", "after")
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{name}" for name in DIFF}
     DEFAULT_CSS = """
-    DocumentView { height: 1fr; background: $surface; overflow: hidden auto; scrollbar-size-vertical: 1; }
-    DocumentView .document-view--name { color: $text-primary; }
-    DocumentView .document-view--heading { text-style: bold; color: $text-accent; }
-    DocumentView .document-view--muted { color: $foreground; text-style: dim; }
-    DocumentView .document-view--before { color: $text-error; }
-    DocumentView .document-view--after { color: $text-success; }
+    DocumentView { height: 1fr; background: $panel; overflow: hidden auto; scrollbar-size-vertical: 1; }
+    DocumentView .tone--del-bg { background: $del_bg; }
+    DocumentView .tone--del-word { background: $del_word; text-style: bold; }
+    DocumentView .tone--add-bg { background: $add_bg; }
+    DocumentView .tone--add-word { background: $add_word; text-style: bold; }
     """
 
     def __init__(self, *, id: str) -> None:
@@ -69,13 +71,22 @@ class DocumentView(Reading, ScrollView, can_focus=True):
         if index >= len(self.lines):
             return Strip.blank(width, base)
         line = self.lines[index]
-        if line.tone:
-            style = base + self.get_component_rich_style(f"document-view--{line.tone}", partial=True)
-            return Strip([Segment(set_cell_size(f" {line.text}", width), style)], width)
         name = set_cell_size(f" {line.name}", line.indent + 1)
-        style = base + self.get_component_rich_style("document-view--name", partial=True)
-        rest = set_cell_size(line.text, max(width - cell_len(name), 0))
-        return Strip([Segment(name, style), Segment(rest, base)], width)
+        segments = [
+            Segment(name, base + self.look("soft")),
+            *self._painted(line, base + self.look(line.tone)),
+        ]
+        return Strip(segments).adjust_cell_length(width, base + self.look(line.fill))
+
+    def _painted(self, line: Line, base: Style) -> Iterator[Segment]:
+        """The text of a line, cut where its look changes."""
+        places = {0, len(line.text), *(place for paint in line.paints for place in (paint.start, paint.end))}
+        for start, end in pairwise(sorted(places)):
+            style = base
+            for paint in line.paints:
+                if paint.start <= start < paint.end:
+                    style += self.look(paint.look)
+            yield Segment(line.text[start:end], style)
 
     def action_line_down(self) -> None:
         self.scroll_relative(y=1, animate=False)

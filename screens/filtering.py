@@ -16,7 +16,7 @@ class Filtering(Section):
     """A section with a filter over its list."""
 
     DEFAULT_CSS = """
-    Filtering #filter { display: none; height: 1; border: none; padding: 0 1; background: $boost; }
+    Filtering #filter { display: none; height: 1; border: none; padding: 0 1; background: $raised; }
     Filtering #filter:focus { border: none; }
     Filtering #filter.-open { display: block; }
     """
@@ -39,7 +39,7 @@ class Filtering(Section):
 
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:
-        self.query("RowList").first().focus()
+        self.focus_on(self.query("RowList").first())
 
     def filter_by(self, text: str) -> None:
         """Show only what fits."""
@@ -52,7 +52,7 @@ class Filtering(Section):
         """Filter by this, as if it had been typed."""
         self.action_filter()
         self.query_one("#filter", Input).value = reference
-        self.query("RowList").first().focus()
+        self.focus_on(self.query("RowList").first())
 
     def action_filter(self) -> None:
         box = self.query_one("#filter", Input)
@@ -69,6 +69,6 @@ class Filtering(Section):
             return False
         box.value = ""
         box.remove_class("-open")
-        self.query("RowList").first().focus()
+        self.focus_on(self.query("RowList").first())
         self.filter_by("")
         return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, bindings
 from sb.screens.deciding import Deciding
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import GRANT_COLUMNS, grant_document, grant_row, question
 from textual import on
@@ -36,7 +37,7 @@ class GrantsScreen(Deciding):
         self.known: dict[int, Grant] = {}
 
     def body(self) -> Iterable[Widget]:
-        yield RowList(GRANT_COLUMNS, id="grants")
+        yield Panel(RowList(GRANT_COLUMNS, id="grants"))
 
     @property
     def rows(self) -> RowList:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
+from sb.screens.panel import Panel
 from sb.screens.reading import safe, trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.harness_child import audit_document
 from sb.screens.state.scorecard import CONTROL_COLUMNS, Graded, Scorecard, control_document, scorecard
 from textual import on
-from textual.containers import Container
 from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -28,16 +28,16 @@ class HarnessScreen(Filtering):
     """The scorecard, outcome by outcome, and the control under the cursor in full."""
 
     name_ = "harness"
-    parts = ("harness", LISTS, RECORDS)
+    parts = ("harness", LISTS, RECORDS, PANELS)
     heading = "Harness audit"
     BINDINGS = bindings("harness")
     DEFAULT_CSS = """
     HarnessScreen #score {
-        height: 1; padding: 0 1; background: $surface; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis;
+        height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis;
     }
-    HarnessScreen #score.-ok { color: $text-success; }
-    HarnessScreen #score.-warn { color: $text-warning; }
-    HarnessScreen #score.-error { color: $text-error; }
+    HarnessScreen #score.-ok { color: $ok; }
+    HarnessScreen #score.-warn { color: $warn; }
+    HarnessScreen #score.-error { color: $danger; }
     """
 
     def __init__(self) -> None:
@@ -48,11 +48,15 @@ class HarnessScreen(Filtering):
         self._shown: str | None = None
 
     def body(self) -> Iterable[Widget]:
-        yield self.filter_box("words, status:fail severity:P0 outcome:…")
         yield Static(id="score")
         detail = DocumentView(id="control")
-        detail.add_class("second")
-        yield Container(RowList(CONTROL_COLUMNS, id="controls"), detail, classes="split")
+        yield self.split(
+            Panel(
+                self.filter_box("words, status:fail severity:P0 outcome:…"),
+                RowList(CONTROL_COLUMNS, id="controls"),
+            ),
+            Panel(detail, title="Control"),
+        )
 
     @property
     def rows(self) -> RowList:
@@ -139,7 +143,7 @@ class HarnessScreen(Filtering):
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
-        self.query_one(DocumentView).focus()
+        self.focus_on(self.query_one(DocumentView))
 
     def show_status(self) -> None:
         super().show_status()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.screens.actions import LISTS, bindings
 from sb.screens.deciding import Deciding
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.document import Field
 from sb.screens.state.home import HOME_COLUMNS, Home, HomeLine, Target, quickly, thoroughly
@@ -38,7 +39,7 @@ class HomeScreen(Deciding):
         self.lines: list[HomeLine] = []
 
     def body(self) -> Iterable[Widget]:
-        yield RowList(HOME_COLUMNS, id="lines")
+        yield Panel(RowList(HOME_COLUMNS, id="lines"))
 
     def refresh_records(self) -> None:
         self.read("home", lambda: quickly(self.records), self._show_quick)
@@ -105,7 +106,7 @@ class HomeScreen(Deciding):
         line = self.lines[message.key]
         target = line.target
         if target is None:
-            self.console_app.open_fields(line.row.cells[1], [Field(line.row.cells[0], line.row.cells[2])])
+            self.console_app.open_fields(line.row.texts[1], [Field(line.row.texts[0], line.row.texts[2])])
         else:
             self.console_app.open_target(target)
 

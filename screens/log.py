@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, bindings
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.searching import Searching
 from sb.screens.state.document import Field
@@ -47,8 +48,9 @@ class LogScreen(Searching):
         self._verified = "not verified yet (v)"
 
     def body(self) -> Iterable[Widget]:
-        yield self.filter_box("words, kind:… agent:… tool:… run:… call:…")
-        yield RowList(EVENT_COLUMNS, id="events")
+        yield Panel(
+            self.filter_box("words, kind:… agent:… tool:… run:… call:…"), RowList(EVENT_COLUMNS, id="events")
+        )
 
     @property
     def rows(self) -> RowList:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.searching import SEARCHING, Searching
 from sb.screens.state.memory import (
@@ -24,7 +25,6 @@ from sb.screens.state.memory import (
     read_records,
 )
 from textual import on
-from textual.containers import Container
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -45,11 +45,10 @@ class MemoryScreen(Searching, Deciding):
     """All that is remembered, and the memory under the cursor in full."""
 
     name_ = "memory"
-    parts = ("memory", LISTS, RECORDS)
+    parts = ("memory", LISTS, RECORDS, PANELS)
     heading = "Memory"
     failure = "not changed"
     BINDINGS = bindings("memory")
-    DEFAULT_CSS = "MemoryScreen .stack > .second { height: 1fr; }"
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,10 +60,11 @@ class MemoryScreen(Searching, Deciding):
         self._at_top = False  # whether the cursor goes to the first line with what is shown next
 
     def body(self) -> Iterable[Widget]:
-        yield self.filter_box(FILTER_HINT)
         detail = DocumentView(id="memory")
-        detail.add_class("second")
-        yield Container(RowList(MEMORY_COLUMNS, id="memories"), detail, classes="stack")
+        yield self.split(
+            Panel(self.filter_box(FILTER_HINT), RowList(MEMORY_COLUMNS, id="memories")),
+            Panel(detail, title="Memory"),
+        )
 
     @property
     def rows(self) -> RowList:
@@ -147,7 +147,7 @@ class MemoryScreen(Searching, Deciding):
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
-        self.query_one(DocumentView).focus()
+        self.focus_on(self.query_one(DocumentView))
 
     def find(self, uid: str) -> None:
         """Put the cursor on a memory, among all of them."""

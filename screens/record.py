@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.screens.actions import RECORDS, SECTIONS
 from sb.screens.document_view import DocumentView
+from sb.screens.panel import Panel
 from sb.screens.reading import trouble_of
 from sb.screens.section import Section
 from sb.screens.state.document import Document, Field
@@ -39,7 +40,7 @@ class RecordScreen(Section):
         self._shown = False
 
     def body(self) -> Iterable[Widget]:
-        yield DocumentView(id="record")
+        yield Panel(DocumentView(id="record"))
 
     def on_mount(self) -> None:
         self.heading = SECTIONS[self.app.current_mode]

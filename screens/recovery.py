@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
+from sb.screens.panel import Panel
 from sb.screens.reading import trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import unapprovable
@@ -37,7 +38,6 @@ from sb.screens.state.recovery_record import (
     run_question,
 )
 from textual import on
-from textual.containers import Container
 from textual.widget import Widget
 
 from sb.errors import CheckFailed, DeniedError, SBError, StoreError
@@ -56,8 +56,8 @@ from sb.kernel.recovery.service import Plan, Undone
 
 EMPTY = {
     OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls of unknown outcome appear here."
-    "\nf shows settled ones, and what can be undone.",
-    ALL_VIEW: "Nothing to recover yet.\n\nf shows what can be undone.",
+    "\n] shows settled ones, and what can be undone.",
+    ALL_VIEW: "Nothing to recover yet.\n\n] shows what can be undone.",
     CHANGES_VIEW: "No undo records yet.\n\nsb demo makes some.",
 }
 VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compensate"}
@@ -67,7 +67,7 @@ class RecoveryScreen(Deciding):
     """What a person has to look at, the soonest to run out first, and the one under the cursor in full."""
 
     name_ = "recovery"
-    parts = ("recovery", LISTS, RECORDS)
+    parts = ("recovery", LISTS, RECORDS, PANELS)
     heading = "Recovery"
     failure = "not done"
     BINDINGS = bindings("recovery")
@@ -86,8 +86,7 @@ class RecoveryScreen(Deciding):
 
     def body(self) -> Iterable[Widget]:
         detail = DocumentView(id="recovery-detail")
-        detail.add_class("second")
-        yield Container(RowList(RECOVERY_COLUMNS, id="recoveries"), detail, classes="stack")
+        yield self.split(Panel(RowList(RECOVERY_COLUMNS, id="recoveries")), Panel(detail, title="Call"))
 
     @property
     def rows(self) -> RowList:
@@ -181,7 +180,7 @@ class RecoveryScreen(Deciding):
     def _opened(self, message: RowList.Opened) -> None:
         if self._request is not None:
             self._opened_digests.add(self._request.digest)
-        self.query_one(DocumentView).focus()
+        self.focus_on(self.query_one(DocumentView))
 
     @property
     def _request(self) -> Disclosure | None:

@@ -4,48 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import lru_cache
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import LISTS, bindings
-from sb.screens.state.listing import LEAST, WIDE, Column, Listing, Row
+from sb.screens.state.listing import LEAST, Cell, Column, Listing, Row
+from sb.screens.toned import Toned, cell_segments
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from sb.fitting import fit
 from sb.text import plain
 
-LEAST_OF_BOTH = 40  # cells from which on a text that is cut shows its end too
+GAP = "  "  # between two columns
+SIGNS = 2  # cells before the first: the cursor and the mark
+INDENT = "  "  # of a branch of a tree
 LOADING_AFTER_S = 0.2  # nobody needs to read of what is over by then
 
 
-class RowList(ScrollView, can_focus=True):
+class RowList(Toned, can_focus=True):
     """A list whose rows are fetched as they come into view.
 
     Args:
-        columns: their titles are the first line, which does not scroll.
+        columns: their titles, if there are any, are the first line, which does not scroll.
+        leads: a detail follows the cursor, which is painted without focus too.
     """
 
     BINDINGS = bindings(LISTS)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"row-list--{name}" for name in ("titles", "cursor", "ok", "warn", "error", "muted", "heading")
-    }
     DEFAULT_CSS = """
-    RowList { height: 1fr; background: $surface; overflow-x: hidden; scrollbar-size-vertical: 1; }
-    RowList .row-list--titles { color: $foreground; text-style: bold; }
-    RowList .row-list--heading { text-style: bold; color: $text-primary; }
-    RowList .row-list--ok { color: $text-success; }
-    RowList .row-list--warn { color: $text-warning; text-style: bold; }
-    RowList .row-list--error { color: $text-error; text-style: bold; }
-    RowList .row-list--muted { color: $foreground; text-style: dim; }
-    RowList .row-list--cursor { background: $surface-lighten-2; }
-    RowList:focus .row-list--cursor {
-        background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold;
-    }
+    RowList { height: 1fr; background: $panel; overflow-x: hidden; scrollbar-size-vertical: 1; }
     """
 
     @dataclass
@@ -81,10 +72,12 @@ class RowList(ScrollView, can_focus=True):
         def control(self) -> RowList:
             return self.rows
 
-    def __init__(self, columns: Sequence[Column], *, id: str) -> None:
+    def __init__(self, columns: Sequence[Column], *, id: str, leads: bool = True) -> None:
         super().__init__(id=id)
         self.listing = Listing()
-        self._columns = columns
+        self._leads = leads
+        self._columns = tuple(columns)
+        self._top = 1 if any(column.title for column in columns) else 0
         self._notice = ""
         self._loading = True
         self._told: int | None = None
@@ -98,7 +91,7 @@ class RowList(ScrollView, can_focus=True):
         shift = self.listing.show(keys)
         self.listing.move_to(self.listing.index)  # off a heading
         self._notice, self._loading = notice, False
-        self.virtual_size = Size(0, len(keys) + 1)
+        self.virtual_size = Size(0, len(keys) + self._top)
         at_top = self.scroll_offset.y == 0 and self.listing.index < self._height
         if shift and not at_top:
             self.scroll_to(y=self.scroll_offset.y + shift, animate=False, force=True, immediate=True)
@@ -134,7 +127,7 @@ class RowList(ScrollView, can_focus=True):
 
     @property
     def _height(self) -> int:
-        return max(self.size.height - 1, 1)
+        return max(self.size.height - self._top, 1)
 
     def ask(self, *, everything: bool = False) -> None:
         """Ask for the rows in view.
@@ -155,55 +148,54 @@ class RowList(ScrollView, can_focus=True):
         self.ask()
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        base = self.rich_style
-        if y == 0:
-            return self._line([column.title for column in self._columns], base + self._look("titles"), " ")
-        index = self.scroll_offset.y + y - 1
-        listing = self.listing
+        width, base, listing = self.size.width, self.rich_style, self.listing
+        if y < self._top:
+            titles = tuple(Cell(column.title, "soft") for column in self._columns)
+            return self._line(Row(titles), base, base)
+        index = self.scroll_offset.y + y - self._top
         if not len(listing.keys):
-            lines = self._notice.split("\n")
-            text = lines[y - 2] if 2 <= y < len(lines) + 2 else ""
-            return Strip(
-                [Segment(set_cell_size(f"  {plain(text)}", width), base + self._look("muted"))], width
-            )
+            return self._notice_line(y - self._top, base)
         if index >= len(listing.keys):
             return Strip.blank(width, base)
         row = listing.row(index) or Row(("…",))
-        style = base + self._look(row.tone)
-        at_cursor = index == listing.index
+        at_cursor = index == listing.index and (self.has_focus or self._leads)
         if at_cursor:
-            style += self._look("cursor")
-        sign = "*" if listing.keys[index] in listing.marked else ">" if at_cursor else " "
-        if row.tone == "heading":
-            return Strip([Segment(set_cell_size(f" {row.cells[0]}", width), style)], width)
-        return self._line(row.cells, style, sign)
+            base += self.look("cursor" if self.has_focus else "cursor2")
+        return self._line(
+            row, base, base + self.look("accent"), at_cursor, listing.keys[index] in listing.marked
+        )
 
-    def _look(self, name: str) -> Style:
-        return self.get_component_rich_style(f"row-list--{name}", partial=True) if name else Style()
+    def _notice_line(self, number: int, base: Style) -> Strip:
+        """What there is to say without any row: a fact, and what helps."""
+        lines = self._notice.split("\n")
+        if not 1 <= number <= len(lines):
+            return Strip.blank(self.size.width, base)
+        style = base + self.look("strong" if number == 1 else "soft")
+        return Strip([Segment(set_cell_size(f"  {plain(lines[number - 1])}", self.size.width), style)])
 
-    def _line(self, cells: Sequence[str], style: Style, sign: str) -> Strip:
-        width = self.size.width
-        shown, left = self._shown(width)
-        text = sign
-        for number in shown:
-            cell = cells[number] if number < len(cells) else ""
-            column = self._columns[number]
-            text += _fit(cell, column.width or max(left, 1), keeps_end=column.keeps_end) + " "
-        return Strip([Segment(set_cell_size(text, width), style)], width)
+    def _line(
+        self, row: Row, base: Style, sign: Style, at_cursor: bool = False, marked: bool = False
+    ) -> Strip:
+        width = self.size.width - self.show_vertical_scrollbar  # which would be painted over the last cell
+        segments = [Segment("▌" if at_cursor else " ", sign), Segment("●" if marked else " ", sign)]
+        if row.heading:
+            text = fit(row.texts[0], width - 2)
+            segments = [Segment(f" {text}", base + self.look("strong"))]
+        else:
+            columns, cells = row.columns or self._columns, row.values
+            for place, (number, room) in enumerate(columns_of(columns, width)):
+                indent = self._indent(row, base) if place == 0 else []
+                cell = cells[number] if number < len(cells) else Cell("")
+                room = max(room - sum(segment.cell_length for segment in indent), 0)
+                painted = cell_segments(cell, columns[number], room, base, self.look)
+                segments += [*([Segment(GAP, base)] if place else []), *indent, *painted]
+        return Strip(segments).adjust_cell_length(self.size.width, base)
 
-    def _shown(self, width: int) -> tuple[list[int], int]:
-        """The columns that there is room for, and the cells of the one that takes what is left: where these are too few
-        to say anything, the last of the others give way."""
-        wide = width >= WIDE - 4  # less a border and a scroll bar
-        shown = [number for number, column in enumerate(self._columns) if wide or not column.wide_only]
-        fixed = [number for number in shown if self._columns[number].width]
-        left = width - 1 - sum(self._columns[number].width + 1 for number in shown)
-        while len(fixed) < len(shown) and left < LEAST and len(fixed) > 1:
-            gone = fixed.pop()
-            shown.remove(gone)
-            left += self._columns[gone].width + 1
-        return shown, left
+    def _indent(self, row: Row, base: Style) -> list[Segment]:
+        """How far a line of a tree stands in, and whether it is open."""
+        glyph = "" if row.fold is None else "▾ " if row.fold else "▸ "
+        text = INDENT * row.depth + glyph
+        return [Segment(text, base + self.look("soft"))] if text else []
 
     def _move(self, index: int) -> None:
         before = self.listing.index
@@ -214,7 +206,7 @@ class RowList(ScrollView, can_focus=True):
             self._tell()
 
     def _refresh_line(self, index: int) -> None:
-        self.refresh(Region(0, index - self.scroll_offset.y + 1, self.size.width, 1))
+        self.refresh(Region(0, index - self.scroll_offset.y + self._top, self.size.width, 1))
 
     def _keep_in_view(self) -> None:
         index, first = self.listing.index, self.scroll_offset.y
@@ -261,23 +253,24 @@ class RowList(ScrollView, can_focus=True):
         """Copy the whole line."""
         if self.listing.current is not None:
             row = self.listing.row(self.listing.index)
-            self.app.copy_to_clipboard("  ".join(row.cells) if row else "")
+            self.app.copy_to_clipboard("  ".join(row.texts) if row else "")
             self.app.notify("copied the line", timeout=3, markup=False)
 
     def on_click(self, event: events.Click) -> None:
-        index = self.scroll_offset.y + event.y - 1
-        if event.y > 0 and index < len(self.listing.keys):
+        index = self.scroll_offset.y + event.y - self._top
+        if event.y >= self._top and index < len(self.listing.keys):
             self._move(index)
 
 
-def _fit(text: str, width: int, *, keeps_end: bool) -> str:
-    """Exactly so many cells; a cut is marked."""
-    if cell_len(text) <= width or width < 2:
-        return set_cell_size(text, width)
-    end = ""
-    if keeps_end and width > LEAST_OF_BOTH:
-        for char in reversed(text):
-            if cell_len(char + end) > width // 3:
-                break
-            end = char + end
-    return set_cell_size(text, width - 1 - cell_len(end)) + "…" + end
+@lru_cache
+def columns_of(columns: tuple[Column, ...], width: int) -> tuple[tuple[int, int], ...]:
+    """The columns that there is room for, with their cells: where those of the one that takes what is left are too few
+    to say anything, the last of the others give way."""
+    shown = [number for number, column in enumerate(columns) if width >= column.least]
+    fixed = [number for number in shown if columns[number].width]
+    left = width - SIGNS + len(GAP) - sum(columns[number].width + len(GAP) for number in shown)
+    while len(fixed) < len(shown) and left < LEAST and len(fixed) > 1:
+        gone = fixed.pop()
+        shown.remove(gone)
+        left += columns[gone].width + len(GAP)
+    return tuple((number, columns[number].width or max(left, 1)) for number in shown)

@@ -6,14 +6,14 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, bindings
+from sb.screens.actions import LISTS, PANELS, bindings
 from sb.screens.filtering import Filtering
+from sb.screens.panel import Panel
 from sb.screens.reading import safe
 from sb.screens.row_list import RowList
 from sb.screens.state.events import TIMELINE_COLUMNS, timeline_rows
 from sb.screens.state.runs import RUN_COLUMNS, OneRun, last_change, one_run, run_rows
 from textual import on
-from textual.containers import Container
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -32,12 +32,11 @@ class RunsScreen(Filtering):
     """Runs, newest first, and the events of the one under the cursor."""
 
     name_ = "runs"
-    parts = ("runs", LISTS)
+    parts = ("runs", LISTS, PANELS)
     heading = "Runs"
     BINDINGS = bindings("runs")
     DEFAULT_CSS = """
-    RunsScreen .stack > .second { height: 1fr; }
-    RunsScreen #whereabouts { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $text; }
+    RunsScreen #whereabouts { height: auto; max-height: 3; padding: 0 1; color: $soft; }
     """
 
     def __init__(self) -> None:
@@ -49,9 +48,13 @@ class RunsScreen(Filtering):
 
     def body(self) -> Iterable[Widget]:
         events = RowList(TIMELINE_COLUMNS, id="timeline")
-        events.add_class("second")
-        yield self.filter_box("words, host:… project:… session:… agent:… run:…")
-        yield Container(RowList(RUN_COLUMNS, id="runs"), Static(id="whereabouts"), events, classes="stack")
+        yield self.split(
+            Panel(
+                self.filter_box("words, host:… project:… session:… agent:… run:…"),
+                RowList(RUN_COLUMNS, id="runs"),
+            ),
+            Panel(Static(id="whereabouts"), events, title="Run"),
+        )
 
     @property
     def runs(self) -> RowList:
@@ -126,7 +129,7 @@ class RunsScreen(Filtering):
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
         if message.rows is self.runs:
-            self.timeline.focus()
+            self.focus_on(self.timeline)
         else:
             self.console_app.open_record(message.key)
 

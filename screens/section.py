@@ -6,12 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sb.screens.actions import ACTIONS, EVERYWHERE, SECTIONS, actions
-from sb.screens.chrome import KeyLine, SectionLine, StatusLine, TroubleLine
+from sb.screens.actions import ACTIONS, EVERYWHERE, PANELS, actions, bindings
+from sb.screens.chrome import KeyLine, TabLine, TroubleLine
+from sb.screens.panel import HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.records import Records
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
@@ -21,19 +23,6 @@ from sb.errors import StoreError
 if TYPE_CHECKING:
     from sb.screens.console import Console
     from sb.screens.state.kills import Pointed
-
-SPLIT_CSS = """
-Section .split { layout: vertical; height: 1fr; }
-Section.-wide .split { layout: horizontal; }
-Section .split > * { height: 1fr; width: 1fr; }
-Section .split > .second { border-top: solid $panel; }
-Section .split > .second:focus { border-top: solid $primary; }
-Section.-wide .split > .second { border-top: none; border-left: solid $panel; }
-Section.-wide .split > .second:focus { border-left: solid $primary; }
-Section .stack > * { height: 1fr; }
-Section .stack > .second { height: 2fr; border-top: solid $panel; }
-Section .stack > .second:focus { border-top: solid $primary; }
-"""
 
 
 class Section(Reading, Screen[None]):
@@ -46,12 +35,13 @@ class Section(Reading, Screen[None]):
     parts: ClassVar[tuple[str, ...]]  # whose actions can be taken here
     heading: str
     AUTO_FOCUS = "RowList, DocumentView"
-    DEFAULT_CSS = SPLIT_CSS
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    BINDINGS = [*bindings(PANELS), Binding("tab", "focus_next", "next panel", show=False)]
+    DEFAULT_CSS = "Section { background: $canvas; }"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (HIGH, "-high")]
 
     def compose(self) -> ComposeResult:
-        yield SectionLine(list(SECTIONS.values()), SECTIONS[self.app.current_mode])
-        yield StatusLine()
+        yield TabLine(self.app.current_mode)
         yield from self.body()
         yield TroubleLine()
         shown = actions(*self.parts, EVERYWHERE)
@@ -67,7 +57,7 @@ class Section(Reading, Screen[None]):
 
     @abstractmethod
     def summary(self) -> str:
-        """What is on screen, for the status line."""
+        """What is on screen, for the title of the first panel."""
 
     def find(self, reference: str) -> None:
         """Put the cursor on a record, or show only what mentions this; a screen of one record has nothing to find."""
@@ -99,11 +89,14 @@ class Section(Reading, Screen[None]):
         self.show_status()
 
     def show_status(self) -> None:
-        """Write the status and trouble lines anew."""
+        """Write the lines around the screen and the first panel's title anew."""
         if self.composed and self.is_current:
             app = self.console_app
-            for line in self.query(StatusLine):  # none before the screen is composed
-                line.say(f"{self.heading} {self.summary()}", app.freshness())
+            for tabs in self.query(TabLine):  # none before the screen is composed
+                tabs.show(app.needs, app.freshness())
+            for panel in self.query(Panel).results(Panel):
+                panel.retitle(f"{self.heading} {self.summary()}")
+                break
             for trouble in self.query(TroubleLine):
                 trouble.say(app.trouble)
 
@@ -131,9 +124,42 @@ class Section(Reading, Screen[None]):
         """Read what is on screen again, because a person asks for it."""
         self.refresh_records()
 
+    def split(self, first: Panel, second: Panel) -> Split:
+        """Two panels at the place where all screens are divided."""
+        return Split(first, second, self.console_app.shares)
+
+    def focus_on(self, widget: Widget) -> None:
+        """Move the focus, to a panel that is out of view too."""
+        for split in self.query(Split):
+            split.show_panel_of(widget)
+        widget.focus()
+
+    def step_view(self, by: int) -> None:
+        """The next view, or the one before, of the panel with the focus, or of the first that has several."""
+        panels = [panel for panel in self.query(Panel) if len(panel.views) > 1]
+        focused = [panel for panel in panels if self.focused is not None and panel in self.focused.ancestors]
+        for panel in (focused or panels)[:1]:
+            panel.step(by)
+
+    def action_full(self) -> None:
+        for split in self.query(Split):
+            split.toggle_full()
+
+    def action_move_split(self, by: int) -> None:
+        for split in self.query(Split):
+            split.move(by)
+
+    def action_focus_next(self) -> None:
+        """The next list, box or record, in the other panel if this one is alone."""
+        splits = list(self.query(Split))
+        if splits and splits[0].full:
+            splits[0].focus_other()
+        else:
+            self.focus_next()
+
     def leave_part(self) -> bool:
-        """Leave a filter, a detail or a mark; returns whether there was one."""
-        return False
+        """Leave a filter, a detail, a mark or a full panel; returns whether there was one."""
+        return any(split.leave_full() for split in self.query(Split))
 
     def action_back(self) -> None:
         """Leave what is open on this screen, or go back to Home."""

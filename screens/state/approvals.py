@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import WIDE, Column, Row
 
+from sb.fitting import Cut
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
 from sb.kernel.contracts import SafetyClass
@@ -19,9 +20,9 @@ APPROVAL_COLUMNS = (
     Column("state", 9),
     Column("left", 8),
     Column("agent", 12),
-    Column("risk", 12, wide_only=True),
-    Column("asked (UTC)", 14, wide_only=True),
-    Column("call", keeps_end=True),
+    Column("risk", 12, least=WIDE),
+    Column("asked (UTC)", 14, least=WIDE),
+    Column("call", cut=Cut.MIDDLE),
 )
 GRANT_COLUMNS = (
     Column("state", 8),
@@ -29,8 +30,8 @@ GRANT_COLUMNS = (
     Column("agent", 12),
     Column("tool", 16),
     Column("used", 5),
-    Column("run", 20, wide_only=True),
-    Column("by", 12, wide_only=True),
+    Column("run", 20, least=WIDE),
+    Column("by", 12, least=WIDE),
     Column("arguments"),
 )
 VIEWS: dict[str, tuple[ApprovalState, ...]] = {

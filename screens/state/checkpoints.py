@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sb.screens.state.approvals import Question
 from sb.screens.state.document import Change, Document, Field
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import WIDE, Column, Row
 from sb.screens.state.records import Records
 
 from sb.entity import Checkpoint
@@ -20,7 +20,7 @@ CHECKPOINT_COLUMNS = (
     Column("at", 16),
     Column("core", 12),
     Column("state", 10),
-    Column("stacks", 20, wide_only=True),
+    Column("stacks", 20, least=WIDE),
     Column("message"),
 )
 MOST_CHANGES = 8  # in a question

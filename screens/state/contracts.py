@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sb.screens.state.approvals import MOST_LINES, Question
 from sb.screens.state.document import Change, Field, fields_of
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import WIDE, Column, Row
 
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
@@ -16,8 +16,8 @@ CONTRACT_COLUMNS = (
     Column("status", 10),
     Column("tool", 26),
     Column("class", 14),
-    Column("first met (UTC)", 15, wide_only=True),
-    Column("from", 16, wide_only=True),
+    Column("first met (UTC)", 15, least=WIDE),
+    Column("from", 16, least=WIDE),
     Column("approved by"),
 )
 _TONES = {BaselineStatus.APPROVED: "ok", BaselineStatus.NEW: "warn", BaselineStatus.MISSING: "muted"}

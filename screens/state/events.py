@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import WIDE, Column, Row
 
 from sb.errors import NotFoundError
 from sb.kernel.calls.narrative import describe
@@ -18,7 +18,7 @@ from sb.log.search import events_at
 from sb.present.times import moment
 from sb.sources import iso
 
-EVENT_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("run", 20, wide_only=True), Column("what"))
+EVENT_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("run", 20, least=WIDE), Column("what"))
 TIMELINE_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("what happened"))
 _CONTRACT = "tool_contract_"
 _CALL_FIELDS = {
@@ -46,7 +46,7 @@ def event_row(event: Event) -> Row:
 def timeline_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
     """The same without the run."""
     rows = event_rows(log, seqs)
-    return {seq: Row((*row.cells[:2], row.cells[3]), row.tone) for seq, row in rows.items()}
+    return {seq: Row((*row.texts[:2], row.texts[3]), row.tone) for seq, row in rows.items()}
 
 
 def event_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:

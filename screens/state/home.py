@@ -199,7 +199,7 @@ def _installed(hosts: Sequence[str], connected: Sequence[ConnectedAgent]) -> Ite
 def _last(log: EventLog) -> Iterator[HomeLine]:
     for event in log.events(newest_first=True, limit=LAST_EVENTS):
         row = event_row(event)
-        cells = (row.cells[0], row.cells[1], row.cells[3])
+        cells = (row.texts[0], row.texts[1], row.texts[3])
         yield HomeLine(Row(cells, row.tone), Target("log", event.seq))
 
 
@@ -297,7 +297,7 @@ def _kills(switch: KillSwitch) -> Iterator[HomeLine]:
 def _contracts(store: ContractBaselineStore) -> Iterator[HomeLine]:
     amiss = [entry for entry in ordered(store.entries()) if entry.status in _NEED_A_LOOK]
     for entry in amiss[:MOST_OF_A_KIND]:
-        status, tool, *_ = contract_row(entry).cells
+        status, tool, *_ = contract_row(entry).texts
         text = f"{tool}: {_NEED_A_LOOK[entry.status]}"
         tone = "warn" if entry.status is BaselineStatus.NEW else "error"
         yield HomeLine(Row((status, "contract", text), tone), Target("contracts", entry.tool_id))

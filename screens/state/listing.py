@@ -7,12 +7,16 @@ rows cost eight bytes each. The cursor belongs to a key: rows that slide in abov
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
+from sb.fitting import Cut, Span
 from sb.text import plain
 
 MOST_ROWS = 1_000  # kept; the oldest are dropped
 LONGEST_CELL = 1_000  # characters that are looked at, whatever the width
+TONES = ("soft", "accent", "ok", "warn", "danger", "info", "violet")
+_OLD_TONES = {"ok": "soft", "warn": "warn", "error": "danger", "muted": "soft"}
 
 
 @dataclass(frozen=True)
@@ -21,34 +25,90 @@ class Column:
 
     Args:
         width: in cells; 0 for what is left.
-        wide_only: shown from WIDE columns of terminal on.
-        keeps_end: what does not fit is cut from the middle.
+        cut: where a text that is too long is cut.
+        least: shown in a list of so many cells or more.
+        right: numbers and ages end at the same place.
+        badges: plain words begin where the word of a badge does.
     """
 
-    title: str
+    title: str = ""
     width: int = 0
-    wide_only: bool = False
-    keeps_end: bool = False
+    cut: Cut = Cut.END
+    least: int = 0
+    right: bool = False
+    badges: bool = False
 
 
-WIDE = 100
+WIDE = 96  # cells of a list from which on there is room for what can be left out
 LEAST = 6  # cells of the column that takes what is left
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of a list; its texts cannot command a terminal.
+class Cell:
+    """One value in a row; its text cannot command a terminal.
 
     Args:
-        tone: what kind of line it is: "", "ok", "warn", "error", "muted" or "heading"; said in its words too.
+        tone: "" or one of TONES.
+        badge: filled, as wide as its column: it asks for an act.
+        hits: characters that were searched for, each from the first to behind the last.
+        trend: numbers of a sparkline, each with whether something was denied; painted instead of the text.
     """
 
-    cells: tuple[str, ...]
+    text: str
     tone: str = ""
+    badge: bool = False
+    hits: tuple[Span, ...] = ()
+    trend: tuple[tuple[int, bool], ...] = ()
 
     def __post_init__(self) -> None:
-        cleaned = tuple(plain(str(cell)[:LONGEST_CELL], one_line=True) for cell in self.cells)
-        object.__setattr__(self, "cells", cleaned)
+        raw, text, hits, place = self.text[:LONGEST_CELL], "", [], 0
+        for start, end in sorted(self.hits):
+            text += plain(raw[place:start], one_line=True)
+            hit = plain(raw[max(start, place) : end], one_line=True)
+            if hit:
+                hits.append((len(text), len(text) + len(hit)))
+            text, place = text + hit, max(end, place)
+        text += plain(raw[place:], one_line=True)
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "hits", tuple(hits))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a list.
+
+    Args:
+        cells: in the order of the columns; a text is a cell without a tone.
+        tone: of the first cell, "", "ok", "warn", "error" or "muted", for screens whose cells have none yet.
+        heading: a line between others, on which the cursor never rests.
+        depth: how far a line of a tree stands in.
+        fold: whether a line of a tree shows its branches; None without any.
+        columns: of this line, where they are not the list's.
+    """
+
+    cells: tuple[Cell | str, ...]
+    tone: str = ""
+    heading: bool = False
+    depth: int = 0
+    fold: bool | None = None
+    columns: tuple[Column, ...] = ()
+
+    def __post_init__(self) -> None:
+        cells = [cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in self.cells]
+        if cells and self.tone in _OLD_TONES:
+            cells[0] = replace(cells[0], tone=_OLD_TONES[self.tone])
+        object.__setattr__(self, "cells", tuple(cells))
+        object.__setattr__(self, "heading", self.heading or self.tone == "heading")
+
+    @property
+    def values(self) -> tuple[Cell, ...]:
+        """Its cells; every text has become one."""
+        return cast("tuple[Cell, ...]", self.cells)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text of each cell."""
+        return tuple(cell.text for cell in self.values)
 
 
 class Listing:
@@ -118,7 +178,7 @@ class Listing:
 
     def _is_heading(self, index: int) -> bool:
         row = self.row(index)
-        return row is not None and row.tone == "heading"
+        return row is not None and row.heading
 
     def mark(self) -> None:
         """Mark the record under the cursor, or take its mark away."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.screens.state.approvals import MOST_LINES, Question
-from sb.screens.state.listing import LONGEST_CELL, Column, Row
+from sb.screens.state.listing import LONGEST_CELL, WIDE, Column, Row
 from sb.screens.state.search import Found, Search
 
 from sb.errors import NotFoundError, UsageError
@@ -33,7 +33,7 @@ MEMORY_COLUMNS = (
     Column("kind", 10),
     Column("state", 9),
     Column("scope", 14),
-    Column("agent", 12, wide_only=True),
+    Column("agent", 12, least=WIDE),
     Column("memory"),
 )
 FILTER_HINT = "words, kind:… stack:… scope:… agent:… strength:… state:…"

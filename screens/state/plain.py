@@ -38,15 +38,13 @@ class PlainScreen:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row], total: int) -> PlainScreen:
-    return PlainScreen(tuple(column.title for column in columns), [row.cells for row in rows], total)
+    return PlainScreen(tuple(column.title for column in columns), [row.texts for row in rows], total)
 
 
 def _home(records: Records) -> PlainScreen:
     home = Home(**(quickly(records) | thoroughly(records)))
     lines = home.lines(int(records.clock.now() * 1e6))
-    rows = [
-        (f"# {line.row.cells[0]}", "", "") if line.row.tone == "heading" else line.row.cells for line in lines
-    ]
+    rows = [(f"# {line.row.texts[0]}", "", "") if line.row.heading else line.row.texts for line in lines]
     return PlainScreen(("status", "what", ""), rows, len(rows))
 
 
@@ -55,7 +53,7 @@ def _approvals(records: Records) -> PlainScreen:
     numbers, now = queue.numbers(states=OPEN), queue.now()
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
-    rows = [(item.id, *approval_row(queue.disclose(item), now).cells) for item in items]
+    rows = [(item.id, *approval_row(queue.disclose(item), now).texts) for item in items]
     return PlainScreen(("request", *(column.title for column in APPROVAL_COLUMNS)), rows, len(numbers))
 
 
@@ -66,7 +64,7 @@ def _contracts(records: Records) -> PlainScreen:
 
 def _recovery(records: Records) -> PlainScreen:
     found, now = listed(records.log(), OPEN_VIEW), int(records.clock.now() * 1e6)
-    rows = [(item.name, *recovery_row(item, now).cells) for item in found.items]
+    rows = [(item.name, *recovery_row(item, now).texts) for item in found.items]
     return PlainScreen(("id", *(column.title for column in RECOVERY_COLUMNS)), rows, found.total)
 
 
@@ -74,7 +72,7 @@ def _runs(records: Records) -> PlainScreen:
     firsts = first_events(records.log())
     found = runs_at(records.log(), firsts[:MOST_ROWS])
     runs = [found[first] for first in firsts[:MOST_ROWS] if first in found]
-    rows = [Row((run.run_id, *run_row(run).cells)).cells for run in runs]
+    rows = [Row((run.run_id, *run_row(run).texts)).texts for run in runs]
     return PlainScreen(("run", *(column.title for column in RUN_COLUMNS)), rows, len(firsts))
 
 
@@ -97,7 +95,7 @@ def _checkpoints(records: Records) -> PlainScreen:
     from sb.screens.state.checkpoints import listed as listed_checkpoints
 
     found = listed_checkpoints(records.present("rows"))
-    rows = [Row((one.checkpoint_id, *checkpoint_row(one).cells)) for one in found[:MOST_ROWS]]
+    rows = [Row((one.checkpoint_id, *checkpoint_row(one).texts)) for one in found[:MOST_ROWS]]
     return _table((Column("checkpoint"), *CHECKPOINT_COLUMNS), rows, len(found))
 
 

@@ -197,9 +197,9 @@ class Records:
         token = (self._generation, authority.token())
         if token != self._operators[0]:
             try:
-                said = "" if authority.enrolled() else "no operator enrolled: unsigned"
+                said = "" if authority.enrolled() else "unsigned"
             except SBError:
-                said = "OPERATORS UNRELIABLE"
+                said = "operators unreliable"
             self._operators = (token, said)
         return self._operators[1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import WIDE, Column, Row
 
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.calls.mutations import MutationStore
@@ -20,7 +20,7 @@ RECOVERY_COLUMNS = (
     Column("left", 8),
     Column("agent", 12),
     Column("tool", 16),
-    Column("since (UTC)", 14, wide_only=True),
+    Column("since (UTC)", 14, least=WIDE),
     Column("why"),
 )
 OPEN_VIEW, ALL_VIEW, CHANGES_VIEW = "open", "all", "changes"

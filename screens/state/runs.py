@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import WIDE, Column, Row
 
 from sb.config import Config
 from sb.kernel.calls.mutations import MutationStore
@@ -21,8 +21,8 @@ RUN_COLUMNS = (
     Column("agent", 12),
     Column("state", 8),
     Column("events", 7),
-    Column("took", 8, wide_only=True),
-    Column("session", 12, wide_only=True),
+    Column("took", 8, least=WIDE),
+    Column("session", 12, least=WIDE),
     Column("intent"),
 )
 _TONES = {RunState.OPEN: "ok", RunState.FAILED: "error"}

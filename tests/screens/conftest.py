@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from sb.screens.app import ConsoleApp
 from sb.screens.dialogs import PassphraseScreen
+from sb.screens.document_view import DocumentView
+from sb.screens.state.document import CONTINUED, HANGING
 from sb.screens.state.records import Records
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
@@ -120,6 +123,22 @@ class Console:
         visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog, as for a terminal
         strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
+
+    def at(self, name: str) -> bool:
+        """Whether this screen is in view."""
+        return self.app.section is not None and self.app.section.name_ == name
+
+    def squeezed(self) -> str:
+        """What is on screen, with one space for each gap."""
+        return re.sub(" +", " ", self.text())
+
+    def detail(self) -> str:
+        """The record in view to its end, however its lines are wrapped; a line for each name and value."""
+        text = ""
+        for line in self.app.screen.query_one(DocumentView).lines:
+            more = line.name.strip() == CONTINUED or (line.text.startswith(HANGING) and line.tone == "strong")
+            text += line.text.removeprefix(HANGING) if more else f"\n{line.name} {line.text}"
+        return re.sub(" +", " ", text)
 
     def snapshot(self, name: str) -> None:
         """Compare with the stored text; WRITE_SNAPSHOTS=1 stores it."""

@@ -86,12 +86,12 @@ def test_restoring_says_what_changes_takes_a_reason_and_leaves_a_way_back(
         await console.press(pilot, "8", "u")
         await console.says(pilot, "nothing to restore")
         console.app.open_reference(two[0])
-        await console.shows(pilot, f"checkpoint: {two[0]}")
+        await console.until(pilot, lambda: f"checkpoint: {two[0]}" in console.detail())
         await console.press(pilot, "u")
         assert "active stack: work → default" in console.text()
         clock.time += 1
         await answer(console, pilot, "one is enough")
-        await console.shows(pilot, f"restored {two[0][:20]}")
+        await console.shows(pilot, f"restored {two[0][:8]}")
         assert stacks(present) == ["default"]
         await console.press(pilot, "g", "j", "u")
         clock.time += 1

@@ -97,7 +97,9 @@ def test_a_secret_that_nothing_runs_is_hidden_until_v_and_again_on_the_next_requ
 def dialog(console: Console) -> str:
     """The text of the dialog, its lines put together."""
     assert isinstance(console.app.screen, DecisionScreen)
-    inside = [line.split("│")[-2] for line in console.text().split("\n") if line.count("│") >= 2]
+    place = console.app.screen.query_one(".dialog").content_region
+    lines = console.text().split("\n")[place.y : place.bottom]
+    inside = [line[place.x : place.right] for line in lines]
     return " ".join("".join(line.strip() for line in inside).split())
 
 

@@ -64,7 +64,7 @@ def test_padding_begins_no_line_of_a_record() -> None:
     lines = layout(
         [Field("arguments", values), Field("clerk wants" + " " * 60 + "approved")], 60, unfolded=True
     )
-    assert [line.name.strip() for line in lines] == ["arguments", "\u21b3", "", "", ""]
+    assert [line.name.strip() for line in lines if line.text] == ["arguments", "\u21b3", "", "", ""]
     assert "amount = 1" in lines[1].text
     assert lines[-1].text.strip() == "approved"
     assert lines[-1].text.startswith("    ")
@@ -141,7 +141,7 @@ def test_words_that_only_models_read_are_visible_in_a_record() -> None:
 
 
 def test_accents_do_not_pile_up_over_the_lines_around() -> None:
-    assert len(Row(("Z" + "\u0335\u0301" * 400,)).cells[0]) == 5
+    assert len(Row(("Z" + "\u0335\u0301" * 400,)).texts[0]) == 5
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
@@ -225,4 +225,4 @@ def test_the_cursor_stays_on_its_kill_when_another_one_comes(agents: Agents, con
 def _under_cursor(console: Console) -> str:
     rows = console.app.screen.query_one(RowList)
     row = rows.listing.row(rows.listing.index)
-    return " ".join(row.cells) if row else ""
+    return " ".join(row.texts) if row else ""

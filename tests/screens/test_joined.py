@@ -153,7 +153,7 @@ def test_the_filter_of_runs_looks_at_host_project_and_session(
         console.app.screen.query_one(Input).value = words
         await console.shows(pilot, f"{len(found)} runs, newest first · filter: ")
         await console.press(pilot, "escape")
-        assert "4 runs, newest first  " in console.text()
+        assert "4 runs, newest first ─" in console.text()
 
     console(script)
 

@@ -48,7 +48,7 @@ def test_a_record_that_is_longer_than_its_place_is_read_to_its_end_by_keyboard(
         await console.press(pilot, "2")
         beginning = console.text()
         await console.press(pilot, "enter", "z", "G")
-        assert "contract            sha256:" in console.text(), "what stands below the arguments"
+        assert "contract sha256:" in console.squeezed(), "what stands below the arguments"
         await console.press(pilot, "k")
         assert console.text() != beginning
         await console.press(pilot, "g")
@@ -109,7 +109,7 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
         await console.press(pilot, "escape")
         await console.shows(pilot, "21 events")
         await console.press(pilot, "escape")
-        assert "[1 Home]" in console.text()
+        assert console.at("home")
 
     console(script)
 
@@ -139,7 +139,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6", "p")
-        assert "PAUSED" in console.text()
+        assert "paused" in console.text()
         agents.work(1, text="unseen")
         await pilot.pause(0.1)
         assert "unseen" not in console.text()
@@ -169,7 +169,7 @@ def test_the_palette_does_what_is_typed_and_opens_records(agents: Agents, consol
     )
 
     async def script(pilot: Pilot[None]) -> None:
-        for typed, expected in (("go to log", "[6 Log]"), (call_id, "arguments, redacted")):
+        for typed, expected in (("go to log", "Log · 8 events"), (call_id, "arguments, redacted")):
             await pilot.press("colon")
             console.app.screen.query_one(Input).value = typed
             await console.shows(pilot, typed.split()[-1])
@@ -204,7 +204,7 @@ def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6", "j", "enter")
-        assert "characters in all; z shows everything" in console.text()
+        assert "… z shows all 3 006 characters" in console.text()
         assert "END" not in console.text()
         view = console.app.screen.query_one(DocumentView)
         await console.press(pilot, "z")

@@ -8,7 +8,17 @@ from importlib import import_module
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sb.screens.actions import ACTIONS, ASKING, EVERYWHERE, LISTS, RECORDS, SECTIONS, actions, key_table
+from sb.screens.actions import (
+    ACTIONS,
+    ASKING,
+    EVERYWHERE,
+    LISTS,
+    PANELS,
+    RECORDS,
+    SECTIONS,
+    actions,
+    key_table,
+)
 from sb.screens.state.document import FOLDED_LINES, Change, Field, layout
 from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
@@ -69,7 +79,7 @@ def test_a_list_of_a_million_keeps_a_thousand_rows() -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
-    texts = [Row((hostile,)).cells[0]]
+    texts = [Row((hostile,)).texts[0]]
     for unfolded in (False, True):
         document: list[Field | Change] = [
             Field(hostile[:100], hostile),
@@ -85,7 +95,7 @@ def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
 def test_unfolded_text_is_all_there_and_folded_text_is_short(text: str, width: int) -> None:
     lines = layout([Field("name", text)], width, unfolded=True)
     kept = "".join(line.text for line in lines).replace(" ", "")
-    assert kept.replace("\n", "") == Row((mark_invisible(text),)).cells[0].replace(" ", "")
+    assert kept.replace("\n", "") == Row((mark_invisible(text),)).texts[0].replace(" ", "")
     assert len(layout([Field("name", text)], width, unfolded=False)) <= FOLDED_LINES + 1
 
 
@@ -171,6 +181,7 @@ def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -
         EVERYWHERE: ("app", "ConsoleApp"),
         LISTS: ("row_list", "RowList"),
         RECORDS: ("document_view", "DocumentView"),
+        PANELS: ("section", "Section"),
         ASKING: ("dialogs", "DecisionScreen"),
         **{name: (name, f"{title}Screen") for name, title in screens.items()},
     }

@@ -1,0 +1,213 @@
+"""Panels: a titled border around a list or a detail, and two of them that share a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sb.screens.reading import safe
+from textual.app import App
+from textual.containers import Container
+from textual.content import Content
+from textual.events import Resize
+from textual.message import Message
+from textual.widget import Widget
+
+from sb.fitting import count
+
+WIDE, HIGH = 100, 30  # cells and lines of a terminal from which on panels have borders
+SHARES = 20  # the cells of a screen are divided by so many parts
+FIRST_WIDE, FIRST_HIGH = 11, 8  # of the first panel, beside and above the second
+LEAST_SHARE = 5
+
+
+class Panel(Container):
+    """One list or detail below its title; several views of it are named there, the active one underlined.
+
+    Args:
+        title: what is in it, where it has one view.
+        views: their names by ids, the first active.
+    """
+
+    SCOPED_CSS = False
+    DEFAULT_CSS = """
+    Panel { height: 1fr; background: $panel; border: round $line; border-title-color: $text;
+            border-subtitle-color: $soft; border-subtitle-align: left; }
+    Panel:focus-within { border: round $accent; border-title-color: $accent; }
+    .-narrow Panel, .-low Panel { border: none; border-top: solid $line; }
+    .-narrow Panel:focus-within, .-low Panel:focus-within { border: none; border-top: solid $accent; }
+    """
+
+    @dataclass
+    class Viewed(Message):
+        """Another view was chosen."""
+
+        panel: Panel
+        view: str
+
+        @property
+        def control(self) -> Panel:
+            return self.panel
+
+    def __init__(
+        self,
+        *children: Widget,
+        title: str = "",
+        views: Mapping[str, str] | None = None,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(*children, id=id)
+        self.views = dict(views or {"": title})
+        self.view = next(iter(self.views))
+        self._counts: dict[str, int] = {}
+        self._foot = ""
+        self._written = Content(""), Content("")
+
+    def on_mount(self) -> None:
+        self._write()
+
+    def on_resize(self, event: Resize) -> None:
+        self._write()
+
+    def retitle(self, title: str) -> None:
+        """Another title of the active view."""
+        self.views[self.view] = title
+        self._write()
+
+    def count(self, counts: Mapping[str, int]) -> None:
+        """How many each view has, by the views' ids."""
+        self._counts |= counts
+        self._write()
+
+    def foot(self, *parts: str) -> None:
+        """Marks, position and filter, on the lower border; a rule has them behind its title."""
+        self._foot = " · ".join(filter(None, parts))
+        self._write()
+
+    def show_view(self, view: str) -> None:
+        """Make a view the active one, without a message."""
+        self.view = view
+        self._write()
+
+    def step(self, by: int) -> None:
+        """The next view, or the one before."""
+        names = list(self.views)
+        if len(names) > 1:
+            self.show_view(names[(names.index(self.view) + by) % len(names)])
+            self.post_message(self.Viewed(self, self.view))
+
+    def _write(self) -> None:
+        foot = safe(self._foot, one_line=True)
+        title = self._titles()
+        if has_borders(self.app):
+            above, below = title, foot
+        else:
+            above = Content.assemble(" ", title, "  " if self._foot else "", foot.stylize("$soft"), " ")
+            below = Content("")
+        if (above, below) != self._written:
+            self._written = above, below
+            self.border_title, self.border_subtitle = above, below
+
+    def _titles(self) -> Content:
+        parts: list[Content | str] = []
+        for view, name in self.views.items():
+            active = len(self.views) > 1 and view == self.view
+            title = safe(name, one_line=True)
+            number = f" {count(self._counts[view])}" if view in self._counts else ""
+            parts += ["  " if parts else "", title.stylize("bold underline" if active else "bold"), number]
+        return Content.assemble(*parts)
+
+
+def has_borders(app: App[object]) -> bool:
+    """Whether there is room for borders on all sides."""
+    return app.size.width >= WIDE and app.size.height >= HIGH
+
+
+@dataclass
+class Shares:
+    """Where splits are, on all screens: parts of the first panel, of SHARES."""
+
+    wide: int = FIRST_WIDE
+    high: int = FIRST_HIGH
+
+
+class Split(Container):
+    """Two panels, side by side from WIDE cells on, else one above the other.
+
+    Args:
+        shares: the console's, which all screens have in common.
+    """
+
+    SCOPED_CSS = False
+    DEFAULT_CSS = """
+    Split { layout: vertical; height: 1fr; }
+    .-wide Split { layout: horizontal; }
+    """
+
+    def __init__(self, first: Panel, second: Panel, shares: Shares) -> None:
+        super().__init__(first, second)
+        self._panels = (first, second)
+        self._shares = shares
+        self._full: Panel | None = None
+
+    def on_mount(self) -> None:
+        self.share_out()
+
+    def on_resize(self, event: Resize) -> None:
+        self.share_out()
+
+    def share_out(self) -> None:
+        """Give each panel its share; a full one has all."""
+        wide = self.app.size.width >= WIDE
+        share = self._shares.wide if wide else self._shares.high
+        for panel, parts in zip(self._panels, (share, SHARES - share), strict=True):
+            panel.display = self._full in (None, panel)
+            panel.styles.width = f"{parts}fr" if wide else "1fr"
+            panel.styles.height = "1fr" if wide else f"{parts}fr"
+
+    def move(self, by: int) -> None:
+        """Move what is between the panels by so many parts."""
+        wide = self.app.size.width >= WIDE
+        name = "wide" if wide else "high"
+        share = getattr(self._shares, name) + by
+        setattr(self._shares, name, min(max(share, LEAST_SHARE), SHARES - LEAST_SHARE))
+        self.share_out()
+
+    def toggle_full(self) -> None:
+        """Show the panel with the focus alone, or both again."""
+        self._full = None if self._full else self._focused_panel()
+        self.share_out()
+
+    @property
+    def full(self) -> bool:
+        """Whether one panel has all the room."""
+        return self._full is not None
+
+    def leave_full(self) -> bool:
+        """Show both again; returns whether one was alone."""
+        was, self._full = self._full, None
+        self.share_out()
+        return was is not None
+
+    def show_panel_of(self, widget: Widget) -> None:
+        """Make room for a widget that gets the focus, where the other panel is alone."""
+        if self._full is not None:
+            self._full = next(panel for panel in self._panels if panel in widget.ancestors)
+            self.share_out()
+
+    def focus_other(self) -> None:
+        """The focus goes to the other panel."""
+        first, second = self._panels
+        other = second if self._focused_panel() is first else first
+        target = next(
+            widget
+            for widget in other.walk_children()
+            if isinstance(widget, Widget) and widget.can_focus and widget.display
+        )
+        self.show_panel_of(target)
+        target.focus()
+
+    def _focused_panel(self) -> Panel:
+        focused = self.screen.focused
+        second = self._panels[1]
+        return second if focused is not None and second in focused.ancestors else self._panels[0]

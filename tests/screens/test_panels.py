@@ -1,0 +1,140 @@
+"""The parts of all screens: panels, the split between them, tabs, keys, and lines that fit at every width."""
+
+from __future__ import annotations
+
+import pytest
+from sb.screens.actions import EVERYWHERE, LISTS, SECTIONS, actions
+from sb.screens.chrome import KeyLine, TabLine
+from sb.screens.panel import Panel, Split
+from sb.screens.row_list import RowList
+from textual.content import Content
+from textual.pilot import Pilot
+
+from tests.screens.conftest import Agents, Console
+from tests.screens.overflow import WIDE, WIDTHS, overflowing
+
+
+@pytest.fixture
+def busy(agents: Agents) -> Agents:
+    """Something on every screen, with wide letters in all that others write."""
+    agents.work(40, text=WIDE)
+    agents.pay(WIDE)
+    agents.call("bank.hang", {"text": WIDE}, agent="\u6f22\u5b57 courier", intent=WIDE)
+    agents.change_contract()
+    return agents
+
+
+def test_no_line_is_wider_or_narrower_than_its_place_at_any_width(busy: Agents, console: Console) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        for number in range(1, len(SECTIONS) + 1):
+            await console.press(pilot, str(number))
+            for width in WIDTHS:
+                await pilot.resize_terminal(width, 24 if width < 100 else 40)
+                await console.until(pilot, lambda: True)
+                assert not overflowing(console.app), (number, width)
+
+    console(script)
+
+
+def test_panels_are_beside_each_other_from_100_columns_on_and_the_split_moves_on_all_screens(
+    busy: Agents, console: Console
+) -> None:
+    def places() -> list[tuple[int, int]]:
+        return [(panel.region.x, panel.region.width) for panel in console.app.screen.query(Panel)]
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        assert places() == [(0, 66), (66, 54)], "11 to 9"
+        await console.press(pilot, "less_than_sign", "less_than_sign")
+        assert places() == [(0, 54), (54, 66)]
+        await console.press(pilot, "3")
+        assert places() == [(0, 54), (54, 66)], "on another screen too"
+        await console.press(pilot, *["greater_than_sign"] * 20)
+        assert places() == [(0, 90), (90, 30)], "both stay in view"
+        await pilot.resize_terminal(80, 24)
+        await console.until(pilot, lambda: True)
+        assert places() == [(0, 80), (0, 80)]
+
+    console(script, (120, 36))
+
+
+def test_a_panel_takes_all_the_room_and_gives_it_back(busy: Agents, console: Console) -> None:
+    def widths() -> list[int]:
+        return [panel.region.width for panel in console.app.screen.query(Panel) if panel.display]
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "f")
+        assert widths() == [120]
+        await console.press(pilot, "enter")
+        assert console.app.focused is not None
+        assert console.app.focused.id == "request", "what is opened comes into view"
+        assert widths() == [120]
+        await console.press(pilot, "tab")
+        assert console.app.focused.id == "queue"
+        await console.press(pilot, "f")
+        assert widths() == [66, 54]
+        await console.press(pilot, "f", "escape")
+        assert widths() == [66, 54]
+        assert console.at("approvals")
+
+    console(script, (120, 36))
+
+
+def test_views_are_named_in_the_title_with_their_counts_and_the_foot_gives_way_to_the_title(
+    agents: Agents, console: Console
+) -> None:
+    seen: list[str] = []
+
+    async def script(pilot: Pilot[None]) -> None:
+        panel = Panel(RowList((), id="some"), views={"open": "Open", "decided": "Decided"})
+        await console.app.screen.mount(Split(panel, Panel(title="Detail"), console.app.shares), before=1)
+        panel.count({"open": 10_000, "decided": 31})
+        panel.foot("2 marked", "", "5 of 183")
+        await console.until(pilot, lambda: True)
+        seen.append(console.text())
+        panel.step(-1)
+        assert panel.view == "decided"
+        panel.step(1)
+        assert panel.view == "open"
+
+    console(script, (120, 40))
+    assert "╭─ Open 10 000  Decided 31 ─" in seen[0]
+    assert "╰─ 2 marked · 5 of 183 ─" in seen[0]
+    console(script, (80, 24))
+    assert "─ Open 10 000  Decided 31  2 marked · 5 of 183 ─" in seen[1]
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (120, " sb  1 Home  2 Approvals·4  3 Contracts  4 Recovery  5 Runs "),
+        (80, "1Home 2Appr·4 3Cont 4Reco  5Runs "),
+        (60, "1 2·4 3 4  5Runs 6 "),
+    ],
+)
+def test_tabs_fold_and_keep_the_count_of_what_needs_you(
+    agents: Agents, console: Console, width: int, expected: str
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5")
+        console.app.needs = {"approvals": 4}
+        console.app.section.show_status()  # type: ignore[union-attr]
+        await console.until(pilot, lambda: True)
+        first = console.text().split("\n")[0]
+        assert first.startswith(expected), first
+        assert first.endswith("● live")
+        console.app.screen.query_one(TabLine).show({"approvals": 10_000}, Content("read-only ● live"))
+        await console.until(pilot, lambda: True)
+        assert "·10k" in console.text().split("\n")[0]
+
+    console(script, (width, 24))
+
+
+def test_the_key_line_gives_up_its_middle_first_and_never_what_stops(console: Console) -> None:
+    line = KeyLine([action for action in actions("approvals", LISTS, EVERYWHERE) if action.footer])
+    for width in range(20, 130):
+        text = line.fitting(width).plain
+        assert text.endswith(line.fitting(20).plain.strip()), text
+        assert len(text) <= max(width, len(line.fitting(20).plain))
+    assert "approve" in line.fitting(60).plain
+    assert "filter" not in line.fitting(50).plain
