@@ -165,7 +165,7 @@ def test_an_approval_is_revoked_before_its_use_and_found_by_its_state(
         await give(console, pilot, "wrong bill")
         await console.press(pilot, "y")
         await console.shows(pilot, "No pending requests")
-        await console.press(pilot, *"ffff")
+        await console.press(pilot, *["right_square_bracket"] * 4)
         assert "1 revoked" in console.text()
         assert "wrong bill" in console.text()
 

@@ -204,7 +204,7 @@ def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6", "j", "enter")
-        assert "… z shows all 3 006 characters" in console.text()
+        assert "… z shows all 3 005 characters" in console.text()
         assert "END" not in console.text()
         view = console.app.screen.query_one(DocumentView)
         await console.press(pilot, "z")

@@ -97,7 +97,7 @@ def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
     ref = done(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", *"ff")
+        await console.press(pilot, "4", *["right_square_bracket"] * 2)
         await console.shows(pilot, "undoable")
         for key in ("u", *"KdyNo"):
             console.app.simulate_key(key)
