@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
 from sb.screens.section import Section
-from sb.screens.state.records import Look, Records
+from sb.screens.state.records import NOBODY, Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
 from textual import events, on
 from textual.app import App
@@ -91,7 +91,9 @@ class ConsoleApp(App[None]):
         self.paused = False
         self.trouble = ""
         self.operator = operator
-        self._operators = ""
+        self.operators = NOBODY
+        self.drafts: dict[str, str] = {}
+        self._mode_before = self.DEFAULT_MODE
         self._look_every_s = look_every_s
         self.leaving = threading.Event()
         self._version: tuple[int, int] | None = None
@@ -125,7 +127,7 @@ class ConsoleApp(App[None]):
 
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
-        for name in (*SECTIONS, "record", "palette", "grants", "killing", "harness"):
+        for name in (*SECTIONS, "record", "palette", "help", "grants", "killing", "harness"):
             import_module(f"sb.screens.{name}")
 
     def _keep_looking(self) -> None:
@@ -161,9 +163,11 @@ class ConsoleApp(App[None]):
         if look.version is None:
             self.read_failed(look.trouble)
             return
-        if look.operators != self._operators:
-            self._operators = look.operators
+        if look.operators != self.operators:
+            self.operators = look.operators
             self._show_status()
+            if not self.who and len(self.operators.here) > 1 and not self.read_only:
+                self.choose_operator(lambda: None)
         before, self._version = self._version, look.version
         if before is not None and before[0] != look.version[0]:
             for screen in self._all_sections():
@@ -208,13 +212,44 @@ class ConsoleApp(App[None]):
         """How far what is on screen can be relied on."""
         age = self.records.clock.monotonic() - self._read_at
         words = ["READ-ONLY"] if self.read_only else []
-        if self._operators:
-            words.append(self._operators)
+        if self.operators.trouble or self.who:
+            words.append(self.operators.trouble or self.who)
         if self.paused:
             words.append(f"PAUSED {human_duration(age)}")
         else:
             words.append("live" if age < STALE_AFTER_S else f"{human_duration(age)} old")
         return " · ".join(words)
+
+    @property
+    def who(self) -> str:
+        """The operator who decides here; "" where none is enrolled, or none was chosen of several."""
+        here = self.operators.here
+        return self.operator or (here[0] if len(here) == 1 else "")
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        """A word on whether decisions are signed, and by whom."""
+        if not self.operators.enrolled:
+            return "Unsigned", self.operators.trouble or "no operator is enrolled"
+        return "Signed", self.who or "no key of an operator is in this home"
+
+    def choose_operator(self, then: Callable[[], None]) -> None:
+        """Go on once it is known who decides, where this home has the keys of several."""
+        if self.who or len(self.operators.here) < 2:
+            then()
+            return
+        from sb.screens.choosing import ChoiceScreen
+
+        names = self.operators.here
+
+        def chosen(number: int | None) -> None:
+            if number is not None:
+                self.operator = self.signer.name = names[number]
+                self._show_status()
+                then()
+
+        note = "Your key signs what you decide. Its passphrase is asked for once, with the first decision."
+        self.push_screen(ChoiceScreen("Who decides?", names, note), chosen)
 
     def time_of_day(self) -> str:
         """Now, UTC."""
@@ -230,7 +265,12 @@ class ConsoleApp(App[None]):
 
     def go(self, name: str) -> None:
         """Show a section."""
+        if name != self.current_mode:
+            self._mode_before = self.current_mode
         self.switch_mode(name)
+
+    def action_last_screen(self) -> None:
+        self.go(self._mode_before)
 
     def action_go(self, name: str) -> None:
         self.go(name)
@@ -326,7 +366,7 @@ class ConsoleApp(App[None]):
 
     def action_help(self) -> None:
         title = self.section.heading if self.section else self.TITLE
-        from sb.screens.dialogs import HelpScreen
+        from sb.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(title, self.available()))
 

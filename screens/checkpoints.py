@@ -145,7 +145,7 @@ class CheckpointsScreen(Deciding):
             return True
         return False
 
-    def action_restore(self) -> None:
+    def action_undo(self) -> None:
         found = self.current.checkpoint if self.current else ""
         if not isinstance(found, Checkpoint):
             self.console_app.say("no checkpoint under the cursor")

@@ -20,7 +20,7 @@ from sb.kernel.authority.signing import Decider
 
 if TYPE_CHECKING:
     from sb.screens.dialogs import WorkingScreen
-    from sb.screens.state.approvals import Question
+    from sb.screens.state.question import Question
 
 Item = TypeVar("Item")
 DRY_RUN = "dry run"
@@ -69,6 +69,11 @@ class Deciding(Section):
         own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
         return any(worker.group in WORK for worker in own)
 
+    def others(self) -> list[str]:
+        """The operators who could approve after this one."""
+        app = self.console_app
+        return [name for name in app.operators.enrolled if name != app.signature[1]]
+
     def refuses_more(self) -> bool:
         """Whether something is under way here, whose outcome would be lost with a newer one; says so."""
         if self.at_work:
@@ -85,14 +90,27 @@ class Deciding(Section):
         """
         if self.console_app.read_only or self.refuses_more():
             return
-        from sb.screens.dialogs import DecisionScreen  # not before the first screen is there
+        self.console_app.choose_operator(lambda: self._show_dialog(question, items, act))
+
+    def _show_dialog(
+        self, question: Question, items: Sequence[Item], act: Callable[[Item, Decider, str], str]
+    ) -> None:
+        from sb.screens.decision import DecisionScreen  # not before the first screen is there
+
+        app = self.console_app
 
         def answered(reason: str | None) -> None:
             if reason is not None:
                 self.hold_keys()
-                self.read("decide", lambda: self._decide(items, act, reason), self._decided)
+                self.read("decide", lambda: self._decide(items, act, reason), decided)
 
-        self.app.push_screen(DecisionScreen(question, self._typed_ahead), answered)
+        def decided(outcome: tuple[list[str], list[str]]) -> None:
+            if not outcome[1]:
+                app.drafts.pop(question.key, None)
+            self._decided(outcome)
+
+        dialog = DecisionScreen(question, app.drafts, app.signature, self._typed_ahead)
+        self.app.push_screen(dialog, answered)
         self._forget_typed()
 
     def _decide(

@@ -90,7 +90,7 @@ async def holds(console: Console, condition: Callable[[], object], within_s: flo
 
 async def open_audit(console: Console, pilot: Pilot[None], shown: str = "fail: HA-01") -> None:
     """Go to the screen, and wait until this is on it."""
-    await console.press(pilot, "6", "h")
+    await console.press(pilot, "7", "right_square_bracket")
     await console.shows(pilot, shown)
 
 
@@ -126,7 +126,7 @@ def test_h_on_log_opens_it_the_footer_and_the_palette_name_it_and_escape_leaves_
     agents: Agents, console: Console, child: Child
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         assert "h harness audit" in console.text().splitlines()[-1]
         await pilot.press("colon")
         console.app.screen.query_one(Input).value = "harness"
@@ -226,7 +226,7 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         console.app.simulate_key("h")
         await holds(console, lambda: "auditing…" in console.text() and child.pids)
         await pilot.press("question_mark")
@@ -257,7 +257,7 @@ def test_leaving_the_screen_ends_the_audit(
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         console.app.simulate_key("h")
         await holds(console, lambda: child.pids)
         await pilot.press(*leave)
@@ -273,13 +273,13 @@ def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         console.app.simulate_key("h")
         await holds(console, lambda: child.pids)
         await pilot.press("1")
         await holds(console, lambda: gone(child.pids[0]))
         child.go_on.touch()
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         await console.shows(pilot, "56.7 %")
 
     console(script)
@@ -324,7 +324,7 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
     before = sorted(home.rglob("*"))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         console.app.simulate_key("h")
         await holds(console, lambda: isinstance(console.app.screen, HarnessScreen))
         screen = console.app.screen
