@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
 from sb.screens.section import Section
-from sb.screens.state.records import NOBODY, Look, Records
+from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
 from textual import events, on
 from textual.app import App
@@ -230,7 +230,8 @@ class ConsoleApp(App[None]):
     def signature(self) -> tuple[str, str]:
         """A word on whether decisions are signed, and by whom."""
         if not self.operators.enrolled:
-            return "Unsigned", self.operators.trouble or "no operator is enrolled"
+            unreliable = self.operators.trouble not in ("", UNSIGNED)
+            return "Unsigned", "who is enrolled is unreliable" if unreliable else "no operator is enrolled"
         return "Signed", self.who or "no key of an operator is in this home"
 
     def choose_operator(self, then: Callable[[], None]) -> None:

@@ -152,7 +152,7 @@ class CheckpointsScreen(Deciding):
         elif not found.intact:
             self.console_app.say("its file was edited, so it cannot be restored")
         else:
-            self.read("changes", lambda: self._changes(found), self._ask)
+            self.prepare(lambda: self._changes(found), self._ask)
 
     def _changes(self, found: Checkpoint) -> tuple[Checkpoint, tuple[Difference, ...]]:
         return found, self.records.present("detail").changes(found)

@@ -10,7 +10,7 @@ import queue
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from sb.screens.reading import trouble_of
+from sb.screens.reading import Result, trouble_of
 from sb.screens.section import Section
 from sb.screens.state.document import Field
 from textual.worker import Worker
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 DRY_RUN = "dry run"
-WORK = ("decide", DRY_RUN)  # groups of workers
+PREPARE = "prepare"
+WORK = ("decide", DRY_RUN, PREPARE)  # groups of workers
 LOOK_FOR_THE_END_S = 0.2  # seconds between looks whether the console is closing
 
 
@@ -44,7 +45,7 @@ class Deciding(Section):
         if event.worker.group in WORK and event.worker.is_finished:
             typed = self._working.typed if self._working else ""
             self._let_keys_through()
-            if event.worker.group == DRY_RUN:  # after a decision it may be a passphrase
+            if event.worker.group != "decide":  # after a decision it may be a passphrase
                 self._typed_ahead = typed
                 self.call_later(self._forget_typed)  # if nothing is asked
 
@@ -54,6 +55,16 @@ class Deciding(Section):
 
         self._working = WorkingScreen()
         self.app.push_screen(self._working)
+
+    def prepare(self, work: Callable[[], Result], done: Callable[[Result], None]) -> None:
+        """Read what a dialog is about; what is typed meanwhile is its reason.
+
+        Args:
+            work: touches no widget.
+        """
+        if not self.console_app.read_only and not self.refuses_more():
+            self.hold_keys()
+            self.read(PREPARE, work, done)
 
     def _let_keys_through(self) -> None:
         if self._working:

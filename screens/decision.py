@@ -20,6 +20,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from sb.text import plain
+
 NEEDS_REASON = "a decision needs a reason"
 OBJECT_LINES = 8  # of the object in view; it scrolls beyond
 AROUND_OBJECT = 12  # lines of a dialog besides the object, about
@@ -226,7 +228,7 @@ class TwoSteps(Dialog[Answer]):
 
     @on(Input.Submitted, "#reason")
     def _go_on(self, message: Input.Submitted) -> None:
-        self._reason = message.value.strip()
+        self._reason = plain(message.value, one_line=True).strip()
         if not self._reason:
             self.say_wrong(self.needs_reason)
         elif self.ready():
@@ -265,7 +267,7 @@ class TwoSteps(Dialog[Answer]):
             self._box.cursor_position = len(self._reason)
             self._box.focus()
             return
-        self._drafts[self._key] = self._box.value
+        self._drafts[self._key] = plain(self._box.value, one_line=True)
         super().action_cancel()
 
     def action_scroll_line(self, by: int) -> None:

@@ -203,9 +203,7 @@ class MemoryScreen(Searching, Deciding):
         """Ask for the first of these that can be done with what is marked, or what the cursor is on."""
         listing = self.rows.listing
         numbers = sorted(listing.marked) or ([listing.current] if listing.current else [])
-        self.read(
-            "chosen", lambda: read_records(self.records.log(), numbers), partial(self._ask_first, verbs)
-        )
+        self.prepare(lambda: read_records(self.records.log(), numbers), partial(self._ask_first, verbs))
 
     def _ask_first(self, verbs: Sequence[str], chosen: Sequence[Record]) -> None:
         for verb in verbs:

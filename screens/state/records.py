@@ -49,6 +49,7 @@ class Operators:
 
 
 NOBODY = Operators()
+UNSIGNED = "no operator enrolled: unsigned"
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ class Records:
     def _read_operators(self, authority: Authority) -> Operators:
         active = tuple(operator.name for operator in authority.roster().active())
         if not active:
-            return Operators(trouble="no operator enrolled: unsigned")
+            return Operators(trouble=UNSIGNED)
         socket = signing_socket()
         if socket is not None:
             with suppress(DeniedError):  # the first decision says what is wrong

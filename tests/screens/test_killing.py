@@ -43,7 +43,9 @@ def test_the_dialogs_look_as_they_did(agents: Agents, console: Console, size: tu
     console(script, size)
 
 
-def test_the_agent_under_the_cursor_is_stopped_after_a_reason_and_a_word(agents: Agents, console: Console) -> None:
+def test_the_agent_under_the_cursor_is_stopped_after_a_reason_and_a_word(
+    agents: Agents, console: Console
+) -> None:
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:

@@ -77,7 +77,7 @@ def test_a_request_is_read_again_when_the_screen_becomes_smaller(agents: Agents,
         await pilot.pause()
         await fill(console, pilot, 1)
         assert "not on the screen" in str(console.app.screen.query_one(".wrong").render())
-        await console.press(pilot, *["pageup"] * 4, *["pagedown"] * 4)
+        await console.press(pilot, *["pageup"] * 8, *["pagedown"] * 12)
         await fill(console, pilot, 1)
         await console.until(pilot, lambda: agents.runtime.approvals.get(approval_id).state == "approved")
 

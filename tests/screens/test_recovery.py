@@ -7,7 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from sb.screens.decision import DecisionScreen, ResultScreen
+from sb.screens.decision import DecisionScreen
+from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
 from sb.screens.recovery import RecoveryScreen
 from sb.screens.state.document import Field
@@ -328,7 +329,13 @@ def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
     ],
 )
 def test_a_call_in_doubt_is_settled(
-    agents: Agents, console: Console, bank: Bank, key: int | None, said: str, left_behind: bool, reversed_: list[str]
+    agents: Agents,
+    console: Console,
+    bank: Bank,
+    key: int | None,
+    said: str,
+    left_behind: bool,
+    reversed_: list[str],
 ) -> None:
     call_id = in_doubt(agents, bank)
 
@@ -341,7 +348,7 @@ def test_a_call_in_doubt_is_settled(
             box = console.app.screen.query_one("#result", Input)
             for given, shown in (
                 ("{not json", "this is not JSON"),
-                ('{"refund_id": "ref_1"}', 'it gave {"refund'),
+                ('{"refund_id": "ref_1"}', 'It gave   {"refund'),
             ):
                 box.value = given
                 await console.press(pilot, "enter")
