@@ -10,13 +10,12 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
+from sb.screens.actions import EVERYWHERE, MOVE, SECTIONS, Action, actions, bindings
 from sb.screens.section import Section
 from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
 from textual import events, on
 from textual.app import App
-from textual.command import Provider
 from textual.message import Message
 from textual.screen import Screen
 from textual.worker import get_current_worker
@@ -26,6 +25,7 @@ from sb.sources import iso
 from sb.text import plain
 
 if TYPE_CHECKING:
+    from sb.screens.palette import Entry
     from sb.screens.state.document import Document
     from sb.screens.state.home import Target
     from sb.screens.state.signer import Signer
@@ -45,12 +45,6 @@ def _screen(name: str) -> Callable[[], Screen[Any]]:
     return make
 
 
-def _console_commands() -> type[Provider]:
-    from sb.screens.palette import ConsoleCommands
-
-    return ConsoleCommands
-
-
 class ConsoleApp(App[None]):
     """The operator console.
 
@@ -62,9 +56,7 @@ class ConsoleApp(App[None]):
     """
 
     TITLE = "SecondBrain"
-    ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[Any]] = {_console_commands}
-    COMMAND_PALETTE_BINDING = "ctrl+p"
+    ENABLE_COMMAND_PALETTE = False
     MODES: ClassVar[dict[str, Any]] = {name: _screen(name) for name in SECTIONS}
     DEFAULT_MODE = next(iter(SECTIONS))
     BINDINGS = bindings(EVERYWHERE)
@@ -292,7 +284,7 @@ class ConsoleApp(App[None]):
 
     def open_reference(self, reference: str) -> None:
         """Show what a person named by its id."""
-        from sb.screens.palette import CHECKPOINT, MEMORY
+        from sb.screens.state.finding import CHECKPOINT, MEMORY
 
         if reference.isdecimal():
             self.open_record(int(reference))
@@ -334,20 +326,27 @@ class ConsoleApp(App[None]):
 
         self.call_after_refresh(find)
 
-    def commands(self) -> list[tuple[str, str, Callable[[], object]]]:
-        """What the palette lists: text, help and what to call."""
+    def entries(self) -> list[Entry]:
+        """What the palette lists before anything is looked up: actions, screens, commands for a terminal."""
+        from sb.screens.palette import HERE, SCREENS, Entry, terminal_entries
+
         section = self.section
-        if section is None:
-            return []
-        listed: list[tuple[str, str, Callable[[], object]]] = []
+        listed: list[Entry] = []
         for action in self.available():
-            if action.on == MOVING:
+            group = SCREENS if action.id.startswith(("go(", "view(", "last_screen")) else HERE
+            if action.group == MOVE and group is HERE:
                 continue
-            text = (
-                f"{section.heading.lower()}: {action.label}" if section.name_ in action.on else action.label
-            )
-            listed.append((text, action.help, partial(self.run_declared, action)))
-        return listed
+            if group is HERE and section is not None and not section.possible(action):
+                continue
+            key = action.shown_keys.split()[0]
+            listed.append(Entry(group, action.label, key, partial(self.run_declared, action), action.help))
+        listed.sort(key=lambda entry: entry.group is SCREENS)
+        return [*listed, *terminal_entries(self.copy_command)]
+
+    def copy_command(self, command: str) -> None:
+        """Copy a command line for a terminal."""
+        self.copy_to_clipboard(command)
+        self.say(f"copied {command}")
 
     def available(self) -> list[Action]:
         """What can be done on the screen in view."""
@@ -363,7 +362,13 @@ class ConsoleApp(App[None]):
         await self.run_action(action.id, namespace)
 
     def action_palette(self) -> None:
-        self.action_command_palette()
+        from sb.screens.palette import PaletteScreen
+
+        def chosen(do: Callable[[], object] | None) -> None:
+            if do is not None:
+                self.call_later(do)
+
+        self.push_screen(PaletteScreen(self, self.entries()), chosen)
 
     def action_help(self) -> None:
         title = self.section.heading if self.section else self.TITLE

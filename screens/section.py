@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sb.screens.actions import ACTIONS, EVERYWHERE, SECTIONS, actions
+from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, SECTIONS, Action, actions
 from sb.screens.chrome import KeyLine, SectionLine, StatusLine, TroubleLine
 from sb.screens.reading import Reading, trouble_of
 from sb.screens.row_list import RowList
@@ -71,6 +71,11 @@ class Section(Reading, Screen[None]):
 
     def find(self, reference: str) -> None:
         """Put the cursor on a record, or show only what mentions this; a screen of one record has nothing to find."""
+
+    def possible(self, action: Action) -> bool:
+        """Whether this can be done now, with what the cursor is on."""
+        rows = self.query(RowList)
+        return action.group != DECIDE or not rows or rows.first().listing.current is not None
 
     def pointed_at(self) -> Pointed:
         """What the cursor is on."""

@@ -122,19 +122,19 @@ def test_the_scorecard_looks_as_it_did(
     console(script, size)
 
 
-def test_h_on_log_opens_it_the_footer_and_the_palette_name_it_and_escape_leaves_it(
+def test_it_is_a_view_of_log_that_opens_it_the_footer_and_the_palette_name_it_and_escape_leaves_it(
     agents: Agents, console: Console, child: Child
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
-        assert "h harness audit" in console.text().splitlines()[-1]
+        assert "] view" in console.text().splitlines()[-1]
         await pilot.press("colon")
-        console.app.screen.query_one(Input).value = "harness"
-        await console.shows(pilot, "log: harness audit")
+        console.app.screen.query_one(Input).value = "next view"
+        await console.shows(pilot, "Go to")
         await pilot.press("enter")
         await console.shows(pilot, "56.7 %  7 pass · 3 partial · 5 fail · BLOCKED by 3 P0")
         await console.press(pilot, "enter", "j", "escape", "escape")
-        assert "[6 Log]" in console.text()
+        assert "[7 Log]" in console.text()
         assert not isinstance(console.app.screen, HarnessScreen)
 
     console(script)

@@ -13,10 +13,10 @@ from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
 from sb.screens.state import document
 from sb.screens.state.approvals import question
-from sb.screens.state.question import Question
 from sb.screens.state.document import Field, fields_of, layout
 from sb.screens.state.events import record_document
 from sb.screens.state.listing import Row
+from sb.screens.state.question import Question
 from textual.pilot import Pilot
 from textual.widgets import Input
 

@@ -368,7 +368,7 @@ def test_a_call_in_doubt_is_settled(
 
 @pytest.mark.parametrize(("key", "after"), [(0, "reversed"), (1, "committed")])
 def test_a_reversal_in_doubt_is_settled_by_the_call_that_made_it(
-    agents: Agents, console: Console, bank: Bank, key: str, after: str
+    agents: Agents, console: Console, bank: Bank, key: int, after: str
 ) -> None:
     ref = done(agents)
     escalate(agents, ref)
