@@ -173,12 +173,12 @@ def test_several_are_forgotten_once_their_number_is_typed(clerk: Brain, console:
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6", "space", "space", "space", "x")
-        assert "Forget these 2?" in console.text(), "what is protected is left out"
+        assert "Forget 2 memories" in console.text(), "what is protected is left out"
         console.app.screen.query_one("#reason", Input).value = "they are old"
         await console.press(pilot, "enter", "y", "enter")
-        assert "type 2 to confirm" in console.text()
-        console.app.screen.query_one("#count", Input).value = "2"
-        await console.press(pilot, "enter", "y")
+        assert "type 2, or press esc" in console.text()
+        console.app.screen.query_one("#word", Input).value = "2"
+        await console.press(pilot, "enter")
         await console.says(pilot, "2 decided")
         await type_filter(console, pilot, "state:forgotten note")
         await console.shows(pilot, "2 of 5")

@@ -17,13 +17,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.config import current_config
-from sb.errors import StoreError
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import MutationRef, MutationState
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.escalations import EscalationState
 from sb.kernel.review.log_verification import verify
-from sb.runtime import open_runtime
 from tests.conftest import CommandLine
 from tests.screens import shop
 from tests.screens.conftest import HOSTILE, Agents, Console
@@ -587,19 +585,3 @@ def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
     console(script)
     assert (state(agents, first), state(agents, second)) == ("reversed", "committed")
     assert bank.reversed_ == ["ref_1"]
-
-
-def test_what_reversals_run_through_is_opened_once_and_again_for_another_database(
-    agents: Agents, console: Console, home: Path
-) -> None:
-    records = console.records
-    records.look()
-    first = records.runtime()
-    assert records.runtime() is first
-    (home / "brain.db").rename(home / "away.db")
-    with pytest.raises(StoreError):
-        Records(current_config()).runtime()
-    assert not (home / "brain.db").exists()
-    open_runtime(agents.runtime.config).close()
-    assert records.look().version
-    assert records.runtime().log.database_id != first.log.database_id

@@ -13,6 +13,7 @@ from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion, RawEntry
 from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.test_deciding import give
 from tests.screens.test_memory import WORDS_ALONE, screen, type_filter
 from tests.screens.test_safety import FORBIDDEN
 
@@ -150,7 +151,7 @@ def test_a_person_accepts_and_dismisses_with_a_reason(
         await console.press(pilot, "6")
         await console.shows(pilot, f"pending: suggestion {second}")
         await console.press(pilot, "d")
-        assert "Dismiss this?" in console.text()
+        assert "Dismiss ─" in console.text()
         await answer(console, pilot, "it woke me up")
         await console.shows(pilot, f"dismissed: suggestion {second}")
         await console.press(pilot, "a")
@@ -179,10 +180,9 @@ def test_several_are_accepted_once_their_number_is_typed(stack: SQLiteStack, con
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6", "space", "space", "space", "space", "a")
-        assert "Accept these 2?" in console.text(), "what was captured is left out"
-        console.app.screen.query_one("#reason", Input).value = "seen in both"
-        console.app.screen.query_one("#count", Input).value = "2"
-        await console.press(pilot, "enter", "enter", "y")
+        assert "Accept 2 memories" in console.text(), "what was captured is left out"
+        await give(console, pilot, "seen in both")
+        await give(console, pilot, "2", "word")
         await console.says(pilot, "2 decided")
 
     console(script)

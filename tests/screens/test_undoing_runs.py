@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 from sb.screens.decision import DecisionScreen
 from sb.screens.recovery import RecoveryScreen
+from sb.screens.state.records import Records
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.config import current_config
+from sb.errors import StoreError
 from sb.kernel import RunContext
 from sb.kernel.contracts import MutationState
 from sb.kernel.review.log_verification import verify
+from sb.runtime import open_runtime
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
@@ -110,3 +114,19 @@ def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
 
     console(script)
     assert state(agents, ref) == "committed"
+
+
+def test_what_reversals_run_through_is_opened_once_and_again_for_another_database(
+    agents: Agents, console: Console, home: Path
+) -> None:
+    records = console.records
+    records.look()
+    first = records.runtime()
+    assert records.runtime() is first
+    (home / "brain.db").rename(home / "away.db")
+    with pytest.raises(StoreError):
+        Records(current_config()).runtime()
+    assert not (home / "brain.db").exists()
+    open_runtime(agents.runtime.config).close()
+    assert records.look().version
+    assert records.runtime().log.database_id != first.log.database_id
