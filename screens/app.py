@@ -334,7 +334,7 @@ class ConsoleApp(App[None]):
         listed: list[Entry] = []
         for action in self.available():
             group = SCREENS if action.id.startswith(("go(", "view(", "last_screen")) else HERE
-            if action.group == MOVE and group is HERE:
+            if group is HERE and (action.group == MOVE or action.id == "palette"):
                 continue
             if group is HERE and section is not None and not section.possible(action):
                 continue

@@ -14,7 +14,7 @@ from sb.screens.state.finding import FoundRecord, find_records, is_reference
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, OptionList
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HERE, SCREENS, RECORDS_, TERMINAL = "Here", "Go to", "Records", "For a terminal"
 FIND_AFTER_S = 0.08
 MOST_COMMANDS = 8
+WIDEST, AROUND = 84, 8  # cells of the dialog; of its borders, padding and scroll bar, also line by line
+MOST_LINES = 16
 Do = Callable[[], object]
 
 
@@ -62,8 +64,8 @@ class PaletteScreen(Reading, Dialog[Do | None]):
         Binding("up,ctrl+p", "choose(-1)", show=False),
     ]
     DEFAULT_CSS = (
-        "PaletteScreen { align: center top; } PaletteScreen .dialog { margin-top: 2; }"
-        " PaletteScreen OptionList, PaletteScreen OptionList:focus { height: auto; max-height: 16; border: none; }"
+        "PaletteScreen { align: center top; } PaletteScreen .dialog { margin-top: 1; } PaletteScreen .dialog Input { margin-top: 0; }"
+        " PaletteScreen OptionList, PaletteScreen OptionList:focus { height: auto; border: none; }"
         + DIALOG_CSS
     )
 
@@ -78,11 +80,10 @@ class PaletteScreen(Reading, Dialog[Do | None]):
     def compose(self) -> ComposeResult:
         options = OptionList()
         options.can_focus = False
-        body = VerticalScroll(
+        body = Vertical(
             Input(placeholder="an action, a screen, an id, a command, an agent, a memory"),
             options,
             classes="dialog",
-            can_focus=False,
         )
         body.border_title = "Find"
         body.border_subtitle = "enter does it · esc closes"
@@ -141,7 +142,9 @@ class PaletteScreen(Reading, Dialog[Do | None]):
 
     def _show(self) -> None:
         options = self.query_one(OptionList)
-        width = max(options.scrollable_content_region.width, 20) - 2
+        size = self.app.size
+        width = min(WIDEST, size.width * 94 // 100) - AROUND
+        options.styles.max_height = min(MOST_LINES, size.height - AROUND)
         chosen = self._listed[options.highlighted] if options.highlighted is not None else None
         self._listed, group = [], ""
         lines: list[Option] = []

@@ -227,7 +227,7 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
-        console.app.simulate_key("h")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: "auditing…" in console.text() and child.pids)
         await pilot.press("question_mark")
         await holds(console, lambda: "Run the audit again." in console.text())
@@ -258,7 +258,7 @@ def test_leaving_the_screen_ends_the_audit(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
-        console.app.simulate_key("h")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: child.pids)
         await pilot.press(*leave)
         await holds(console, lambda: gone(child.pids[0]))
@@ -274,7 +274,7 @@ def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
-        console.app.simulate_key("h")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: child.pids)
         await pilot.press("1")
         await holds(console, lambda: gone(child.pids[0]))
@@ -325,7 +325,7 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
-        console.app.simulate_key("h")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: isinstance(console.app.screen, HarnessScreen))
         screen = console.app.screen
         assert isinstance(screen, HarnessScreen)
