@@ -11,6 +11,7 @@ from sb.screens.filtering import Filtering
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import (
     APPROVAL_COLUMNS,
+    REVOKES,
     VIEWS,
     approval_document,
     approval_row,
@@ -275,7 +276,9 @@ class ApprovalsScreen(Filtering, Waiting):
             raise CheckFailed(who or error.message, "" if who else error.hint) from error
         stores = (self.records.baselines("write", surface) for surface in SURFACES)
         trouble = sign_added(stores, by, lambda: shipped_registry(self.records.config))
-        return "; ".join(filter(None, (decided_sentence(approvals.disclose(decided)), trouble)))
+        takes_back = REVOKES if decided.state is ApprovalState.APPROVED else ""
+        said = " ".join(filter(None, (decided_sentence(approvals.disclose(decided)), takes_back)))
+        return "; ".join(filter(None, (said, trouble)))
 
     def action_approve(self) -> None:
         self._decide_chosen("approve")

@@ -79,7 +79,7 @@ class Console:
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         """Wait until it holds, and nothing is under way, as four looks in a row say."""
-        end, calm, pause_s = time.monotonic() + 12, 0, BLINK_S
+        end, calm, pause_s = time.monotonic() + 60, 0, BLINK_S
         while calm < 4:
             await asyncio.sleep(pause_s)
             idle = not self._busy()
