@@ -16,25 +16,27 @@ SECTIONS = {
     "contracts": "Contracts",
     "recovery": "Recovery",
     "runs": "Runs",
-    "log": "Log",
     "memory": "Memory",
+    "log": "Log",
     "checkpoints": "Checkpoints",
 }
 EVERYWHERE, LISTS, RECORDS, ASKING, PANELS = "everywhere", "lists", "records", "asking", "panels"
+DECIDE, LOOK, MOVE, CONSOLE = GROUPS = ("Decide", "Look", "Move", "Console")
 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing to do.
+    """One thing to do. A key belongs to one id, so that a letter means the same on all screens.
 
     Args:
         id: the Textual action, so that it names its handler.
         keys: as Textual names them, with commas between them.
         label: one or two words, for the footer.
-        help: what it does, in a sentence.
+        help: what it does there, in a sentence.
         on: screens, or parts of screens, on which it is there.
         writes: whether it changes something; `--read-only` takes it away.
         footer: whether the footer shows it.
+        group: under which it stands in the help.
     """
 
     id: str
@@ -44,6 +46,7 @@ class Action:
     on: tuple[str, ...]
     writes: bool = False
     footer: bool = False
+    group: str = LOOK
 
     @property
     def shown_keys(self) -> str:
@@ -51,292 +54,177 @@ class Action:
         return " ".join(_SHOWN.get(key, key) for key in self.keys.split(","))
 
 
+def _deciding(id: str, key: str, label: str, help: str, *on: str, footer: bool = True) -> Action:
+    return Action(id, key, label, help, on, writes=True, footer=footer, group=DECIDE)
+
+
+def _moving(id: str, keys: str, label: str, help: str) -> Action:
+    return Action(id, keys, label, help, MOVING, group=MOVE)
+
+
+def _console(id: str, keys: str, label: str, help: str, *, footer: bool = False) -> Action:
+    return Action(id, keys, label, help, (EVERYWHERE,), footer=footer, group=CONSOLE)
+
+
 _SHOWN = {
     "question_mark": "?",
     "slash": "/",
     "colon": ":",
+    "minus": "-",
     "less_than_sign": "<",
     "greater_than_sign": ">",
+    "left_square_bracket": "[",
     "right_square_bracket": "]",
     "escape": "esc",
     "pageup": "pgup",
     "pagedown": "pgdn",
-    "ctrl+p": "ctrl+p",
 }
 MOVING = (LISTS, RECORDS)
+VIEWED = ("approvals", "grants", "contracts", "recovery", "log", "harness")
 
 ACTIONS = (
-    Action("palette", "colon,ctrl+p", "palette", "Find any action or record by typing.", (EVERYWHERE,)),
-    Action("help", "question_mark", "help", "Show what can be done here.", (EVERYWHERE,), footer=True),
-    Action("refresh", "r", "refresh", "Read everything on screen again.", (EVERYWHERE,)),
-    Action("pause", "p", "pause", "Stop following what is written, or go on.", (EVERYWHERE,)),
-    Action("theme", "T", "theme", "Change between dark and light.", (EVERYWHERE,)),
-    Action(
-        "back",
-        "escape",
-        "back",
-        "Clear the filter or the marks, leave a record, or go to Home.",
-        (EVERYWHERE,),
-    ),
-    Action(
-        "kill",
-        "K",
-        "kill",
-        "Stop every agent, or the agent, tool or run that the cursor is on; asks twice.",
-        (EVERYWHERE,),
-        writes=True,
-        footer=True,
-    ),
-    Action("quit", "q", "quit", "Leave the console.", (EVERYWHERE,), footer=True),
-    *(
-        Action(f"go('{name}')", str(number), f"go to {title}", f"Show {title}.", (EVERYWHERE,))
-        for number, (name, title) in enumerate(SECTIONS.items(), 1)
-    ),
-    Action("line_down", "j,down", "down", "Move one line down.", MOVING),
-    Action("line_up", "k,up", "up", "Move one line up.", MOVING),
-    Action("page_down", "pagedown,ctrl+f", "page down", "Move one page down.", MOVING),
-    Action("page_up", "pageup,ctrl+b", "page up", "Move one page up.", MOVING),
-    Action("first", "g,home", "first", "Go to the first line.", MOVING),
-    Action("last", "G,end", "last", "Go to the last line.", MOVING),
-    Action("open", "enter", "open", "Open what the cursor is on.", (LISTS,), footer=True),
-    Action("copy", "y", "copy", "Copy the line, or the record, to the clipboard.", MOVING),
-    Action("full", "f", "full panel", "Give the panel all the room, or both panels theirs.", (PANELS,)),
-    Action(
-        "move_split(-1)", "less_than_sign", "narrower", "Move the line between the panels back.", (PANELS,)
-    ),
-    Action("move_split(1)", "greater_than_sign", "wider", "Move the line between the panels on.", (PANELS,)),
-    Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,)),
-    Action(
+    _deciding(
         "approve",
         "a",
         "approve",
         "Approve what is marked, or what the cursor is on.",
-        ("approvals", "contracts"),
-        writes=True,
-        footer=True,
+        "approvals",
+        "contracts",
     ),
-    Action(
-        "reveal",
-        "v",
-        "reveal",
-        "Show or hide the secrets in the request that the cursor is on.",
-        ("approvals", "recovery"),
-    ),
-    Action(
-        "deny",
-        "d",
-        "deny",
-        "Deny what is marked, or what the cursor is on.",
-        ("approvals",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "revoke",
+    _deciding("approve", "a", "undo it", "Approve the reversal that waits, and run it.", "recovery"),
+    _deciding("approve", "a", "accept", "Save the memory that is suggested.", "memory"),
+    _deciding("deny", "d", "deny", "Deny what is marked, or what the cursor is on.", "approvals"),
+    _deciding("deny", "d", "dismiss", "Leave a reversal that waits undone.", "recovery"),
+    _deciding("deny", "d", "dismiss", "Dismiss what is suggested.", "memory"),
+    _deciding(
+        "take_away",
         "x",
         "revoke",
-        "Take back what was approved and not used yet, or a grant.",
-        ("approvals", "grants"),
-        writes=True,
-        footer=True,
+        "Revoke an approval that was not used yet, or a grant.",
+        "approvals",
+        "grants",
     ),
-    Action(
-        "lift",
-        "L",
-        "lift",
-        "Let go on what was killed: the line that the cursor is on.",
-        ("home",),
-        writes=True,
-        footer=True,
+    _deciding("take_away", "x", "forget", "Take memories out of every search.", "memory"),
+    _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "recovery"),
+    _deciding("undo", "u", "undo", "Go to where this call, or what this run did last, is undone.", "runs"),
+    _deciding("undo", "u", "recover", "Let searches find a forgotten memory again.", "memory", footer=False),
+    _deciding("undo", "u", "restore", "Restore a core from this checkpoint.", "checkpoints"),
+    _deciding(
+        "undo_run",
+        "U",
+        "undo its run",
+        "Undo everything that its run did, newest first, after a dry run.",
+        "recovery",
+        footer=False,
     ),
-    Action(
+    _deciding(
+        "settle", "o", "settle", "Settle a call of unknown outcome: it happened, or it did not.", "recovery"
+    ),
+    _deciding(
+        "try_out",
+        "t",
+        "try",
+        "Make a dry run of its undo, or ask the tool of an unknown call whether it happened.",
+        "recovery",
+    ),
+    _deciding(
+        "protect", "P", "protect", "Keep a memory from being forgotten, or no longer.", "memory", footer=False
+    ),
+    _deciding("lift", "L", "lift", "Lift the stop that the cursor is on.", "home"),
+    _deciding(
         "mark",
         "space",
         "mark",
         "Mark the line, to decide several at once.",
-        ("approvals", "contracts", "memory"),
-        writes=True,
+        "approvals",
+        "contracts",
+        "memory",
+        footer=False,
+    ),
+    _deciding(
+        "mark_all",
+        "M",
+        "mark all",
+        "Mark all that match the filter, or none of them.",
+        "approvals",
+        "contracts",
+        "memory",
+        footer=False,
     ),
     Action(
         "filter",
         "slash",
         "filter",
-        "Show only what mentions the words typed.",
+        "Show only what matches the words typed.",
         ("log", "approvals", "runs", "memory", "harness"),
         footer=True,
     ),
     Action(
-        "approve",
-        "a",
-        "approve",
-        "Agree to the reversal that waits, and perform it.",
-        ("recovery",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "let_be",
-        "x",
-        "dismiss",
-        "Leave reversals to decide as it is.",
-        ("recovery",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "undo",
-        "u",
-        "undo",
-        "Take back what a call did, after a dry run.",
-        ("recovery",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "undo",
-        "u",
-        "undo",
-        "Go to where this call, or what this run did last, is undone.",
-        ("runs",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "undo_run",
-        "U",
-        "undo its run",
-        "Take back everything that its run did, the newest first, after a dry run.",
-        ("recovery",),
-        writes=True,
-    ),
-    Action(
-        "dry_run",
-        "d",
-        "dry run",
-        "Look what undoing it would do now; nothing is undone.",
-        ("recovery",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "view",
-        "right_square_bracket",
-        "list",
-        "Show what is open, what was settled too, or every change.",
-        ("recovery",),
-    ),
-    Action("happened", "h", "happened", "Say that a call in doubt happened.", ("recovery",), writes=True),
-    Action(
-        "not_happened",
+        "next_waiting(1)",
         "n",
-        "did not happen",
-        "Say that a call in doubt did not happen.",
-        ("recovery",),
-        writes=True,
+        "next",
+        "Go to the next that needs you.",
+        ("approvals", "contracts", "recovery"),
     ),
     Action(
-        "compensate",
-        "c",
-        "happened, undo it",
-        "Say that a call in doubt happened, and undo it.",
-        ("recovery",),
-        writes=True,
+        "next_waiting(-1)",
+        "N",
+        "previous",
+        "Go to the previous that needs you.",
+        ("approvals", "contracts", "recovery"),
     ),
+    Action("view(1)", "right_square_bracket", "view", "Show the next view.", VIEWED, footer=True),
+    Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),
+    Action("verify", "v", "verify", "Verify the whole log against its anchors.", ("log",), footer=True),
     Action(
-        "probe",
-        "b",
-        "ask its tool",
-        "Ask the tool of a call in doubt whether it happened, and keep the answer.",
-        ("recovery",),
-        writes=True,
+        "reveal", "S", "secrets", "Show or hide the secrets in a call's arguments.", ("approvals", "recovery")
     ),
+    Action("open", "enter", "open", "Open what the cursor is on.", (LISTS,), footer=True),
+    Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,)),
+    Action("copy", "c", "copy", "Copy the line, or the record, to the clipboard.", MOVING),
+    Action("full", "f", "full panel", "Give the panel all the room, or both panels theirs.", (PANELS,)),
     Action(
-        "view",
-        "right_square_bracket",
-        "state",
-        "Show requests in the next state: open, waiting, approved and so on.",
-        ("approvals",),
+        "move_split(-1)", "less_than_sign", "narrower", "Move the line between the panels back.", (PANELS,)
     ),
-    Action(
-        "view",
-        "right_square_bracket",
-        "reversals",
-        "Show how tools are undone and which of that is approved, or their contracts again.",
-        ("contracts",),
-        footer=True,
-    ),
-    Action("grants", "t", "grants", "Show what was approved in advance.", ("approvals",)),
-    Action(
-        "forget",
-        "x",
-        "forget",
-        "Take what is marked, or what the cursor is on, out of every search.",
-        ("memory",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "recover",
-        "u",
-        "recover",
-        "Take back that a memory was forgotten.",
-        ("memory",),
-        writes=True,
-    ),
-    Action(
-        "protect",
-        "P",
-        "protect",
-        "Keep a memory from being forgotten, or no longer.",
-        ("memory",),
-        writes=True,
-    ),
-    Action(
-        "accept",
-        "a",
-        "accept",
-        "Make the memory that is suggested, of what is marked or the cursor is on.",
-        ("memory",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "turn_down",
-        "d",
-        "dismiss",
-        "Leave what is suggested, of what is marked or the cursor is on.",
-        ("memory",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "restore",
-        "u",
-        "restore",
-        "Compose a core as this checkpoint says; what it is now is kept as another one.",
-        ("checkpoints",),
-        writes=True,
-        footer=True,
-    ),
-    Action(
-        "verify",
-        "v",
-        "verify",
-        "Walk the whole log and compare it with its anchors.",
-        ("log",),
-        footer=True,
-    ),
-    Action(
-        "harness",
-        "h",
-        "harness audit",
-        "Grade SecondBrain against its forty controls.",
-        ("log",),
-        footer=True,
-    ),
+    Action("move_split(1)", "greater_than_sign", "wider", "Move the line between the panels on.", (PANELS,)),
     Action("refresh", "r", "run again", "Run the audit again.", ("harness",), footer=True),
-    Action("confirm", "y", "yes", "Do it.", (ASKING,), footer=True),
-    Action("cancel", "n,escape", "no", "Leave it.", (ASKING,), footer=True),
+    _moving("line_down", "j,down", "down", "Move one line down."),
+    _moving("line_up", "k,up", "up", "Move one line up."),
+    _moving("page_down", "pagedown,ctrl+f", "page down", "Move one page down."),
+    _moving("page_up", "pageup,ctrl+b", "page up", "Move one page up."),
+    _moving("first", "g,home", "first", "Go to the first line."),
+    _moving("last", "G,end", "last", "Go to the last line."),
+    Action("focus_next", "tab", "next panel", "Go to the next panel.", (EVERYWHERE,), group=MOVE),
+    Action(
+        "back", "escape", "back", "Go one step back: filter, marks, record, Home.", (EVERYWHERE,), group=MOVE
+    ),
+    Action(
+        "last_screen", "minus", "last screen", "Go to the screen before this one.", (EVERYWHERE,), group=MOVE
+    ),
+    *(
+        Action(f"go('{name}')", str(number), f"go to {title}", f"Show {title}.", (EVERYWHERE,), group=MOVE)
+        for number, (name, title) in enumerate(SECTIONS.items(), 1)
+    ),
+    Action(
+        "kill",
+        "K",
+        "stop",
+        "Stop the agent, run or tool that the cursor is on, or everything.",
+        (EVERYWHERE,),
+        writes=True,
+        footer=True,
+        group=CONSOLE,
+    ),
+    _console(
+        "palette", "colon,ctrl+p", "find", "Find an action, a screen, a record or a command.", footer=True
+    ),
+    _console("help", "question_mark", "keys", "Show the keys of this screen.", footer=True),
+    _console("refresh", "r", "read again", "Read everything on screen again."),
+    _console("pause", "p", "pause", "Stop following what is written, or go on."),
+    _console("theme", "T", "theme", "Change between dark and light."),
+    _console("quit", "q", "quit", "Leave the console."),
+    Action("confirm", "y", "yes", "Do it, in the second step of a dialog.", (ASKING,), footer=True),
+    Action("cancel", "escape", "back", "Go one step back in a dialog, or leave it.", (ASKING,), footer=True),
 )
 
 

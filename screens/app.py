@@ -10,16 +10,15 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
+from sb.screens.actions import EVERYWHERE, MOVE, SECTIONS, Action, actions, bindings
 from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
 from sb.screens.panel import Shares
 from sb.screens.section import Section
-from sb.screens.state.records import Look, Records
+from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
 from sb.screens.theme import DARK, LIGHT, theme
 from textual import events, on
 from textual.app import App
-from textual.command import Provider
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
@@ -30,6 +29,7 @@ from sb.sources import iso
 from sb.text import plain
 
 if TYPE_CHECKING:
+    from sb.screens.palette import Entry
     from sb.screens.state.document import Document
     from sb.screens.state.home import Target
     from sb.screens.state.signer import Signer
@@ -49,12 +49,6 @@ def _screen(name: str) -> Callable[[], Screen[Any]]:
     return make
 
 
-def _console_commands() -> type[Provider]:
-    from sb.screens.palette import ConsoleCommands
-
-    return ConsoleCommands
-
-
 class ConsoleApp(App[None]):
     """The operator console.
 
@@ -66,9 +60,7 @@ class ConsoleApp(App[None]):
     """
 
     TITLE = "SecondBrain"
-    ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[Any]] = {_console_commands}
-    COMMAND_PALETTE_BINDING = "ctrl+p"
+    ENABLE_COMMAND_PALETTE = False
     MODES: ClassVar[dict[str, Any]] = {name: _screen(name) for name in SECTIONS}
     DEFAULT_MODE = next(iter(SECTIONS))
     BINDINGS = bindings(EVERYWHERE)
@@ -107,7 +99,9 @@ class ConsoleApp(App[None]):
         self.operator = operator
         self.needs: dict[str, int] = {}
         self.shares = Shares()
-        self._operators = ""
+        self.operators = NOBODY
+        self.drafts: dict[str, str] = {}
+        self._mode_before = self.DEFAULT_MODE
         self._look_every_s = look_every_s
         self.leaving = threading.Event()
         self._version: tuple[int, int] | None = None
@@ -141,7 +135,7 @@ class ConsoleApp(App[None]):
 
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
-        for name in (*SECTIONS, "record", "palette", "grants", "killing", "harness"):
+        for name in (*SECTIONS, "record", "palette", "help", "grants", "killing", "harness"):
             import_module(f"sb.screens.{name}")
 
     def _keep_looking(self) -> None:
@@ -177,9 +171,11 @@ class ConsoleApp(App[None]):
         if look.version is None:
             self.read_failed(look.trouble)
             return
-        if look.operators != self._operators:
-            self._operators = look.operators
+        if look.operators != self.operators:
+            self.operators = look.operators
             self._show_status()
+            if not self.who and len(self.operators.here) > 1 and not self.read_only:
+                self.choose_operator(lambda: None)
         before, self._version = self._version, look.version
         if before is not None and before[0] != look.version[0]:
             for screen in self._all_sections():
@@ -224,8 +220,10 @@ class ConsoleApp(App[None]):
         """How far what is on screen can be relied on."""
         age = self.records.clock.monotonic() - self._read_at
         words = [("read-only", "bold")] if self.read_only else []
-        if self._operators:
-            words.append((plain(self._operators, one_line=True), "$warn"))
+        if self.operators.trouble:
+            words.append((plain(self.operators.trouble, one_line=True), "$warn"))
+        elif self.who:
+            words.append((plain(self.who, one_line=True), ""))
         if self.paused:
             words.append((f"paused {short_span(age)}", "bold $warn"))
         elif age < STALE_AFTER_S:
@@ -233,6 +231,38 @@ class ConsoleApp(App[None]):
         else:
             words.append((f"stale {short_span(age)}", "bold $danger"))
         return Content(" ").join(Content.styled(text, style) for text, style in words)
+
+    @property
+    def who(self) -> str:
+        """The operator who decides here; "" where none is enrolled, or none was chosen of several."""
+        here = self.operators.here
+        return self.operator or (here[0] if len(here) == 1 else "")
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        """A word on whether decisions are signed, and by whom."""
+        if not self.operators.enrolled:
+            unreliable = self.operators.trouble not in ("", UNSIGNED)
+            return "Unsigned", "who is enrolled is unreliable" if unreliable else "no operator is enrolled"
+        return "Signed", self.who or "no key of an operator is in this home"
+
+    def choose_operator(self, then: Callable[[], None]) -> None:
+        """Go on once it is known who decides, where this home has the keys of several."""
+        if self.who or len(self.operators.here) < 2:
+            then()
+            return
+        from sb.screens.choosing import ChoiceScreen
+
+        names = self.operators.here
+
+        def chosen(number: int | None) -> None:
+            if number is not None:
+                self.operator = self.signer.name = names[number]
+                self._show_status()
+                then()
+
+        note = "Your key signs what you decide. Its passphrase is asked for once, with the first decision."
+        self.push_screen(ChoiceScreen("Who decides?", names, note), chosen)
 
     def time_of_day(self) -> str:
         """Now, UTC."""
@@ -248,7 +278,12 @@ class ConsoleApp(App[None]):
 
     def go(self, name: str) -> None:
         """Show a section."""
+        if name != self.current_mode:
+            self._mode_before = self.current_mode
         self.switch_mode(name)
+
+    def action_last_screen(self) -> None:
+        self.go(self._mode_before)
 
     def action_go(self, name: str) -> None:
         self.go(name)
@@ -269,7 +304,7 @@ class ConsoleApp(App[None]):
 
     def open_reference(self, reference: str) -> None:
         """Show what a person named by its id."""
-        from sb.screens.palette import CHECKPOINT, MEMORY
+        from sb.screens.state.finding import CHECKPOINT, MEMORY
 
         if reference.isdecimal():
             self.open_record(int(reference))
@@ -311,20 +346,27 @@ class ConsoleApp(App[None]):
 
         self.call_after_refresh(find)
 
-    def commands(self) -> list[tuple[str, str, Callable[[], object]]]:
-        """What the palette lists: text, help and what to call."""
+    def entries(self) -> list[Entry]:
+        """What the palette lists before anything is looked up: actions, screens, commands for a terminal."""
+        from sb.screens.palette import HERE, SCREENS, Entry, terminal_entries
+
         section = self.section
-        if section is None:
-            return []
-        listed: list[tuple[str, str, Callable[[], object]]] = []
+        listed: list[Entry] = []
         for action in self.available():
-            if action.on == MOVING:
+            group = SCREENS if action.id.startswith(("go(", "view(", "last_screen")) else HERE
+            if group is HERE and (action.group == MOVE or action.id == "palette"):
                 continue
-            text = (
-                f"{section.heading.lower()}: {action.label}" if section.name_ in action.on else action.label
-            )
-            listed.append((text, action.help, partial(self.run_declared, action)))
-        return listed
+            if group is HERE and section is not None and not section.possible(action):
+                continue
+            key = action.shown_keys.split()[0]
+            listed.append(Entry(group, action.label, key, partial(self.run_declared, action), action.help))
+        listed.sort(key=lambda entry: entry.group is SCREENS)
+        return [*listed, *terminal_entries(self.copy_command)]
+
+    def copy_command(self, command: str) -> None:
+        """Copy a command line for a terminal."""
+        self.copy_to_clipboard(command)
+        self.say(f"copied {command}")
 
     def available(self) -> list[Action]:
         """What can be done on the screen in view."""
@@ -340,11 +382,17 @@ class ConsoleApp(App[None]):
         await self.run_action(action.id, namespace)
 
     def action_palette(self) -> None:
-        self.action_command_palette()
+        from sb.screens.palette import PaletteScreen
+
+        def chosen(do: Callable[[], object] | None) -> None:
+            if do is not None:
+                self.call_later(do)
+
+        self.push_screen(PaletteScreen(self, self.entries()), chosen)
 
     def action_help(self) -> None:
         title = self.section.heading if self.section else self.TITLE
-        from sb.screens.dialogs import HelpScreen
+        from sb.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(title, self.available()))
 

@@ -6,42 +6,44 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
-from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import (
     APPROVAL_COLUMNS,
+    REVOKES,
     VIEWS,
     approval_document,
     approval_row,
     question,
     unapprovable,
 )
+from sb.screens.waiting import Waiting
 from textual import on
 from textual.widget import Widget
 
+from sb.errors import CheckFailed
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState
 from sb.log.references import full_id
 from sb.present.approvals import decided_sentence
+from sb.present.decisions import meanwhile
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
     from sb.screens.state.listing import Row
 
 EMPTY = {
-    "open": "No pending requests. New ones appear here.\n\n] shows decided requests.",
-    "all": "No approval requests yet.\n\nsb demo makes some.",
+    "open": "No pending requests. New ones appear here.\n\n] shows decided requests, and grants.",
+    "decided": "No decided requests yet.\n\n[ shows open ones.",
 }
-NONE_OF_THEM = "No requests in this state.\n\n] shows others."
 NO_HIT = "No requests match.\n\nesc clears the filter."
 
 
-class ApprovalsScreen(Filtering, Deciding):
+class ApprovalsScreen(Filtering, Waiting):
     """The queue, those that wait first, and the one under the cursor in full."""
 
     name_ = "approvals"
@@ -56,6 +58,7 @@ class ApprovalsScreen(Filtering, Deciding):
         self._opened_digests: set[str] = set()  # of the requests that were opened to be read
         self._revealed: int | None = None  # the request of which secrets are shown
         self._numbers: Sequence[int] = ()
+        self._pending: set[int] = set()
         self._shown: int | None = None
         self._wanted_number = 0  # for the cursor, once it is in the list
 
@@ -72,6 +75,9 @@ class ApprovalsScreen(Filtering, Deciding):
     def rows(self) -> RowList:
         return self.query_one("#queue", RowList)
 
+    def waiting(self) -> Sequence[int]:
+        return [number for number in self._numbers if number in self._pending]
+
     @property
     def queue(self) -> ApprovalQueue:
         """For workers: asking for it may open the database."""
@@ -79,12 +85,18 @@ class ApprovalsScreen(Filtering, Deciding):
 
     def refresh_records(self) -> None:
         states, words = VIEWS[self.view], self.filter_text
-        self.read("queue", lambda: self.queue.numbers(states=states, words=words), self._show)
 
-    def _show(self, numbers: list[int]) -> None:
-        self._numbers = numbers
-        notice = NO_HIT if self.filter_text else EMPTY.get(self.view, NONE_OF_THEM)
-        self.rows.show(numbers, notice)
+        def work() -> tuple[list[int], set[int]]:
+            queue = self.queue
+            waiting = queue.numbers(states=(ApprovalState.WAITING,), words=words)
+            return queue.numbers(states=states, words=words), set(waiting)
+
+        self.read("queue", work, lambda found: self._show(*found))
+
+    def _show(self, numbers: list[int], waiting: set[int]) -> None:
+        self._numbers, self._pending = numbers, waiting
+        self.rows.show(numbers, NO_HIT if self.filter_text else EMPTY[self.view])
+        self.move_on()
         if self._wanted_number:
             self.rows.select(self._wanted_number)
             self._wanted_number = 0
@@ -202,24 +214,30 @@ class ApprovalsScreen(Filtering, Deciding):
         if approval.number in self._numbers:
             self.rows.select(approval.number)
         else:
-            self.view = "open" if approval.state in OPEN else "all"
+            self.view = "open" if approval.state in OPEN else "decided"
             self._wanted_number = approval.number
             self.refresh_records()
 
-    def action_mark(self) -> None:
-        self.rows.mark()
-        self.show_status()
+    def action_mark_all(self) -> None:
+        super().action_mark_all()
+        marked = sorted(self.rows.listing.marked - set(self.known))
+        if marked:
+            self.read(
+                "marked", lambda: self._disclosed(marked), lambda found: self._fetched(self.known | found)
+            )
 
-    def action_view(self) -> None:
-        names = list(VIEWS)
-        self.view = names[(names.index(self.view) + 1) % len(names)]
-        self.rows.start_over()
-        self.refresh_records()
-
-    def action_grants(self) -> None:
+    def action_view(self, by: int) -> None:
+        """Open requests, decided ones, and after them the grants."""
         from sb.screens.grants import GrantsScreen
 
-        self.app.push_screen(GrantsScreen())
+        names = list(VIEWS)
+        at = names.index(self.view) + by
+        if at not in range(len(names)):
+            self.app.push_screen(GrantsScreen())
+            return
+        self.view = names[at]
+        self.rows.start_over()
+        self.refresh_records()
 
     def chosen(self) -> list[Disclosure]:
         """The marked requests, or else the one under the cursor."""
@@ -237,26 +255,33 @@ class ApprovalsScreen(Filtering, Deciding):
             self.console_app.say(refused)
             return
         reveal = len(chosen) == 1 and chosen[0].approval.number == self._revealed
-        asked = question(verb, chosen, reveal=reveal)
+        asked = question(verb, chosen, others=self.others(), reveal=reveal)
         self.ask(asked, chosen, lambda item, by, why: self._act(verb, item, by, why))
 
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
+        from sb.kernel.approvals.decisions import AlreadyDecided
         from sb.kernel.baselines.seeding import sign_added
         from sb.kernel.baselines.seen import SURFACES
         from sb.parts import shipped_registry
 
         approvals, name = self.records.approvals(), item.approval.id
-        if verb == "approve":
-            unread = item.long and item.digest not in self._opened_digests
-            decided = approvals.approve(name, by, reason, displayed="" if unread else item.digest)
-        elif verb == "deny":
-            decided = approvals.deny(name, by, reason)
-        else:
-            approvals.revoke(name, by, reason)
-            decided = approvals.get(name)
+        try:
+            if verb == "approve":
+                unread = item.long and item.digest not in self._opened_digests
+                decided = approvals.approve(name, by, reason, displayed="" if unread else item.digest)
+            elif verb == "deny":
+                decided = approvals.deny(name, by, reason)
+            else:
+                approvals.revoke(name, by, reason)
+                decided = approvals.get(name)
+        except AlreadyDecided as error:
+            who = meanwhile(approvals.get(name), self.now())
+            raise CheckFailed(who or error.message, "" if who else error.hint) from error
         stores = (self.records.baselines("write", surface) for surface in SURFACES)
         trouble = sign_added(stores, by, lambda: shipped_registry(self.records.config))
-        return "; ".join(filter(None, (decided_sentence(approvals.disclose(decided)), trouble)))
+        takes_back = REVOKES if decided.state is ApprovalState.APPROVED else ""
+        said = " ".join(filter(None, (decided_sentence(approvals.disclose(decided)), takes_back)))
+        return "; ".join(filter(None, (said, trouble)))
 
     def action_approve(self) -> None:
         self._decide_chosen("approve")
@@ -264,5 +289,5 @@ class ApprovalsScreen(Filtering, Deciding):
     def action_deny(self) -> None:
         self._decide_chosen("deny")
 
-    def action_revoke(self) -> None:
+    def action_take_away(self) -> None:
         self._decide_chosen("revoke")

@@ -147,14 +147,14 @@ class CheckpointsScreen(Deciding):
             return True
         return False
 
-    def action_restore(self) -> None:
+    def action_undo(self) -> None:
         found = self.current.checkpoint if self.current else ""
         if not isinstance(found, Checkpoint):
             self.console_app.say("no checkpoint under the cursor")
         elif not found.intact:
             self.console_app.say("its file was edited, so it cannot be restored")
         else:
-            self.read("changes", lambda: self._changes(found), self._ask)
+            self.prepare(lambda: self._changes(found), self._ask)
 
     def _changes(self, found: Checkpoint) -> tuple[Checkpoint, tuple[Difference, ...]]:
         return found, self.records.present("detail").changes(found)

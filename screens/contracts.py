@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
-from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
@@ -16,6 +15,7 @@ from sb.screens.state.contracts import (
     contract_question,
     contract_row,
 )
+from sb.screens.waiting import Waiting
 from textual import on
 from textual.widget import Widget
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 EMPTY = {
     KERNEL_SURFACE: "No tools yet. They appear here once an agent's process has loaded them.",
-    REVERSAL_SURFACE: "No tool declares a reversal.\n\n] shows the tools' contracts.",
+    REVERSAL_SURFACE: "No tool declares a reversal.\n\n[ shows the tools' contracts.",
 }
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
 
-class ContractsScreen(Deciding):
+class ContractsScreen(Waiting):
     """Every tool that any process met, those that need a look first, and what changed in the one under the cursor."""
 
     name_ = "contracts"
@@ -85,6 +85,7 @@ class ContractsScreen(Deciding):
         if wanted in names:
             self.rows.select(names.index(wanted))
             self._wanted_tool = ""
+        self.move_on()
         self._show_detail()
         self._note_change(current)
         self.show_status()
@@ -97,6 +98,13 @@ class ContractsScreen(Deciding):
         if before.live_fingerprint != now.live_fingerprint:
             self._changed = now.tool_id
             self.console_app.say(f"{now.tool_id} changed just now: review it again")
+
+    def waiting(self) -> Sequence[int]:
+        return [
+            number
+            for number, (entry, _) in enumerate(self.known)
+            if entry.live_fingerprint and entry.status != "approved"
+        ]
 
     @property
     def current(self) -> ContractEntry | None:
@@ -155,15 +163,11 @@ class ContractsScreen(Deciding):
         marked = sorted(self.rows.listing.marked)
         return [self.known[number][0] for number in marked if number < len(self.known)]
 
-    def action_view(self) -> None:
+    def action_view(self, by: int) -> None:
         """Show how tools are undone, or their contracts again."""
         self.surface = REVERSAL_SURFACE if self.surface == KERNEL_SURFACE else KERNEL_SURFACE
         self.rows.start_over()
         self.refresh_records()
-
-    def action_mark(self) -> None:
-        self.rows.mark()
-        self.show_status()
 
     def action_approve(self) -> None:
         chosen = self._marked() or ([self.current] if self.current is not None else [])

@@ -10,7 +10,7 @@ import queue
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from sb.screens.reading import trouble_of
+from sb.screens.reading import Result, trouble_of
 from sb.screens.section import Section
 from sb.screens.state.document import Field
 from textual.worker import Worker
@@ -20,11 +20,12 @@ from sb.kernel.authority.signing import Decider
 
 if TYPE_CHECKING:
     from sb.screens.dialogs import WorkingScreen
-    from sb.screens.state.approvals import Question
+    from sb.screens.state.question import Question
 
 Item = TypeVar("Item")
 DRY_RUN = "dry run"
-WORK = ("decide", DRY_RUN)  # groups of workers
+PREPARE = "prepare"
+WORK = ("decide", DRY_RUN, PREPARE)  # groups of workers
 LOOK_FOR_THE_END_S = 0.2  # seconds between looks whether the console is closing
 
 
@@ -44,7 +45,7 @@ class Deciding(Section):
         if event.worker.group in WORK and event.worker.is_finished:
             typed = self._working.typed if self._working else ""
             self._let_keys_through()
-            if event.worker.group == DRY_RUN:  # after a decision it may be a passphrase
+            if event.worker.group != "decide":  # after a decision it may be a passphrase
                 self._typed_ahead = typed
                 self.call_later(self._forget_typed)  # if nothing is asked
 
@@ -54,6 +55,16 @@ class Deciding(Section):
 
         self._working = WorkingScreen()
         self.app.push_screen(self._working)
+
+    def prepare(self, work: Callable[[], Result], done: Callable[[Result], None]) -> None:
+        """Read what a dialog is about; what is typed meanwhile is its reason.
+
+        Args:
+            work: touches no widget.
+        """
+        if not self.console_app.read_only and not self.refuses_more():
+            self.hold_keys()
+            self.read(PREPARE, work, done)
 
     def _let_keys_through(self) -> None:
         if self._working:
@@ -68,6 +79,11 @@ class Deciding(Section):
         """Whether a decision, or a dry run of one, is under way here."""
         own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
         return any(worker.group in WORK for worker in own)
+
+    def others(self) -> list[str]:
+        """The operators who could approve after this one."""
+        app = self.console_app
+        return [name for name in app.operators.enrolled if name != app.signature[1]]
 
     def refuses_more(self) -> bool:
         """Whether something is under way here, whose outcome would be lost with a newer one; says so."""
@@ -85,14 +101,27 @@ class Deciding(Section):
         """
         if self.console_app.read_only or self.refuses_more():
             return
-        from sb.screens.dialogs import DecisionScreen  # not before the first screen is there
+        self.console_app.choose_operator(lambda: self._show_dialog(question, items, act))
+
+    def _show_dialog(
+        self, question: Question, items: Sequence[Item], act: Callable[[Item, Decider, str], str]
+    ) -> None:
+        from sb.screens.decision import DecisionScreen  # not before the first screen is there
+
+        app = self.console_app
 
         def answered(reason: str | None) -> None:
             if reason is not None:
                 self.hold_keys()
-                self.read("decide", lambda: self._decide(items, act, reason), self._decided)
+                self.read("decide", lambda: self._decide(items, act, reason), decided)
 
-        self.app.push_screen(DecisionScreen(question, self._typed_ahead), answered)
+        def decided(outcome: tuple[list[str], list[str]]) -> None:
+            if not outcome[1]:
+                app.drafts.pop(question.key, None)
+            self._decided(outcome)
+
+        dialog = DecisionScreen(question, app.drafts, app.signature, self._typed_ahead)
+        self.app.push_screen(dialog, answered)
         self._forget_typed()
 
     def _decide(

@@ -1,73 +1,46 @@
-"""Dialogs over a screen: help, decisions, passphrases."""
+"""Dialogs over a screen: their base, results, passphrases, and the pause before one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from typing import ClassVar, TypeVar
 
-from sb.screens.actions import ASKING, Action, bindings
 from sb.screens.reading import safe
-from sb.screens.state.approvals import Question
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widget import Widget
-from textual.widgets import Button, Input, Static
+from textual.widgets import Input, Static
 
 Answer = TypeVar("Answer")
-NEEDS_REASON = "a decision needs a reason"
-TYPING = "type the reason; enter goes on to the decision; esc decides nothing"
-CONFIRMING = "y decides; n or esc decides nothing; up leads back to the reason"
 
 DIALOG_CSS = """
-.dialog { width: 90%; max-width: 96; height: auto; max-height: 90%; border: round $primary;
-          background: $surface; padding: 0 1; }
-.dialog Input { height: 1; border: none; padding: 0 1; background: $boost; }
+.dialog { width: 94%; max-width: 84; height: auto; max-height: 94%; border: round $primary;
+          background: $surface; padding: 0 1; border-title-style: bold; scrollbar-size-vertical: 1; }
+.dialog.-danger { border: round $error; }
+.dialog Input { height: 1; border: none; padding: 0 1; background: $boost; margin-top: 1; }
 .dialog Input:focus { border: none; background: $block-cursor-blurred-background; }
-.dialog Horizontal { height: 1; margin-top: 1; }
-.dialog Button { margin-right: 2; }
+.dialog .object { height: auto; max-height: 8; background: $background; border-left: solid $primary; padding: 0 1;
+                  margin-bottom: 1; scrollbar-size-vertical: 1; text-style: bold; }
 .dialog .item { height: auto; margin: 0; }
 .dialog .item .sign { width: 2; }
-.dialog .item .text { width: 1fr; height: auto; }
-.dialog .wrong { color: $text-error; text-style: bold; }
-.dialog .hint { color: $text-muted; }
+.dialog .item .label { width: 10; color: $text-muted; }
+.dialog .text { height: auto; text-style: none; }
+.dialog .item .text { width: 1fr; }
+.dialog .object .text { text-style: bold; }
+.dialog .gap { margin-top: 1; }
+.dialog .wrong { color: $text-error; text-style: bold; display: none; }
+.dialog .hint { color: $text-muted; margin-top: 1; }
 .dialog .title { text-style: bold; }
 """
-
-
-def lines_about(lines: Sequence[str]) -> Iterator[Widget]:
-    """What a question is about: a sign before each line, in a column that nobody else's text reaches, and ours without."""
-    ours = lines.index("") if "" in lines else len(lines)
-    for line in lines[:ours]:
-        yield Horizontal(Static("-", classes="sign"), Static(safe(line), classes="text"), classes="item")
-    yield Static(safe("\n".join(lines[ours:])), classes="last")
-
-
-class HelpScreen(ModalScreen[None]):
-    """Every key of one screen."""
-
-    BINDINGS = [Binding("escape,question_mark,q", "dismiss", "close")]
-    DEFAULT_CSS = "HelpScreen { align: center middle; }" + DIALOG_CSS
-
-    def __init__(self, title: str, shown: list[Action]) -> None:
-        super().__init__()
-        self._title = title
-        self._shown = shown
-
-    def compose(self) -> ComposeResult:
-        lines = [f"{action.shown_keys:<12} {action.help}" for action in self._shown]
-        text = "\n".join([f"{self._title}: keys (esc closes)", "", *lines])
-        yield VerticalScroll(Static(safe(text)), classes="dialog")
 
 
 class Dialog(ModalScreen[Answer]):
     """A dialog that has the focus in its first field from the first key on, and says so when it decides nothing."""
 
     BINDINGS = [Binding("escape", "cancel", "cancel")]
-    nothing: ClassVar[str] = "nothing decided"
+    nothing: ClassVar[str] = "Nothing decided"
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +56,7 @@ class Dialog(ModalScreen[Answer]):
 
     def type_ahead(self, event: events.Key) -> None:
         """Put a key that no field took, because it came before the dialog was there, into the first field."""
-        if isinstance(self.focused, Button) or not event.is_printable or not event.character:
+        if not event.is_printable or not event.character:
             return
         event.stop()
         fields = self.query(Input)
@@ -92,124 +65,15 @@ class Dialog(ModalScreen[Answer]):
         else:
             self._ahead += event.character
 
+    def say_wrong(self, text: str) -> None:
+        """What keeps this dialog from going on; "" for nothing."""
+        shown = self.query_one(".wrong", Static)
+        shown.display = bool(text)
+        shown.update(safe(text))
+
     def action_cancel(self) -> None:
         self.app.notify(self.nothing, timeout=3)
         self.dismiss(None)
-
-
-class DecisionButtons(Horizontal):
-    """The confirming step: its keys hold while one of the buttons has the focus, never while a reason is typed."""
-
-    BINDINGS = bindings(ASKING)
-
-    def compose(self) -> ComposeResult:
-        yield Button("n  No", id="no", compact=True)
-        yield Button("y  Yes", id="yes", compact=True, variant="primary")
-
-    def action_confirm(self) -> None:
-        self.query_one("#yes", Button).press()
-
-    def action_cancel(self) -> None:
-        self.query_one("#no", Button).press()
-
-
-class DecisionScreen(Dialog[str | None]):
-    """Says what is about to be decided and gives the reason, or None.
-
-    The reason comes first; `enter` after it leads to "no", so that pressing it twice never decides anything. What it is
-    about has to have been on the screen, all of it, before "yes" is taken.
-    """
-
-    AUTO_FOCUS = ""
-    BINDINGS = [
-        Binding("down", "app.focus_next", show=False),
-        Binding("up", "app.focus_previous", show=False),
-    ]
-    DEFAULT_CSS = "DecisionScreen { align: center middle; }" + DIALOG_CSS
-
-    def __init__(self, question: Question, typed: str = "") -> None:
-        super().__init__()
-        self._ahead = typed
-        self._question = question
-        self._unread: set[int] | None = None  # rows of what it is about; None before they are laid out
-
-    def on_mount(self) -> None:
-        self.watch(self._scroll, "scroll_target_y", self._look, init=False)
-
-    def compose(self) -> ComposeResult:
-        question = self._question
-        with VerticalScroll(classes="dialog", can_focus=False):
-            yield Static(safe(question.title), classes="title")
-            yield from lines_about(question.lines)
-            yield Input(placeholder="reason, recorded with the decision", id="reason")
-            if question.count > 1:
-                yield Input(placeholder=f"type {question.count} to confirm", id="count")
-            yield Static("", classes="wrong")
-            yield DecisionButtons()
-            yield Static(TYPING, classes="hint")
-
-    @on(events.DescendantFocus)
-    def _say_step(self) -> None:
-        self.query_one(".hint", Static).update(TYPING if isinstance(self.focused, Input) else CONFIRMING)
-
-    @property
-    def _scroll(self) -> VerticalScroll:
-        return self.query_one(".dialog", VerticalScroll)
-
-    def on_resize(self) -> None:
-        self._unread = None  # other lines, in other places
-        self.call_after_refresh(self._look)
-
-    def _look(self) -> None:
-        """Take what is on the screen now for read."""
-        if not self.query_one(".last").size:
-            return  # not laid out yet
-        if self._unread is None:
-            self._unread = set(range(self.query_one(".last").virtual_region.bottom))
-        top = round(self._scroll.scroll_target_y)
-        self._unread.difference_update(range(top, top + self._scroll.size.height))
-
-    @property
-    def _reason(self) -> str:
-        return self.query_one("#reason", Input).value.strip()
-
-    @property
-    def _missing(self) -> str:
-        """What has still to be typed; "" if nothing."""
-        if not self._reason:
-            return NEEDS_REASON
-        counts = self.query("#count").results(Input)
-        wrong = any(box.value.strip() != str(self._question.count) for box in counts)
-        return f"type {self._question.count} to confirm" if wrong else ""
-
-    @on(Input.Submitted)
-    def _next(self, message: Input.Submitted) -> None:
-        counts = self.query("#count")
-        if message.input.id == "reason" and self._reason and counts:
-            self._say_wrong("")
-            counts.first().focus()
-            return
-        self._say_wrong(self._missing)
-        if not self._missing:
-            self.query_one("#no").focus()
-
-    def _say_wrong(self, wrong: str) -> None:
-        self.query_one(".wrong", Static).update(safe(wrong))
-
-    @on(Button.Pressed, "#no")
-    def _left(self) -> None:
-        self.action_cancel()
-
-    @on(Button.Pressed, "#yes")
-    def action_confirm(self) -> None:
-        lines = len(self._unread or ())
-        if self._unread is None or lines:
-            were = "line was" if lines == 1 else "lines were"
-            self._say_wrong(f"{lines} {were} not on the screen: page up, page down")
-        elif self._missing:
-            self._say_wrong(self._missing)
-        else:
-            self.dismiss(self._reason)
 
 
 class ResultScreen(Dialog[str | None]):
@@ -235,7 +99,7 @@ class ResultScreen(Dialog[str | None]):
         try:
             json.loads(given or "null")
         except ValueError as error:
-            self.query_one(".wrong", Static).update(safe(f"this is not JSON: {error}"))
+            self.say_wrong(f"this is not JSON: {error}")
         else:
             self.dismiss(given)
 

@@ -76,7 +76,11 @@ class GrantsScreen(Deciding):
         self.app.pop_screen()
         return True
 
-    def action_revoke(self) -> None:
+    def action_view(self, by: int) -> None:
+        """Go back to the requests."""
+        self.app.pop_screen()
+
+    def action_take_away(self) -> None:
         current = self.known.get(self.rows.listing.current or 0)
         if current is not None:
             self.ask(question("revoke", [current]), [current], self._revoke)

@@ -77,6 +77,10 @@ class HarnessScreen(Filtering):
         else:
             self.succeeded()
 
+    def action_view(self, by: int) -> None:
+        """Go back to the log."""
+        self.app.pop_screen()
+
     def action_refresh(self) -> None:
         """Run the audit, unless it is under way."""
         if self.auditing:

@@ -1,18 +1,18 @@
-"""Stop calls from the console, with one key that asks twice."""
+"""Stop calls from the console: choose what, say why, and type a word."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
 
-from sb.screens.dialogs import DIALOG_CSS, Dialog
+from sb.screens.decision import Area, TwoSteps
+from sb.screens.dialogs import DIALOG_CSS
 from sb.screens.reading import Reading, safe, trouble_of
 from sb.screens.section import Section
 from sb.screens.state.kills import Choice, choices, stopped
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
-from textual.widgets import Input, OptionList, Static
+from textual.widget import Widget
+from textual.widgets import OptionList, Static
 
 from sb.errors import SBError
 
@@ -20,8 +20,8 @@ WORD = "kill"
 Asked = tuple[Choice, str]
 
 
-class KillScreen(Reading, Dialog[Asked | None]):
-    """Asks why, and what is to be stopped.
+class KillScreen(Reading, TwoSteps[Asked | None]):
+    """Asks what is to be stopped, and why.
 
     Args:
         read_choices: reads what can be stopped; called in a worker.
@@ -31,31 +31,34 @@ class KillScreen(Reading, Dialog[Asked | None]):
         Binding("down", "choose(1)", "next", show=False),
         Binding("up", "choose(-1)", "previous", show=False),
     ]
-    nothing = "nothing stopped"
+    nothing = "Nothing stopped"
+    needs_reason = "a stop needs a reason"
+    word = WORD
     DEFAULT_CSS = (
         "KillScreen { align: center middle; }"
-        " KillScreen OptionList, KillScreen OptionList:focus { height: auto; border: none; }" + DIALOG_CSS
+        " KillScreen OptionList, KillScreen OptionList:focus { height: auto; max-height: 8; border: none; }"
+        + DIALOG_CSS
     )
 
-    def __init__(self, read_choices: Callable[[], list[Choice]]) -> None:
-        super().__init__()
+    def __init__(
+        self, read_choices: Callable[[], list[Choice]], drafts: MutableMapping[str, str], key: str
+    ) -> None:
+        super().__init__(drafts, key)
         self._read_choices = read_choices
         self._offered: list[Choice] = []
 
-    def compose(self) -> ComposeResult:
-        options = OptionList(id="scope")
+    def about(self) -> Iterator[Widget]:
+        options = OptionList(id="scope", classes="first")
         options.can_focus = False
-        with VerticalScroll(classes="dialog", can_focus=False):
-            yield Static("", classes="title")
-            yield options
-            yield Input(placeholder="reason, recorded with the kill", id="reason")
-            yield Static("", classes="wrong")
-            yield Static(
-                "type the reason; up and down choose; enter goes on, and asks once more", classes="hint"
-            )
+        yield options
+        yield Static("up and down choose what is stopped", classes="first hint")
+        yield Area(Static("", classes="text read", id="chosen"), classes="object second")
+
+    def answer(self, reason: str) -> Asked:
+        return self._choice, reason
 
     def on_mount(self) -> None:
-        self.read("what to kill", self._read_choices, self._offer)
+        self.read("what to stop", self._read_choices, self._offer)
 
     def _offer(self, offered: list[Choice]) -> None:
         self._offered = offered
@@ -64,84 +67,66 @@ class KillScreen(Reading, Dialog[Asked | None]):
         options.highlighted = 0
 
     def failed(self, error: BaseException) -> None:
-        self._say_wrong(trouble_of(error))
-
-    def _say_wrong(self, wrong: str) -> None:
-        self.query_one(".wrong", Static).update(safe(wrong))
+        self.say_wrong(trouble_of(error))
 
     @property
     def _choice(self) -> Choice:
         return self._offered[self.query_one(OptionList).highlighted or 0]
 
+    @property
+    def title_text(self) -> str:
+        return f"Stop {self._choice.text}" if self._offered else "Stop"
+
+    @property
+    def consequence(self) -> str:
+        return self._choice.consequence if self._offered else ""
+
     @on(OptionList.OptionHighlighted)
-    def _say_choice(self) -> None:
-        self.query_one(".title", Static).update(safe(f"Stop {self._choice.text}?", one_line=True))
+    def _chosen(self) -> None:
+        self.query_one("#chosen", Static).update(safe(self._choice.text))
+        self.query_one("#dialog").border_title = safe(self.title_text, one_line=True)
+
+    def ready(self) -> bool:
+        return bool(self._offered)
 
     def action_choose(self, by: int) -> None:
         options = self.query_one(OptionList)
-        if by > 0:
+        if not options.display:
+            self.action_scroll_line(by)
+        elif by > 0:
             options.action_cursor_down()
         else:
             options.action_cursor_up()
 
-    @on(Input.Submitted)
-    def _next(self, message: Input.Submitted) -> None:
-        reason = message.value.strip()
-        if not reason:
-            self._say_wrong("a kill needs a reason")
-        elif self._offered:
-            self.dismiss((self._choice, reason))
-
-
-class ConfirmKillScreen(Dialog[bool | None]):
-    """Asks once more, for a word that nobody types by accident."""
-
-    nothing = KillScreen.nothing
-    DEFAULT_CSS = "ConfirmKillScreen { align: center middle; }" + DIALOG_CSS
-
-    def __init__(self, asked: Asked) -> None:
-        super().__init__()
-        self._choice, self._reason = asked
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog", can_focus=False):
-            yield Static(safe(f"Stop {self._choice.text}?", one_line=True), classes="title")
-            yield Static(safe(f"reason: {self._reason}", one_line=True))
-            yield Static("None of its calls start until an operator lifts this.")
-            yield Input(placeholder=f"type {WORD} to stop it; esc cancels", id="word")
-            yield Static("", classes="wrong")
-
-    @on(Input.Submitted)
-    def _entered(self, message: Input.Submitted) -> None:
-        if message.value.strip() == WORD:
-            self.dismiss(True)
-        else:
-            self.query_one(".wrong", Static).update(f"not stopped: type {WORD}, or press esc")
-
 
 def ask_to_kill(section: Section) -> None:
-    """Find out what the cursor is on, ask twice, and stop it."""
-    app, signer, records = section.app, section.console_app.signer, section.records
+    """Find out what the cursor is on, ask in two steps, and stop it."""
+    app, console, records = section.app, section.console_app, section.records
+    pointed = section.pointed_at()
+    key = f"stop {pointed}"
 
-    def confirm(asked: Asked | None) -> None:
+    def answered(asked: Asked | None) -> None:
         if asked is not None:
-            app.push_screen(ConfirmKillScreen(asked), lambda sure: stop(asked) if sure else None)
-
-    def stop(asked: Asked) -> None:
-        section.read("kill", lambda: work(*asked), notify)
+            section.read("kill", lambda: work(*asked), notify)
 
     def work(choice: Choice, reason: str) -> tuple[bool, str]:
         try:
-            by = signer.anybody()
+            by = console.signer.anybody()
             return True, stopped(records.kill_switch("write").throw(choice.scope, choice.target, by, reason))
         except SBError as error:
             return False, trouble_of(error)
 
     def notify(outcome: tuple[bool, str]) -> None:
         done, text = outcome
-        title = "stopped" if done else "NOT stopped"
-        app.notify(text, title=title, severity="warning" if done else "error", timeout=12, markup=False)
+        if done:
+            console.drafts.pop(key, None)
+        app.notify(
+            text,
+            title="Stopped. L on Home lifts it" if done else "NOT stopped",
+            severity="warning" if done else "error",
+            timeout=12,
+            markup=False,
+        )
         section.refresh_records()
 
-    pointed = section.pointed_at()
-    app.push_screen(KillScreen(lambda: choices(records.log(), pointed)), confirm)
+    app.push_screen(KillScreen(lambda: choices(records.log(), pointed), console.drafts, key), answered)

@@ -77,7 +77,8 @@ class LogScreen(Searching):
     def summary(self) -> str:
         return f"· {self.search.summary()} · {self._verified}"
 
-    def action_harness(self) -> None:
+    def action_view(self, by: int) -> None:
+        """Show the harness audit."""
         from sb.screens.harness import HarnessScreen
 
         self.app.push_screen(HarnessScreen())

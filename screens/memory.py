@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 EMPTY = "No memories yet. What agents save appears here.\n\nsb memory remember TEXT saves one."
 NO_HIT = "No memories match.\n\nesc clears the filter."
+MOST_MARKED = 500
 RANK_AFTER_S = 0.15  # after the filter's own pause
 
 
@@ -187,13 +188,22 @@ class MemoryScreen(Searching, Deciding):
         self.rows.mark()
         self.show_status()
 
+    def action_mark_all(self) -> None:
+        """Mark all that match the filter, or take the marks away again."""
+        found = set(self.search.hits.keys[:MOST_MARKED])
+        marked = self.rows.listing.marked
+        if found <= marked:
+            marked.clear()
+        else:
+            marked |= found
+        self.rows.refresh()
+        self.show_status()
+
     def _change(self, *verbs: str) -> None:
         """Ask for the first of these that can be done with what is marked, or what the cursor is on."""
         listing = self.rows.listing
         numbers = sorted(listing.marked) or ([listing.current] if listing.current else [])
-        self.read(
-            "chosen", lambda: read_records(self.records.log(), numbers), partial(self._ask_first, verbs)
-        )
+        self.prepare(lambda: read_records(self.records.log(), numbers), partial(self._ask_first, verbs))
 
     def _ask_first(self, verbs: Sequence[str], chosen: Sequence[Record]) -> None:
         for verb in verbs:
@@ -206,16 +216,16 @@ class MemoryScreen(Searching, Deciding):
     def _act(self, verb: str, record: Record, by: Decider, reason: str) -> str:
         return change(self.records, verb, record, by.name, reason)
 
-    def action_accept(self) -> None:
+    def action_approve(self) -> None:
         self._change("accept")
 
-    def action_turn_down(self) -> None:
+    def action_deny(self) -> None:
         self._change("dismiss")
 
-    def action_forget(self) -> None:
+    def action_take_away(self) -> None:
         self._change("forget")
 
-    def action_recover(self) -> None:
+    def action_undo(self) -> None:
         self._change("recover")
 
     def action_protect(self) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
-from sb.screens.deciding import Deciding
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -37,6 +36,7 @@ from sb.screens.state.recovery_record import (
     recovery_question,
     run_question,
 )
+from sb.screens.waiting import Waiting
 from textual import on
 from textual.widget import Widget
 
@@ -61,9 +61,10 @@ EMPTY = {
     CHANGES_VIEW: "No undo records yet.\n\nsb demo makes some.",
 }
 VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compensate"}
+OUTCOMES = ("It happened", "It did not happen", "It happened, undo it", "Not known: leave it open")
 
 
-class RecoveryScreen(Deciding):
+class RecoveryScreen(Waiting):
     """What a person has to look at, the soonest to run out first, and the one under the cursor in full."""
 
     name_ = "recovery"
@@ -91,6 +92,9 @@ class RecoveryScreen(Deciding):
     @property
     def rows(self) -> RowList:
         return self.query_one("#recoveries", RowList)
+
+    def waiting(self) -> Sequence[int]:
+        return [item.key for item in self.known.values() if item.decidable or isinstance(item.about, Intent)]
 
     @property
     def current(self) -> Item | None:
@@ -121,6 +125,7 @@ class RecoveryScreen(Deciding):
         if self._wanted_name:
             self._select(self._wanted_name)
             self._wanted_name = ""
+        self.move_on()
         self._read_detail()
         self.show_status()
 
@@ -224,13 +229,16 @@ class RecoveryScreen(Deciding):
         self.view, self._wanted_name = found.view, reference
         self._show(found)
 
-    def action_view(self) -> None:
-        self.view = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)]
+    def action_view(self, by: int) -> None:
+        self.view = VIEWS[(VIEWS.index(self.view) + by) % len(VIEWS)]
         self.rows.start_over()
         self.refresh_records()
 
-    def action_dry_run(self) -> None:
-        if self.current is not None and self.current.mutation_id:
+    def action_try_out(self) -> None:
+        """Look whether it could be undone; of a call of unknown outcome ask its tool."""
+        if self.current is not None and isinstance(self.current.about, Intent):
+            self._ask_tool(self.current.about)
+        elif self.current is not None and self.current.mutation_id:
             self._look(self.current, lambda looked: None)
         else:
             self.console_app.say("no undo record here")
@@ -322,7 +330,13 @@ class RecoveryScreen(Deciding):
             self.console_app.say("still loading the reversal: press the key again")
             return
         read = detail or Detail(item.key)
-        asked = Asked(read, self._dry_runs.get(item.key), result, reveal=item.key == self._revealed)
+        asked = Asked(
+            read,
+            self._dry_runs.get(item.key),
+            result,
+            reveal=item.key == self._revealed,
+            others=self.others(),
+        )
         self.ask(recovery_question(verb, item, asked), [item], act)
 
     def _undo(self, item: Item, by: Decider, reason: str) -> str:
@@ -349,7 +363,7 @@ class RecoveryScreen(Deciding):
     def _approve(self, item: Item, by: Decider, reason: str, shown: str) -> str:
         return _outcome(self.records.runtime().recovery.approve(item.name, by, reason, displayed=shown))
 
-    def action_let_be(self) -> None:
+    def action_deny(self) -> None:
         item = self.current
         if item is not None and isinstance(item.about, Escalation) and item.about.state in UNSETTLED:
             self._ask("dismiss", item, self._dismiss)
@@ -360,14 +374,21 @@ class RecoveryScreen(Deciding):
         found = self.records.runtime().recovery.dismiss(item.name, by, reason)
         return f"{found.id} {found.state} by {by.name}: {found.tool_id} stays as it is"
 
-    def action_happened(self) -> None:
-        self._settle("happened")
+    def action_settle(self) -> None:
+        """Ask what became of a call of unknown outcome."""
+        intent = self._doubtful
+        if intent is None or self.console_app.read_only or self.refuses_more():
+            return
+        from sb.screens.choosing import ChoiceScreen
 
-    def action_not_happened(self) -> None:
-        self._settle("not_happened")
+        def chosen(number: int | None) -> None:
+            if number is not None and number < len(VERDICTS):
+                self._settle(list(VERDICTS)[number])
 
-    def action_compensate(self) -> None:
-        self._settle("compensate")
+        title = f"What became of {intent.tool_id}?"
+        self.app.push_screen(
+            ChoiceScreen(title, OUTCOMES, "A reason is asked for next; t asks its tool."), chosen
+        )
 
     @property
     def _doubtful(self) -> Intent | None:
@@ -405,9 +426,8 @@ class RecoveryScreen(Deciding):
         undone = settling.settle(item.name, verdict, by, reason, value)
         return _outcome(undone) if undone else f"{item.name} is {verdict}, says {by.name}"
 
-    def action_probe(self) -> None:
-        intent = self._doubtful
-        if intent is not None and not self.console_app.read_only and not self.refuses_more():
+    def _ask_tool(self, intent: Intent) -> None:
+        if not self.console_app.read_only and not self.refuses_more():
             self.read("decide", lambda: self._probe(intent.call_id), self._decided)
 
     def _probe(self, call_id: str) -> tuple[list[str], list[str]]:

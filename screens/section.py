@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sb.screens.actions import ACTIONS, EVERYWHERE, PANELS, actions, bindings
+from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, PANELS, Action, actions, bindings
 from sb.screens.chrome import KeyLine, TabLine, TroubleLine
 from sb.screens.panel import HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
@@ -61,6 +61,11 @@ class Section(Reading, Screen[None]):
 
     def find(self, reference: str) -> None:
         """Put the cursor on a record, or show only what mentions this; a screen of one record has nothing to find."""
+
+    def possible(self, action: Action) -> bool:
+        """Whether this can be done now, with what the cursor is on."""
+        rows = self.query(RowList)
+        return action.group != DECIDE or not rows or rows.first().listing.current is not None
 
     def pointed_at(self) -> Pointed:
         """What the cursor is on."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sb.screens.state.document import Field
 from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.question import Question, some
 
 from sb.fitting import Cut
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
-from sb.kernel.contracts import SafetyClass
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.approvals import LONGEST_CALL, call_text, grant_line, object_first, request_line, state_word
+from sb.present.counts import counted
+from sb.present.decisions import approving, approving_first, denying, revoking
 from sb.text import revealed_line
 
 APPROVAL_COLUMNS = (
@@ -36,8 +37,7 @@ GRANT_COLUMNS = (
 )
 VIEWS: dict[str, tuple[ApprovalState, ...]] = {
     "open": OPEN,
-    **{str(state): (state,) for state in ApprovalState},
-    "all": (),
+    "decided": tuple(state for state in ApprovalState if state not in OPEN),
 }
 _TONES = {"overdue": "error", "expiring": "error", "waiting": "warn", "approved": "ok"}
 
@@ -56,7 +56,7 @@ def approval_document(disclosed: Disclosure, now: int, *, reveal: bool = False) 
     title = f"{state_word(approval, now)}: {revealed_line(approval.agent)} wants {call}"
     fields = [Field(title)]
     if disclosed.hides and whole:
-        fields.append(Field("hidden", "secrets in data: v " + ("hides" if reveal else "shows") + " them"))
+        fields.append(Field("hidden", "secrets in data: S " + ("hides" if reveal else "shows") + " them"))
     sections = disclosed.sections(now, reveal=reveal)
     return fields + [Field(heading, "\n".join(lines), whole=whole) for heading, lines in sections]
 
@@ -75,33 +75,7 @@ def grant_document(grant: Grant) -> list[Field]:
     ]
 
 
-@dataclass(frozen=True)
-class Question:
-    """What a person is asked before something is decided.
-
-    Args:
-        lines: what exactly it is about, then an empty line and the consequence; none of them begins another line.
-        destructive: the focus starts on "no".
-        count: has to be typed, when it is more than one.
-    """
-
-    title: str
-    lines: tuple[str, ...]
-    destructive: bool
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "title", revealed_line(self.title))
-        object.__setattr__(self, "lines", tuple(map(revealed_line, self.lines)))
-
-
-MOST_LINES = 6  # of what is denied, revoked or forgotten; what is approved is listed in full
-_CONSEQUENCE = {
-    "approve": "Each call runs once, when its agent repeats it. You can revoke it until then.",
-    "deny": "The agent is told your reason. A denial is final.",
-    "revoke": "The approval ends, and the call does not run. This is final.",
-}
-
+REVOKES = "x revokes it until then."
 _OF_REVERSALS = "Press `a` on the Recovery screen to approve and run this reversal."
 
 
@@ -122,29 +96,76 @@ def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
     return ""
 
 
-def question(verb: str, about: Sequence[Disclosure | Grant], *, reveal: bool = False) -> Question:
-    """What to ask before these are approved, denied or revoked."""
-    one = len(about) == 1
-    most = len(about) if verb == "approve" else MOST_LINES
-    lines = [_line(item, reveal) for item in about[:most]]
-    if len(about) > most:
-        lines.append(f"and {len(about) - most:,} more")
+def question(
+    verb: str, about: Sequence[Disclosure | Grant], *, others: Sequence[str] = (), reveal: bool = False
+) -> Question:
+    """What to ask before these are approved, denied or revoked.
+
+    Args:
+        others: the operators who could approve after this one.
+    """
+    count = len(about)
     asked = [item for item in about if isinstance(item, Disclosure)]
-    irreversible = any(item.approval.safety_class == SafetyClass.DESTRUCTIVE for item in asked)
-    reversals = any(item.approval.agent == RECOVERY_AGENT for item in asked)
-    consequence = _OF_REVERSALS if reversals and verb == "approve" else _CONSEQUENCE[verb]
-    if verb == "approve" and not reveal and any(item.hides for item in asked):
-        consequence = f"Hidden parts are secrets in data; v in the list shows them. {consequence}"
+    objects = [_object(item, reveal, alone=count == 1) for item in about]
+    hidden = not reveal and any(item.hides for item in asked)
+    facts = (*(_facts(about[0]) if count == 1 else ()), *([("Hidden", _HIDDEN)] if hidden else []))
+    noun = "request" if asked else "grant"
     return Question(
-        f"{verb.capitalize()} {'this' if one else f'these {len(about):,}'}?",
-        (*lines, "", consequence),
-        verb != "deny" and (irreversible or verb == "revoke"),
-        len(about),
+        f"{verb.capitalize()} {counted(count, noun)}" if count > 1 else verb.capitalize(),
+        tuple(objects) if verb == "approve" else some(objects, count),
+        facts,
+        _consequence(verb, asked, count, others),
+        tuple(_name(item) for item in about),
     )
 
 
-def _line(item: Disclosure | Grant, reveal: bool) -> str:
+_HIDDEN = "secrets in data; S in the list shows them"
+
+
+def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
     if isinstance(item, Grant):
-        return f"{item.agent}: {item.tool_id} ({item.id})"
-    asked = item.approval
-    return f"{asked.agent}: {call_text(item, reveal=reveal)}, {asked.safety_class} ({asked.id})"
+        what = ", ".join(f"{name}={pattern}" for name, pattern in item.args.items()) or "any arguments"
+        return f"{item.tool_id}: {what}" + ("" if alone else f" · {item.agent} · {item.id}")
+    text = call_text(item, reveal=reveal)
+    return text if alone else f"{text} · {item.approval.agent} · {item.approval.id}"
+
+
+def _name(item: Disclosure | Grant) -> str:
+    return item.id if isinstance(item, Grant) else item.approval.id
+
+
+def _facts(item: Disclosure | Grant) -> tuple[tuple[str, str], ...]:
+    """Effect, agent and place, as far as they are known, and the id."""
+    if isinstance(item, Grant):
+        return (("Agent", item.agent), ("Used", str(item.uses)), ("Grant", item.id))
+    approval, request = item.approval, item.approval.request
+    reasons = request.get("reasons")
+    why = (
+        [str(one.get("reason", "")) for one in reasons if isinstance(one, dict)]
+        if isinstance(reasons, list)
+        else []
+    )
+    says = str(request.get("intent") or "")
+    facts = [
+        ("Effect", str(approval.safety_class).replace("_", " ")),
+        ("Why", "; ".join(why)),
+        ("Agent", approval.agent),
+    ]
+    facts += [("Says", f'"{says}"')] if says else []
+    where = next((one.text() for one in item.arguments if one.name == "cwd"), "")
+    facts += [("Where", where)] if where else []
+    return (*(fact for fact in facts if fact[1]), ("Request", approval.id))
+
+
+def _consequence(verb: str, asked: Sequence[Disclosure], count: int, others: Sequence[str]) -> str:
+    agents = sorted({item.approval.agent for item in asked})
+    if verb == "deny":
+        return denying(agents)
+    if verb == "revoke":
+        return revoking(count)
+    if any(item.approval.agent == RECOVERY_AGENT for item in asked):
+        return _OF_REVERSALS
+    first = [item.approval for item in asked if item.approval.needed > 1 and not item.approval.decided_by]
+    if first:
+        return approving_first(first[0].needed, others)
+    return approving(agents if count == 1 else ["", ""], takes_back=REVOKES)

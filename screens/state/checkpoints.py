@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sb.screens.state.approvals import Question
 from sb.screens.state.document import Change, Document, Field
 from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.question import Question
 from sb.screens.state.records import Records
 
 from sb.entity import Checkpoint
 from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
 from sb.present.checkpoints import change_lines, checkpoint_line, state_word, time_text
-from sb.text import revealed, shorten
+from sb.text import shorten
 
 CHECKPOINT_COLUMNS = (
     Column("at", 16),
@@ -89,12 +89,12 @@ def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:
 
 def question(found: Checkpoint, changes: tuple[Difference, ...]) -> Question:
     """What to ask before a checkpoint is restored."""
-    lines = [revealed(shorten(line, 300)) for line in change_lines(changes[:MOST_CHANGES])]
+    lines = [shorten(line, 300) for line in change_lines(changes[:MOST_CHANGES])]
     if len(changes) > MOST_CHANGES:
         lines.append(f"and {len(changes) - MOST_CHANGES:,} more")
-    core = revealed(shorten(found.binding.core_id, 100))
+    facts = (("Core", shorten(found.binding.core_id, 100)), ("From", found.checkpoint_id))
     way_back = "The current state becomes a checkpoint too; restore that one to go back."
-    return Question(f"Restore core {core} from {found.checkpoint_id}?", (*lines, "", way_back), False)
+    return Question("Restore", tuple(lines), facts, way_back, (found.checkpoint_id,))
 
 
 def restore(records: Records, checkpoint_id: str, actor: str, reason: str) -> str:

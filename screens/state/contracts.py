@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sb.screens.state.approvals import MOST_LINES, Question
 from sb.screens.state.document import Change, Field, fields_of
 from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.question import Question
 
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.present.contracts import SHORT, contract_line
+from sb.present.counts import counted
+from sb.present.decisions import approving_contracts
 
 CONTRACT_COLUMNS = (
     Column("status", 10),
@@ -51,16 +53,29 @@ def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list
 
 def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SURFACE) -> Question:
     """What to ask before these contracts, or reversals, are approved."""
-    lines = []
-    for entry in entries[:MOST_LINES]:
-        changed = f", {len(entry.changes)} fields differ" if entry.changes else ""
-        lines.append(f"{entry.tool_id}: {entry.status}{changed} ({entry.live_fingerprint[:SHORT]})")
-    if len(entries) > MOST_LINES:
-        lines.append(f"and {len(entries) - MOST_LINES:,} more")
+    count = len(entries)
+    tools = [entry.tool_id for entry in entries]
     if surface == KERNEL_SURFACE:
-        what, consequence = "contract", "Agents may then call these tools with exactly these contracts."
+        noun, consequence = "contract", approving_contracts(tools)
     else:
-        what, consequence = "reversal", "Reversals declared auto then run without asking anybody."
-    many = f"these {len(entries):,} {'contracts' if surface == KERNEL_SURFACE else 'reversals'}"
-    title = f"Approve {f'this {what}' if len(entries) == 1 else many}?"
-    return Question(title, (*lines, "", consequence), False, len(entries))
+        noun, consequence = "reversal", "Reversals declared auto then run without asking anybody."
+    title = f"Approve {counted(count, noun)}" if count > 1 else f"Approve this {noun}"
+    objects = [line for entry in entries for line in _changed(entry, alone=count == 1)]
+    return Question(title, tuple(objects), (), consequence, tuple(tools))
+
+
+def _changed(entry: ContractEntry, *, alone: bool) -> list[str]:
+    """What an approval would let in; of several tools a line each."""
+    line = f"{entry.tool_id}: {entry.status}"
+    if not alone:
+        differ = f", {counted(len(entry.changes), 'field')} differ" if entry.changes else ""
+        return [f"{line}{differ} ({entry.live_fingerprint[:SHORT]})"]
+    signs = [
+        (sign, change.path, value)
+        for change in entry.changes
+        for sign, value in (("-", change.before), ("+", change.after))
+    ]
+    return [
+        f"{line} ({entry.live_fingerprint[:SHORT]})",
+        *(f"{sign} {path}: {value}" for sign, path, value in signs if value is not None),
+    ]

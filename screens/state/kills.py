@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sb.screens.state.approvals import Question
+from sb.screens.state.question import Question
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.incidents.kill import Kill, KillScope
@@ -12,6 +12,7 @@ from sb.kernel.incidents.kill_switch import Thrown
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
+from sb.present.decisions import lifting, stopping
 from sb.text import revealed_line
 
 Pointed = (
@@ -34,6 +35,11 @@ class Choice:
             if self.target
             else "everything: every agent and tool"
         )
+
+    @property
+    def consequence(self) -> str:
+        """What a kill of it keeps from happening."""
+        return stopping(self.scope, self.target, lifts="L")
 
 
 def choices(log: EventLog, pointed: Pointed) -> list[Choice]:
@@ -69,9 +75,13 @@ def stopped(thrown: Thrown) -> str:
 
 def lift_question(kill: Kill) -> Question:
     """What a person is asked before something goes on."""
-    proof = "" if kill.signed else " (unsigned)"
-    lines = [kill.sentence + proof, f"since {kill.at[:19]}Z; its next calls run again"]
+    facts = [
+        ("Stopped", kill.sentence + ("" if kill.signed else " (unsigned)")),
+        ("Since", f"{kill.at[:19]}Z"),
+    ]
     if kill.people > 1:
         agreed = ", ".join(kill.lifted_by) or "none yet"
-        lines.append(f"{kill.people} operators must lift it; so far: {agreed}")
-    return Question(f"Lift the kill of {kill.name}?", tuple(lines), destructive=True)
+        facts.append(("Needs", f"{kill.people} operators; so far: {agreed}"))
+    return Question(
+        "Lift this stop", (kill.name,), tuple(facts), lifting(kill.target), (f"kill {kill.number}",)
+    )

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sb.screens.state.approvals import MOST_LINES, Question
 from sb.screens.state.listing import LONGEST_CELL, WIDE, Column, Row
+from sb.screens.state.question import MOST_OBJECTS, Question, some
 from sb.screens.state.search import Found, Search
 
 from sb.errors import NotFoundError, UsageError
 from sb.log.event_log import EventLog
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
+from sb.present.counts import counted
 from sb.present.memories import PENDING, Record, is_suggestion, memory_line
 from sb.store.records.columns import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED
 from sb.store.records.places import Place, Places
@@ -206,13 +207,18 @@ def can(verb: str, record: Record) -> bool:
 
 def question(verb: str, records: Sequence[Record]) -> Question:
     """What to ask before these change."""
-    lines = [
-        f"{_what(one)} {one['uid']}: {revealed(shorten(one['text'], 300))}" for one in records[:MOST_LINES]
-    ]
-    if len(records) > MOST_LINES:
-        lines.append(f"and {len(records) - MOST_LINES:,} more")
-    these = "this" if len(records) == 1 else f"these {len(records):,}"
-    return Question(f"{_TITLES[verb]} {these}?", (*lines, "", _CONSEQUENCES[verb]), False, len(records))
+    count = len(records)
+    objects = [shorten(one["text"], 300) for one in records[:MOST_OBJECTS]]
+    facts: tuple[tuple[str, str], ...] = ()
+    if count == 1:
+        facts = (
+            ("Kind", _what(records[0])),
+            ("Agent", str(records[0]["agent"])),
+            ("Memory", records[0]["uid"]),
+        )
+    title = f"{_TITLES[verb]} {counted(count, 'memory', 'memories')}" if count > 1 else _TITLES[verb]
+    uids = tuple(one["uid"] for one in records)
+    return Question(title, some(objects, count), facts, _CONSEQUENCES[verb], uids)
 
 
 def _what(record: Record) -> str:

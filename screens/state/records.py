@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sb.screens.signing_agent import signing_socket
+from sb.screens.signing_agent import remote_decider, signing_socket
 
 from sb.config import Config
-from sb.errors import SBError
+from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.incidents.kill_switch import KillSwitch
@@ -32,18 +34,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Operators:
+    """Who may decide, and who of them can do so here.
+
+    Args:
+        enrolled: the names of all operators.
+        here: those whose keys lie in this home; in a browser's tab, whoever decides for it.
+        trouble: what a person has to know about them, or "".
+    """
+
+    enrolled: tuple[str, ...] = ()
+    here: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+NOBODY = Operators()
+UNSIGNED = "unsigned"
+
+
+@dataclass(frozen=True)
 class Look:
     """What one look at the database gave.
 
     Args:
         version: differs from the last one when something was written; None when nothing could be read.
         trouble: why it could not be read, or "".
-        operators: what a person has to know about who may decide, or "".
+        operators: who may decide.
     """
 
     version: tuple[int, int] | None
     trouble: str = ""
-    operators: str = ""
+    operators: Operators = NOBODY
 
 
 class _Deciding(NamedTuple):
@@ -82,7 +103,7 @@ class Records:
         self._memories: dict[tuple[str, str], Overseer] = {}
         self._file: tuple[int, int] | None = None
         self._generation = 0
-        self._operators: tuple[object, str] = (None, "")
+        self._operators: tuple[object, Operators] = (None, NOBODY)
 
     def log(self, use: str = "rows") -> EventLog:
         """The log, over this use's own connection.
@@ -191,17 +212,28 @@ class Records:
             return Look(None, error.message)
         return Look((self._generation, int(version)), operators=self._about_operators())
 
-    def _about_operators(self) -> str:
+    def _about_operators(self) -> Operators:
         """Read again only when who may decide has changed."""
         authority = self.authority("look")
         token = (self._generation, authority.token())
         if token != self._operators[0]:
             try:
-                said = "" if authority.enrolled() else "unsigned"
+                self._operators = (token, self._read_operators(authority))
             except SBError:
-                said = "operators unreliable"
-            self._operators = (token, said)
+                self._operators = (token, Operators(trouble="operators unreliable"))
         return self._operators[1]
+
+    def _read_operators(self, authority: Authority) -> Operators:
+        active = tuple(operator.name for operator in authority.roster().active())
+        if not active:
+            return Operators(trouble=UNSIGNED)
+        socket = signing_socket()
+        if socket is not None:
+            with suppress(DeniedError):  # the first decision says what is wrong
+                return Operators(active, (remote_decider(socket).name,))
+            return Operators(active)
+        keys = KeyFolder(self.config.home.keys).names()
+        return Operators(active, tuple(name for name in keys if name in active))
 
     def close(self) -> None:
         """Close every connection, and anchor what was written; the next use opens it again."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sb.screens.state.approvals import Question
 from sb.screens.state.document import Field
 from sb.screens.state.events import call_document
+from sb.screens.state.question import Question
 from sb.screens.state.recovery import Item, state_word
 
 from sb.errors import SBError
@@ -20,6 +20,7 @@ from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.reversal_contracts import MutationRef
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
+from sb.present.decisions import approving_first
 from sb.redaction import redact, redact_json
 from sb.sources import MICROSECONDS, iso
 from sb.text import revealed, shorten, shorten_middle
@@ -112,7 +113,7 @@ def recovery_document(
     if read.trouble:
         fields.append(Field("trouble", read.trouble))
     if read.ref is not None:
-        looked = dry_run.text if dry_run else "not run yet: d runs it"
+        looked = dry_run.text if dry_run else "not run yet: t runs it"
         fields += [*_reversal_fields(read.ref, _arguments(read, dry_run), reveal), Field("dry run", looked)]
     if isinstance(about, Escalation):
         fields += _escalation_fields(about)
@@ -137,10 +138,10 @@ def _escalation_fields(one: Escalation) -> list[Field]:
 
 _NEXT = {
     EscalationState.APPROVED: "approved, but not run: a runs it",
-    EscalationState.FAILED: "u tries again, x dismisses it",
+    EscalationState.FAILED: "u tries again, d dismisses it",
     EscalationState.IN_DOUBT: "settle the reversal's own call, whose outcome is unknown: it has its own line",
-    EscalationState.NO_WAY_BACK: "u, if the dry run (d) succeeds; otherwise reverse it by hand, then x",
-    EscalationState.EXPIRED: "u, if there is time left; x dismisses it",
+    EscalationState.NO_WAY_BACK: "u, if the dry run (t) succeeds; otherwise reverse it by hand, then d",
+    EscalationState.EXPIRED: "u, if there is time left; d dismisses it",
 }
 
 
@@ -155,7 +156,7 @@ def _agreement(one: Escalation) -> str:
 
 def _doubt_fields(intent: Intent) -> list[Field]:
     fields = [
-        Field("what to do", "h it happened, n it did not, c it happened and is reversed, b asks its tool"),
+        Field("what to do", "o settles it, t asks its tool"),
         Field("idempotency key", intent.idempotency_key),
     ]
     return fields + ([Field("step", intent.step)] if intent.step else [])
@@ -200,12 +201,12 @@ def _time(at: int) -> str:
 PERFORMING = ("approve", "undo", "compensate")  # what is asked before a reversal
 _REVERSES = "The reversal runs at once, and is logged like any other call."
 _TITLES = {
-    "approve": "Approve this reversal, and run it?",
-    "undo": "Undo this?",
-    "dismiss": "Dismiss this?",
-    "happened": "Record that this call happened?",
-    "not_happened": "Record that this call did not happen?",
-    "compensate": "Record that this call happened, and reverse it?",
+    "approve": "Undo it",
+    "undo": "Undo",
+    "dismiss": "Dismiss this reversal",
+    "happened": "It happened",
+    "not_happened": "It did not happen",
+    "compensate": "It happened, undo it",
 }
 _CONSEQUENCES = {
     "approve": _REVERSES,
@@ -224,12 +225,14 @@ class Asked:
     Args:
         result: what a call in doubt gave, as JSON; "" where nobody was asked.
         detail: what was read of the item. reveal: show the secrets in the reversal's arguments.
+        others: the operators who could approve after this one.
     """
 
     detail: Detail
     dry_run: DryRun | None = None
     result: str = ""
     reveal: bool = False
+    others: Sequence[str] = ()
 
     @property
     def reversal(self) -> str:
@@ -245,21 +248,22 @@ class Asked:
 def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     """What to ask before an item is approved, undone, dismissed or settled."""
     about = item.about
-    lines = [f"{about.agent}: {about.tool_id} ({about.call_id})"]
-    if isinstance(about, Escalation):
-        lines.append(f"why: {shorten(about.why, 400)}")
     performs = verb in PERFORMING
-    if performs and asked.reversal:
-        lines.append(asked.reversal)
+    done = asked.reversal if performs else ""
+    facts = [
+        ("Agent", about.agent),
+        ("Call", f"{about.tool_id} ({about.call_id})" if done else about.call_id),
+    ]
+    if isinstance(about, Escalation):
+        facts.insert(0, ("Why", shorten(about.why, 400)))
     if verb in ("approve", "undo"):
-        looked = asked.dry_run.text if asked.dry_run else "not run; d runs one"
-        lines.append(f"dry run {looked}")
+        facts.append(("Dry run", asked.dry_run.text if asked.dry_run else "not run; t runs one"))
     if asked.result:
-        lines.append(f"it gave {shorten(asked.result, LONGEST_ARGS)}")
+        facts.append(("It gave", shorten(asked.result, LONGEST_ARGS)))
     consequence = _CONSEQUENCES[verb]
     if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
-        consequence = "Dual control: a second person must approve before it runs."
-    return Question(_TITLES[verb], (*lines, "", consequence), performs)
+        consequence = approving_first(about.people, asked.others)
+    return Question(_TITLES[verb], (done or about.tool_id,), tuple(facts), consequence, (item.name,))
 
 
 def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) -> Question:
@@ -277,4 +281,4 @@ def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) ->
         lines.append(f"and {len(plans) - MOST_PLANS:,} more")
     lines += [f"{call_id} outcome unknown; left as it is" for call_id in doubtful]
     consequence = "Newest first, one by one; it stops at the first that fails."
-    return Question(f"Undo what {run_id} did?", (*lines, "", consequence), True)
+    return Question(f"Undo what {run_id} did", tuple(lines), (), consequence, (run_id,))

@@ -23,7 +23,7 @@ class Signer:
 
     def __init__(self, records: Records, name: str = "") -> None:
         self._records = records
-        self._name = name
+        self.name = name
         self._unlocked: Decider | None = None
         self._remote = signing_socket()
 
@@ -41,7 +41,7 @@ class Signer:
             self._unlocked = remote_decider(self._remote)
         if self._unlocked is None:
             keys = KeyFolder(self._records.config.home.keys)
-            found = decider(self._records.authority("write"), keys, self._name, ask)
+            found = decider(self._records.authority("write"), keys, self.name, ask)
             if not found.key_id:
                 return found  # somebody may enrol while the console runs
             self._unlocked = found

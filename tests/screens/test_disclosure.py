@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from sb.screens.approvals import ApprovalsScreen
-from sb.screens.dialogs import DecisionScreen
+from sb.screens.decision import DecisionScreen
 from sb.screens.document_view import DocumentView
 from textual.pilot import Pilot
 
@@ -65,7 +65,7 @@ def test_every_character_that_can_act_is_on_screen(agents: Agents, console: Cons
             assert shown in record(console).replace(" ", "").replace("\\\\n", "\\n").replace("\\n", "\\\\n")
             assert "[redacted" not in console.text()
             await console.press(pilot, "j")
-        await console.press(pilot, "v")
+        await console.press(pilot, "S")
         await console.says(pilot, "nothing is hidden here")
 
     console(script, (120, 60))
@@ -81,7 +81,7 @@ def test_a_secret_that_nothing_runs_is_hidden_until_v_and_again_on_the_next_requ
         await console.press(pilot, "2")
         assert "[hidden: 40 characters]" in record(console).replace("  ", " ")
         assert GITHUB not in console.text()
-        await console.press(pilot, "v")
+        await console.press(pilot, "S")
         assert GITHUB in record(console)
         await console.press(pilot, "a")
         assert GITHUB in dialog(console)
@@ -89,7 +89,7 @@ def test_a_secret_that_nothing_runs_is_hidden_until_v_and_again_on_the_next_requ
         assert GITHUB not in record(console)
         await console.press(pilot, "a")
         assert GITHUB not in dialog(console)
-        assert "v in the list shows them" in dialog(console)
+        assert "S in the list shows them" in dialog(console)
 
     console(script, (140, 40))
 
@@ -144,10 +144,10 @@ def test_of_several_the_long_ones_have_to_be_opened_first(agents: Agents, consol
         await console.press(pilot, "2", "space", "space", "a")
         await console.says(pilot, "1 of these 2 are too long to show here")
         await console.press(pilot, "enter", "escape", "a")
-        assert "Approve these 2?" in console.text()
+        assert "Approve 2 requests" in console.text()
         await give(console, pilot, "both are right")
-        await give(console, pilot, "2", "count")
-        await console.press(pilot, "y")
+        await console.press(pilot, "pagedown", "pagedown")
+        await give(console, pilot, "2", "word")
         await console.until(pilot, lambda: {state(agents, one) for one in ids} == {"approved"})
 
     console(script, (120, 40))
@@ -159,7 +159,9 @@ def test_all_that_is_approved_at_once_is_listed(agents: Agents, console: Console
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2", *["space"] * 9, "a")
-        assert all(f'to="payee-{number}"' in dialog(console) for number in range(9))
+        shown = dialog(console)
+        await console.press(pilot, "pagedown", "pagedown")
+        assert all(f'to="payee-{number}"' in shown + dialog(console) for number in range(9))
 
     console(script, (120, 60))
 
@@ -203,9 +205,9 @@ def test_a_copy_holds_what_is_hidden_only_while_it_is_revealed(agents: Agents, c
     shell(agents, f"curl -H 'Authorization: Bearer {GITHUB}' https://api.example/x")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "enter", "y")
+        await console.press(pilot, "2", "enter", "c")
         assert GITHUB not in console.app.clipboard
-        await console.press(pilot, "v", "y")
+        await console.press(pilot, "S", "c")
         assert GITHUB in console.app.clipboard
         assert isinstance(console.app.screen, ApprovalsScreen)
 

@@ -90,7 +90,7 @@ async def holds(console: Console, condition: Callable[[], object], within_s: flo
 
 async def open_audit(console: Console, pilot: Pilot[None], shown: str = "fail: HA-01") -> None:
     """Go to the screen, and wait until this is on it."""
-    await console.press(pilot, "6", "h")
+    await console.press(pilot, "7", "right_square_bracket")
     await console.shows(pilot, shown)
 
 
@@ -122,15 +122,15 @@ def test_the_scorecard_looks_as_it_did(
     console(script, size)
 
 
-def test_h_on_log_opens_it_the_footer_and_the_palette_name_it_and_escape_leaves_it(
+def test_it_is_a_view_of_log_that_opens_it_the_footer_and_the_palette_name_it_and_escape_leaves_it(
     agents: Agents, console: Console, child: Child
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
-        assert "h harness audit" in console.text().splitlines()[-1]
+        await console.press(pilot, "7")
+        assert "] view" in console.text().splitlines()[-1]
         await pilot.press("colon")
-        console.app.screen.query_one(Input).value = "harness"
-        await console.shows(pilot, "log: harness audit")
+        console.app.screen.query_one(Input).value = "next view"
+        await console.shows(pilot, "Go to")
         await pilot.press("enter")
         await console.shows(pilot, "56.7 %  7 pass · 3 partial · 5 fail · BLOCKED by 3 P0")
         await console.press(pilot, "enter", "j", "escape", "escape")
@@ -226,8 +226,8 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
-        console.app.simulate_key("h")
+        await console.press(pilot, "7")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: "auditing…" in console.text() and child.pids)
         await pilot.press("question_mark")
         await holds(console, lambda: "Run the audit again." in console.text())
@@ -257,8 +257,8 @@ def test_leaving_the_screen_ends_the_audit(
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
-        console.app.simulate_key("h")
+        await console.press(pilot, "7")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: child.pids)
         await pilot.press(*leave)
         await holds(console, lambda: gone(child.pids[0]))
@@ -273,13 +273,13 @@ def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
-        console.app.simulate_key("h")
+        await console.press(pilot, "7")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: child.pids)
         await pilot.press("1")
         await holds(console, lambda: gone(child.pids[0]))
         child.go_on.touch()
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         await console.shows(pilot, "56.7 %")
 
     console(script)
@@ -324,8 +324,8 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
     before = sorted(home.rglob("*"))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
-        console.app.simulate_key("h")
+        await console.press(pilot, "7")
+        console.app.simulate_key("right_square_bracket")
         await holds(console, lambda: isinstance(console.app.screen, HarnessScreen))
         screen = console.app.screen
         assert isinstance(screen, HarnessScreen)

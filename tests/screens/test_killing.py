@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sb.screens.dialogs import DecisionScreen
-from sb.screens.killing import ConfirmKillScreen, KillScreen
+from sb.screens.decision import DecisionScreen
+from sb.screens.killing import KillScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -21,9 +21,11 @@ def killed(agents: Agents) -> list[str]:
 
 
 async def confirm(console: Console, pilot: Pilot[None], word: str = "kill") -> None:
-    """Type a word into the second dialog."""
-    assert isinstance(console.app.screen, ConfirmKillScreen)
-    console.app.screen.query_one(Input).value = word
+    """Type a word into the second step."""
+    assert isinstance(console.app.screen, KillScreen)
+    box = console.app.screen.query_one("#word", Input)
+    assert box.has_focus
+    box.value = word
     await pilot.press("enter")
     await pilot.pause()
 
@@ -41,7 +43,9 @@ def test_the_dialogs_look_as_they_did(agents: Agents, console: Console, size: tu
     console(script, size)
 
 
-def test_the_agent_under_the_cursor_is_stopped_after_two_questions(agents: Agents, console: Console) -> None:
+def test_the_agent_under_the_cursor_is_stopped_after_a_reason_and_a_word(
+    agents: Agents, console: Console
+) -> None:
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
@@ -61,17 +65,16 @@ def test_neither_a_missing_reason_nor_a_wrong_word_nor_escape_stops_anything(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "K", "n", "escape")
         assert not isinstance(console.app.screen, KillScreen)
-        await console.says(pilot, "nothing stopped")
-        await console.press(pilot, "K", "enter")
-        assert "a kill needs a reason" in console.text()
+        await console.says(pilot, "Nothing stopped")
+        await console.press(pilot, "K", "backspace", "enter")
+        assert "a stop needs a reason" in console.text()
         await give(console, pilot, "drill")
         await confirm(console, pilot, "yes")
-        assert "not stopped: type kill" in console.text()
+        assert "Nothing stopped: type kill" in console.text()
         await console.press(pilot, "escape")
-        await console.press(pilot, "K")
-        await give(console, pilot, "drill")
+        assert "1 of 2" in console.text()
         await console.press(pilot, "escape")
-        assert not isinstance(console.app.screen, KillScreen | ConfirmKillScreen)
+        assert not isinstance(console.app.screen, KillScreen)
 
     console(script)
     assert killed(agents) == []
@@ -80,8 +83,9 @@ def test_neither_a_missing_reason_nor_a_wrong_word_nor_escape_stops_anything(
 def test_what_is_typed_is_the_reason_and_enter_twice_stops_nothing(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "K", *"nydK", "enter", "enter")
-        assert isinstance(console.app.screen, ConfirmKillScreen)
-        assert "reason: nydK" in console.text()
+        assert isinstance(console.app.screen, KillScreen)
+        assert "2 of 2" in console.text()
+        assert "Reason    nydK" in console.text()
 
     console(script)
     assert killed(agents) == []
@@ -96,7 +100,7 @@ def test_what_is_typed_is_the_reason_and_enter_twice_stops_nothing(agents: Agent
         ("3", 0, "tool:bank.hang"),
         ("5", 0, "agent:clerk"),
         ("5", 1, "run:RUN"),
-        ("6", 0, "agent:clerk"),
+        ("7", 0, "agent:clerk"),
     ],
 )
 def test_what_can_be_stopped_is_what_the_cursor_is_on(
@@ -137,7 +141,7 @@ def test_what_is_killed_is_on_home_and_let_go_on_there_with_a_reason(
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "agent clerk was killed by ada: pays twice")
         await console.press(pilot, "g", "L")
-        assert "Lift the kill of agent:clerk?" in console.text()
+        assert "Lift this stop" in console.text()
         await give(console, pilot, "the bill was paid back")
         await console.press(pilot, "y")
         await console.until(pilot, lambda: not killed(agents))
@@ -196,7 +200,7 @@ def test_a_kill_that_cannot_be_recorded_is_said(agents: Agents, console: Console
         with agents.runtime.database.write() as execute:
             execute("DROP TABLE intents")
             execute("ALTER TABLE events RENAME TO gone")
-        console.app.screen.query_one(Input).value = "kill"
+        console.app.screen.query_one("#word", Input).value = "kill"
         await pilot.press("enter")
         await console.until(
             pilot, lambda: any(said.title == "NOT stopped" for said in console.app._notifications)
@@ -210,7 +214,7 @@ def test_read_only_neither_stops_nor_lifts(agents: Agents, console: Console) -> 
 
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "agent clerk was killed")
-        assert "K kill" not in console.text()
+        assert "K stop" not in console.text()
         await console.press(pilot, "g", "K", "L")
         assert not isinstance(console.app.screen, KillScreen | DecisionScreen)
         assert all(action.id not in ("kill", "lift") for action in console.app.available())

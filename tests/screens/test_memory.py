@@ -85,7 +85,7 @@ def test_the_screen_looks_as_it_did(
 
     async def script(pilot: Pilot[None]) -> None:
         suffix = f"{size[0]}x{size[1]}"
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         console.snapshot(f"memory-{suffix}")
         await type_filter(console, pilot, "orders table")
         console.snapshot(f"memory-search-{suffix}")
@@ -101,7 +101,7 @@ def test_a_person_finds_an_old_decision_by_typing_three_letters(
     shop(clerk, clock)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         assert "Postgres" not in console.text()
         await console.press(pilot, "slash", "p", "o", "s")
         await console.shows(pilot, "1 of 35 · filter: pos")
@@ -117,7 +117,7 @@ def test_without_memories_it_says_how_there_will_be_one(
     agents: Agents, console: Console, size: tuple[int, int]
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         console.snapshot(f"memory-empty-{size[0]}x{size[1]}")
         with agents.runtime.brain("clerk") as brain:
             brain.remember("the first of all")
@@ -140,7 +140,7 @@ def test_a_person_forgets_recovers_and_protects_with_a_reason(
     record = clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "u")
+        await console.press(pilot, "6", "u")
         await console.says(pilot, "nothing to recover here")
         await mend(console, pilot, "x", "it moved")
         await console.shows(pilot, "forgotten: fact")
@@ -171,13 +171,13 @@ def test_several_are_forgotten_once_their_number_is_typed(clerk: Brain, console:
     clerk.protect(clerk.remember("a protected note"), reason="it stays")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "space", "space", "space", "x")
-        assert "Forget these 2?" in console.text(), "what is protected is left out"
+        await console.press(pilot, "6", "space", "space", "space", "x")
+        assert "Forget 2 memories" in console.text(), "what is protected is left out"
         console.app.screen.query_one("#reason", Input).value = "they are old"
         await console.press(pilot, "enter", "y", "enter")
-        assert "type 2 to confirm" in console.text()
-        console.app.screen.query_one("#count", Input).value = "2"
-        await console.press(pilot, "enter", "y")
+        assert "type 2, or press esc" in console.text()
+        console.app.screen.query_one("#word", Input).value = "2"
+        await console.press(pilot, "enter")
         await console.says(pilot, "2 decided")
         await type_filter(console, pilot, "state:forgotten note")
         await console.shows(pilot, "2 of 5")
@@ -191,7 +191,7 @@ def test_what_somebody_else_protected_meanwhile_is_said_and_nothing_is_changed(
     record = clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "x")
+        await console.press(pilot, "6", "x")
         clerk.protect(record)
         console.app.screen.query_one("#reason", Input).value = "it moved"
         await console.press(pilot, "enter", "y")
@@ -205,7 +205,7 @@ def test_read_only_changes_nothing(clerk: Brain, console: Console) -> None:
     clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "x", "P", "u", "space")
+        await console.press(pilot, "6", "x", "P", "u", "space")
         assert isinstance(console.app.screen, MemoryScreen)
         assert "forget" not in console.text()
         await console.shows(pilot, "strong: fact")
@@ -221,7 +221,7 @@ def test_while_one_types_the_newest_come_first_and_after_a_pause_the_best(
         clerk.remember(f"call {number} of the day was long, it was about a refund")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "slash")
+        await console.press(pilot, "6", "slash")
         console.app.screen.query_one(Input).value = "refund policy"
         await console.shows(pilot, "1 of 26")
         console.app.screen.query_one(Input).value = "ref"
@@ -242,7 +242,7 @@ def test_a_question_that_no_memory_has_the_words_of_finds_the_nearest(
     known = shop(clerk, clock)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         await type_filter(console, pilot, "why did we choose Postgres over MySQL")
         assert "0 of 35" in console.text()
         assert "No exact match; closest in meaning" in console.text()
@@ -274,7 +274,7 @@ def test_what_nothing_fits_says_so(clerk: Brain, console: Console) -> None:
     clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "slash")
+        await console.press(pilot, "6", "slash")
         console.app.screen.query_one(Input).value = "kind:decision"
         await console.shows(pilot, "No memories match.")
         assert "0 of 1 · filter: kind:decision" in console.text()
@@ -290,7 +290,7 @@ def test_without_vectors_it_ranks_by_words_alone_and_says_why(clerk: Brain, cons
     clerk.remember("the cellar is in Trier")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         await type_filter(console, pilot, "offices")
         assert "by words alone: memory.embedder is none" in console.text()
         assert "Bonn" in lines(console)
@@ -308,7 +308,7 @@ def test_the_detail_tells_where_it_is_from_what_is_beside_it_what_was_done_and_w
     clerk.forget(known["event"], "noise")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         for uid, expected in (
             (known["choice"], ["derived_from", f"event {known['event']}, forgotten, clerk", "about →"]),
             (known["event"], [f"derived memories {known['choice']}", "forget by clerk: noise", "state"]),
@@ -346,7 +346,7 @@ def test_what_is_remembered_meanwhile_slides_in_and_the_cursor_stays(clerk: Brai
         clerk.remember(f"note {number}")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "j")
+        await console.press(pilot, "6", "j")
         clerk.remember("a fresh one")
         await console.shows(pilot, "a fresh one")
         assert screen(console).current["text"] == "note 1"  # type: ignore[index]
@@ -359,7 +359,7 @@ def test_a_match_far_behind_is_in_view(clerk: Brain, console: Console) -> None:
     clerk.remember("so much for that " * 40 + "and the password of the printer is on its back")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         await type_filter(console, pilot, "printer")
         assert "printer is on" in lines(console)
 
@@ -376,7 +376,7 @@ def test_hostile_memories_are_shown_and_do_nothing(agents: Agents, console: Cons
 
     async def script(pilot: Pilot[None]) -> None:
         painted = []
-        for keys in (["7"], ["j"], ["P"], ["escape"], ["enter"], ["z"], ["G"], ["escape"], ["slash"]):
+        for keys in (["6"], ["j"], ["P"], ["escape"], ["enter"], ["z"], ["G"], ["escape"], ["slash"]):
             await console.press(pilot, *keys)
             painted.append(console.text())
         console.app.post_message(Paste(hostile[:1_000]))
@@ -395,7 +395,7 @@ def test_on_a_narrow_terminal_columns_give_way_to_what_the_memory_says(
     clerk.remember("zebras are counted twice")
 
     async def look(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         assert "zebras" in console.text()
         assert "kept" in console.text()
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import pytest
 from sb.screens.approvals import ApprovalsScreen
-from sb.screens.dialogs import DecisionScreen
+from sb.screens.decision import DecisionScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
+from tests.screens.test_deciding import give
 from tests.screens.test_recovery import done, escalate, escalation_state
 
 
 async def fill(console: Console, pilot: Pilot[None], count: int) -> None:
-    """Give the reason and the number of requests, and say yes."""
-    for box, text in (("#reason", "fine"), ("#count", str(count))):
-        for found in console.app.screen.query(box).results(Input):
-            found.value = text
-    console.app.screen.query_one("#no").focus()
-    await console.press(pilot, "y")
+    """Give the reason, unless it is given, then the number of requests, or say yes."""
+    if not console.app.screen.query_one("#word" if count > 1 else "#confirm").has_focus:
+        await give(console, pilot, "fine")
+    if count > 1:
+        await give(console, pilot, str(count), "word")
+    else:
+        await console.press(pilot, "y")
 
 
 def test_a_batch_that_does_not_fit_is_scrolled_through_before_it_is_approved(
@@ -40,12 +42,12 @@ def test_a_batch_that_does_not_fit_is_scrolled_through_before_it_is_approved(
             await console.press(pilot, "space")
         await console.press(pilot, "a")
         count = len(ids)
-        assert console.app.screen.query_one("#count", Input).placeholder == "type 4 to confirm"
+        assert console.app.screen.query_one("#word", Input).placeholder == "type 4 to confirm"
         await fill(console, pilot, count)
         assert isinstance(console.app.screen, DecisionScreen), "the middle was never on the screen"
-        assert "not on the screen: page up, page down" in str(console.app.screen.query_one(".wrong").render())
+        assert "not on the screen: pgdn, pgup" in str(console.app.screen.query_one(".wrong").render())
         assert states() == {"waiting"}
-        await console.press(pilot, *["pageup"] * 4, *["pagedown"] * 4)
+        await console.press(pilot, *["pageup"] * 8, *["pagedown"] * 12)
         await fill(console, pilot, count)
         await console.until(pilot, lambda: "approved" in states())
 
@@ -75,7 +77,7 @@ def test_a_request_is_read_again_when_the_screen_becomes_smaller(agents: Agents,
         await pilot.pause()
         await fill(console, pilot, 1)
         assert "not on the screen" in str(console.app.screen.query_one(".wrong").render())
-        await console.press(pilot, *["pageup"] * 4, *["pagedown"] * 4)
+        await console.press(pilot, *["pageup"] * 8, *["pagedown"] * 12)
         await fill(console, pilot, 1)
         await console.until(pilot, lambda: agents.runtime.approvals.get(approval_id).state == "approved")
 

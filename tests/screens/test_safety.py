@@ -66,7 +66,7 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
         ):
             await console.press(pilot, *keys)
             painted.append(console.text())
-        for keys in (["enter"], ["enter"], ["z"], ["6"], ["slash"]):
+        for keys in (["enter"], ["enter"], ["z"], ["7"], ["slash"]):
             await console.press(pilot, *keys)
         console.app.post_message(Paste(hostile[:2_000]))
         await console.shows(pilot, "filter: ")
@@ -133,7 +133,7 @@ def test_no_query_runs_on_the_thread_that_paints(
             "2",
             "j",
             "right_square_bracket",
-            "t",
+            "right_square_bracket",
             "3",
             "j",
             "4",
@@ -143,11 +143,11 @@ def test_no_query_runs_on_the_thread_that_paints(
             "j",
             "enter",
             "enter",
-            "6",
+            "7",
             "G",
             "g",
             "v",
-            "7",
+            "6",
             "G",
             "slash",
             "b",
@@ -173,7 +173,7 @@ def test_only_the_rows_around_the_screen_are_fetched(agents: Agents, console: Co
 
     async def script(pilot: Pilot[None]) -> None:
         fetched: set[int] = set()
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         rows = console.app.screen.query_one("#events", RowList)
         put = rows.put
 
@@ -197,7 +197,7 @@ def test_a_database_that_is_gone_is_said_the_rows_stay_and_it_is_read_when_it_is
     path, away = home / "brain.db", home / "away.db"
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "j")
+        await console.press(pilot, "7", "j")
         path.rename(away)
         await console.shows(pilot, "trying again: no database at")
         assert "former" in console.text()
@@ -219,7 +219,7 @@ def test_another_database_in_its_place_is_read_from_the_start(
         runtime.executor.execute(RunContext.create("courier"), "files.list", {"path": "/nowhere"})
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "G")
+        await console.press(pilot, "7", "G")
         for suffix in ("", "-wal", "-shm"):
             (home / f"brain.db{suffix}").unlink(missing_ok=True)
         await console.shows(pilot, "trying again: no database at")
@@ -248,7 +248,7 @@ def test_a_locked_database_is_said_and_waited_for(agents: Agents, console: Conso
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "7")
         real = console.records.log
         console.records.log = _locked  # type: ignore[method-assign, assignment]
         await console.press(pilot, "r")

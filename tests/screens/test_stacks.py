@@ -12,6 +12,7 @@ from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion, RawEntry
 from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.test_deciding import give
 from tests.screens.test_memory import WORDS_ALONE, screen, type_filter
 from tests.screens.test_safety import FORBIDDEN
 
@@ -58,7 +59,7 @@ def test_the_screen_looks_as_it_did(
 
     async def script(pilot: Pilot[None]) -> None:
         suffix = f"{size[0]}x{size[1]}"
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         console.snapshot(f"stack-{suffix}")
         await console.press(pilot, "a")
         console.snapshot(f"stack-accept-{suffix}")
@@ -79,7 +80,7 @@ def test_the_detail_tells_strength_and_where_it_comes_from(
     stack.weaken_memory("belief", belief, 0.6)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         await console.until(pilot, lambda: f"weak: belief {belief}" in console.detail())
         shown = console.detail()
         for text in (
@@ -119,7 +120,7 @@ def test_a_filter_names_a_stack_and_what_became_of_suggestions(
     stack.dismiss_suggestion(suggest(stack, "sug_2"), "no")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "slash")
+        await console.press(pilot, "6", "slash")
         for text, count in (
             ("stack:work", 5),
             ("stack:default", 1),
@@ -141,10 +142,10 @@ def test_a_person_accepts_and_dismisses_with_a_reason(
 
     async def script(pilot: Pilot[None]) -> None:
         assert "2 suggested suggested memories" in console.squeezed()
-        await console.press(pilot, "7")
+        await console.press(pilot, "6")
         await console.shows(pilot, f"pending: suggestion {second}")
         await console.press(pilot, "d")
-        assert "Dismiss this?" in console.text()
+        assert "Dismiss ─" in console.text()
         await answer(console, pilot, "it woke me up")
         await console.shows(pilot, f"dismissed: suggestion {second}")
         await console.press(pilot, "a")
@@ -172,11 +173,10 @@ def test_several_are_accepted_once_their_number_is_typed(stack: SQLiteStack, con
         suggest(stack, f"sug_{number}", f"in region {number} the caches never expire")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "space", "space", "space", "space", "a")
-        assert "Accept these 2?" in console.text(), "what was captured is left out"
-        console.app.screen.query_one("#reason", Input).value = "seen in both"
-        console.app.screen.query_one("#count", Input).value = "2"
-        await console.press(pilot, "enter", "enter", "y")
+        await console.press(pilot, "6", "space", "space", "space", "space", "a")
+        assert "Accept 2 memories" in console.text(), "what was captured is left out"
+        await give(console, pilot, "seen in both")
+        await give(console, pilot, "2", "word")
         await console.says(pilot, "2 decided")
 
     console(script)
@@ -188,7 +188,7 @@ def test_what_can_be_no_memory_stays_and_says_why(ada: Entity, stack: SQLiteStac
     uid = suggest(stack, "sug_1", "todo")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "a")
+        await console.press(pilot, "6", "a")
         await answer(console, pilot, "why not")
         await console.says(pilot, f"{uid} makes no belief")
         await console.shows(pilot, f"pending: suggestion {uid}")
@@ -201,7 +201,7 @@ def test_what_somebody_else_decided_meanwhile_is_said(stack: SQLiteStack, consol
     uid = suggest(stack)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "a")
+        await console.press(pilot, "6", "a")
         stack.dismiss_suggestion(uid, "no")
         await answer(console, pilot, "seen twice")
         await console.says(pilot, f"{uid} was dismissed meanwhile")
@@ -214,7 +214,7 @@ def test_read_only_decides_nothing(stack: SQLiteStack, console: Console) -> None
     suggest(stack)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "a", "d")
+        await console.press(pilot, "6", "a", "d")
         assert isinstance(console.app.screen, MemoryScreen)
         await console.shows(pilot, "pending: suggestion")
 
@@ -228,7 +228,7 @@ def test_hostile_suggestions_are_shown_and_do_nothing(
     stack.save_suggestion(MemorySuggestion("sug_1", "work", "belief", {hostile: hostile}, 0.9, [hostile]))
 
     async def script(pilot: Pilot[None]) -> None:
-        for keys in (["7"], ["a"], ["escape"], ["d"], ["escape"], ["enter"], ["z"]):
+        for keys in (["6"], ["a"], ["escape"], ["d"], ["escape"], ["enter"], ["z"]):
             await console.press(pilot, *keys)
             assert not FORBIDDEN.search(console.text().replace("\n", ""))
         assert console.app.is_running

@@ -181,8 +181,8 @@ def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -
         EVERYWHERE: ("app", "ConsoleApp"),
         LISTS: ("row_list", "RowList"),
         RECORDS: ("document_view", "DocumentView"),
+        ASKING: ("decision", "Confirmation"),
         PANELS: ("section", "Section"),
-        ASKING: ("dialogs", "DecisionScreen"),
         **{name: (name, f"{title}Screen") for name, title in screens.items()},
     }
     for action in ACTIONS:
@@ -194,8 +194,29 @@ def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -
             assert hasattr(getattr(import_module(f"sb.screens.{module}"), owner), handler), (part, action.id)
 
 
+def test_no_letter_has_two_meanings() -> None:
+    meanings: dict[str, set[str]] = {}
+    for action in ACTIONS:
+        for key in action.keys.split(","):
+            meanings.setdefault(key, set()).add(action.id)
+    assert meanings.pop("escape") == {"back", "cancel"}, "one step back, on a screen and in a dialog"
+    assert {key: ids for key, ids in meanings.items() if len(ids) > 1} == {}
+    assert [action.on for action in ACTIONS if action.keys == "y"] == [(ASKING,)], (
+        "y is bound in dialogs only"
+    )
+
+
 def test_whatever_decides_is_taken_away_by_read_only() -> None:
-    deciding = {"approve", "deny", "revoke", "mark", "let_be", "undo", "undo_run", "dry_run", "kill", "lift"}
-    settling = {"happened", "not_happened", "compensate", "probe"}
-    mending = {"forget", "recover", "protect", "accept", "turn_down", "restore"}
-    assert {action.id for action in ACTIONS if action.writes} == deciding | settling | mending
+    deciding = {
+        "approve",
+        "deny",
+        "take_away",
+        "undo",
+        "undo_run",
+        "settle",
+        "try_out",
+        "protect",
+        "kill",
+        "lift",
+    }
+    assert {action.id for action in ACTIONS if action.writes} == deciding | {"mark", "mark_all"}

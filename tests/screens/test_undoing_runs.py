@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sb.screens.dialogs import DecisionScreen
+from sb.screens.decision import DecisionScreen
 from sb.screens.recovery import RecoveryScreen
+from sb.screens.state.records import Records
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.config import current_config
+from sb.errors import StoreError
 from sb.kernel import RunContext
 from sb.kernel.contracts import MutationState
 from sb.kernel.review.log_verification import verify
+from sb.runtime import open_runtime
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
@@ -43,8 +47,8 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.shows(pilot, "undoable")
         await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        assert f"Undo what {ctx.run_id} did?" in console.text()
-        dialog = [line.split("│")[1].strip() for line in console.text().split("\n") if line.count("│") == 2]
+        assert f"Undo what {ctx.run_id} did" in console.text()
+        dialog = [line.split("│")[-2].strip() for line in console.text().split("\n") if line.count("│") >= 2]
         assert "looked at again once those above are undone" in " ".join(
             dialog
         )  # wherever the path breaks it
@@ -104,9 +108,25 @@ def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         await console.until(pilot, lambda: console.app.screen.query_one("#reason", Input).value == "KdyNo")
         await console.press(pilot, "escape")
-        await console.says(pilot, "nothing decided")
-        await console.press(pilot, "d")
+        await console.says(pilot, "Nothing decided")
+        await console.press(pilot, "t")
         assert isinstance(console.app.screen, RecoveryScreen)
 
     console(script)
     assert state(agents, ref) == "committed"
+
+
+def test_what_reversals_run_through_is_opened_once_and_again_for_another_database(
+    agents: Agents, console: Console, home: Path
+) -> None:
+    records = console.records
+    records.look()
+    first = records.runtime()
+    assert records.runtime() is first
+    (home / "brain.db").rename(home / "away.db")
+    with pytest.raises(StoreError):
+        Records(current_config()).runtime()
+    assert not (home / "brain.db").exists()
+    open_runtime(agents.runtime.config).close()
+    assert records.look().version
+    assert records.runtime().log.database_id != first.log.database_id

@@ -1,0 +1,52 @@
+"""A dialog with a short list to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sb.screens.dialogs import DIALOG_CSS
+from sb.screens.reading import safe
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+
+
+class ChoiceScreen(ModalScreen[int | None]):
+    """Gives the number of a choice, from 0, or None.
+
+    Args:
+        title: what is chosen.
+        choices: a line each.
+        note: what follows.
+    """
+
+    BINDINGS = [Binding("escape", "dismiss(None)", "close")]
+    DEFAULT_CSS = (
+        "ChoiceScreen { align: center middle; }"
+        " ChoiceScreen OptionList, ChoiceScreen OptionList:focus { height: auto; border: none; }" + DIALOG_CSS
+    )
+
+    def __init__(self, title: str, choices: Sequence[str], note: str) -> None:
+        super().__init__()
+        self._title = title
+        self._choices = choices
+        self._note = note
+
+    def compose(self) -> ComposeResult:
+        body = VerticalScroll(
+            OptionList(*(safe(choice, one_line=True) for choice in self._choices)),
+            Static(safe(self._note), classes="gap"),
+            Static("up and down choose · enter goes on · esc closes", classes="hint"),
+            classes="dialog",
+            can_focus=False,
+        )
+        body.border_title = safe(self._title, one_line=True)
+        yield body
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        self.dismiss(message.option_index)

@@ -1,0 +1,215 @@
+"""The console's dialogs by keyboard alone: the reason first, the confirmation second, nothing leaks and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sb.screens.choosing import ChoiceScreen
+from sb.screens.decision import DecisionScreen, TwoSteps
+from sb.screens.row_list import RowList
+from sb.screens.section import Section
+from textual.events import Key
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from sb.config import current_config
+from sb.entity import Entity
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.enrolment import Enrolment
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.authority.signing import Label
+from tests.screens import shop
+from tests.screens.conftest import Agents, Console
+from tests.screens.shop import Bank
+from tests.screens.test_deciding import PASSPHRASE, enrol, give, state
+from tests.screens.test_recovery import done, escalate, in_doubt
+
+TYPED = "Kqyj x2old"
+ADA = Label("ada")
+
+
+@pytest.fixture
+def settings() -> str:
+    shop.bank = Bank()
+    return 'database: brain.db\nfiles: {roots: []}\ntools: ["tests.screens.shop:register"]\n'
+
+
+def request(agents: Agents) -> None:
+    agents.pay("bob")
+    agents.pay("eve")
+
+
+def approved(agents: Agents) -> None:
+    agents.runtime.approvals.approve(agents.pay("bob"), ADA, "yes")
+
+
+def memories(agents: Agents) -> None:
+    for text in ("the office is in Bonn", "the cellar is in Trier"):
+        agents.runtime.brain("clerk").remember(text)
+
+
+def checkpoints(agents: Agents) -> None:
+    clerk: Entity = agents.runtime.entity("clerk")
+    clerk.checkpoint("before")
+    agents.runtime.entity("clerk", stack_id="work").checkpoint("after")
+
+
+DIALOGS: dict[str, tuple[Callable[[Agents], object], str, str]] = {
+    "approve": (request, "2", "a"),
+    "deny": (request, "2", "d"),
+    "revoke": (approved, "2", "x"),
+    "contract": (lambda agents: agents.change_contract(), "3", "a"),
+    "reversal": (lambda agents: escalate(agents, done(agents)), "4", "a"),
+    "dismiss": (lambda agents: escalate(agents, done(agents)), "4", "d"),
+    "stop": (request, "2", "K"),
+    "lift": (lambda agents: agents.runtime.kill.throw("agent", "clerk", ADA, "pays twice"), "1", "L"),
+    "forget": (memories, "6", "x"),
+    "protect": (memories, "6", "P"),
+    "restore": (checkpoints, "8", "u"),
+}
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+def test_a_burst_goes_into_the_reason_and_enter_decides_nothing(
+    agents: Agents, console: Console, name: str
+) -> None:
+    prepare, screen, key = DIALOGS[name]
+    prepare(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, screen, *(["G"] if name == "restore" else []))
+        section = console.app.section
+        assert isinstance(section, Section)
+        rows = section.query(RowList).first()
+        at, head = rows.listing.current, agents.runtime.log.head()
+        for pressed in (key, *TYPED):
+            console.app.post_message(Key("space" if pressed == " " else pressed, pressed))
+        await console.until(pilot, lambda: isinstance(console.app.screen, TwoSteps))
+        dialog = console.app.screen
+        assert isinstance(dialog, TwoSteps)
+        assert dialog.query_one("#reason", Input).value == TYPED
+        await console.press(pilot, *["enter"] * 4)
+        assert console.app.screen is dialog
+        assert f"Reason    {TYPED}" in console.text()
+        assert rows.listing.current == at
+        assert agents.runtime.log.head() == head, "nothing was decided"
+        if dialog.word:
+            await give(console, pilot, dialog.word, "word")
+        else:
+            await console.press(pilot, "y")
+        await console.until(pilot, lambda: console.app.screen is section)
+        await console.until(pilot, lambda: bool(console.app._notifications) and not console.app.drafts)
+        assert len(console.app._notifications) == 1, "decided once"
+
+    console(script, (100, 30))
+
+
+def test_the_text_of_a_dialog_that_was_left_comes_back_with_the_same_record_alone(
+    agents: Agents, console: Console
+) -> None:
+    request(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a", *"not", "enter", "escape")
+        assert "1 of 2" in console.text()
+        await console.press(pilot, *"yet", "escape", "d")
+        assert console.app.screen.query_one("#reason", Input).value == "notyet"
+        await console.press(pilot, "escape", "j", "a")
+        assert console.app.screen.query_one("#reason", Input).value == ""
+        await console.press(pilot, "escape", "k", "a", "enter", "y")
+        await console.until(pilot, lambda: not console.app.drafts.get("notyet"))
+        await console.shows(pilot, "approved")
+        assert "notyet" not in console.app.drafts.values()
+
+    console(script)
+
+
+def test_the_cursor_goes_on_to_the_next_that_waits(agents: Agents, console: Console) -> None:
+    ids = [agents.pay(name) for name in ("ann", "bob", "cid")]
+
+    def under_cursor() -> str:
+        rows = console.app.section.query_one(RowList)  # type: ignore[union-attr]
+        return next(one for one in ids if agents.runtime.approvals.get(one).number == rows.listing.current)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a")
+        first = under_cursor()
+        await give(console, pilot, "fine")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, first) == "approved")
+        await console.until(pilot, lambda: state(agents, under_cursor()) == "waiting")
+        second = under_cursor()
+        await console.press(pilot, "n")
+        assert under_cursor() not in (first, second)
+        await console.press(pilot, "n")
+        assert under_cursor() == second, "from the last that waits to the first"
+
+    console(script)
+
+
+def test_all_that_match_the_filter_are_marked_and_decided_once_their_number_is_typed(
+    agents: Agents, console: Console
+) -> None:
+    ids = [agents.pay(f"shop {number}") for number in range(3)]
+    other = agents.pay("landlord")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "slash", *"shop", "enter")
+        await console.shows(pilot, "filter: shop")
+        await console.press(pilot, "M", "d")
+        assert "Deny 3 requests" in console.text()
+        await give(console, pilot, "not this week")
+        await console.press(pilot, "enter", "y", "enter")
+        assert isinstance(console.app.screen, DecisionScreen), "neither enter nor y is the number"
+        await give(console, pilot, "3", "word")
+        await console.until(pilot, lambda: {state(agents, one) for one in ids} == {"denied"})
+
+    console(script)
+    assert state(agents, other) == "waiting"
+
+
+def test_settling_an_unknown_outcome_starts_with_a_choice_and_letters_do_nothing(
+    agents: Agents, console: Console
+) -> None:
+    in_doubt(agents, shop.bank)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "o", *"yaK")
+        assert isinstance(console.app.screen, ChoiceScreen)
+        assert "Not known: leave it open" in console.text()
+        await console.press(pilot, "escape")
+        assert isinstance(console.app.screen, Section)
+
+    console(script)
+    assert len(agents.runtime.executor.in_doubt()) == 1
+
+
+def test_with_the_keys_of_several_operators_the_console_asks_who_decides(
+    agents: Agents, console: Console
+) -> None:
+    enrol(agents)
+    config = current_config()
+    keys = KeyFolder(config.home.keys)
+    ada = keys.read("ada").unlock(PASSPHRASE)
+    Enrolment(Authority(config.operators.file, agents.runtime.log), keys).add(
+        "grace", "", ada, "a second pair of eyes", passphrase=PASSPHRASE
+    )
+    approval_id = agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.until(pilot, lambda: isinstance(console.app.screen, ChoiceScreen))
+        await console.press(pilot, "escape", "2", "d")
+        assert isinstance(console.app.screen, ChoiceScreen), "the first decision asks again"
+        await console.press(pilot, "down", "enter")
+        await give(console, pilot, "no")
+        assert "Signed    grace" in console.text()
+        await pilot.press("y")
+        await console.asks(pilot)
+        console.app.screen.query_one(Input).value = PASSPHRASE
+        await pilot.press("enter")
+        await console.until(pilot, lambda: state(agents, approval_id) == "denied")
+        assert "grace · live" in console.text()
+
+    console(script)
+    assert agents.runtime.approvals.get(approval_id).decided_by == "grace"
