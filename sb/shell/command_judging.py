@@ -46,6 +46,7 @@ from sb.shell.rules import (
     run_by_options,
     subscripts,
 )
+from sb.shell.scripts import is_edit
 from sb.shell.searching import searched_folders
 from sb.shell.words import (
     OPERAND,
@@ -59,6 +60,10 @@ from sb.shell.words import (
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
+_MOST_REPLACED = 4000
+# Programs that replace the content of the files they name, but for these options.
+_REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
+_KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
@@ -96,6 +101,7 @@ class CommandJudge(ABC):
         self.programs: list[str] = []
         self.commands = CommandList()
         self.writes: list[str] = []
+        self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
         self.refused = ""
         self.repeats = False
         self.inline = False  # a part is code in another language
@@ -201,8 +207,17 @@ class CommandJudge(ABC):
         """Note absolute paths that something which is not followed may change."""
         self.keeping.name(places)
 
-    def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
-        """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
+    def replace(self, places: Iterable[str]) -> None:
+        """Note absolute paths of which the content may be gone afterwards."""
+        if len(self.replaced) < _MOST_REPLACED and not self.paths.elsewhere:
+            self.replaced.update(dict.fromkeys(places))
+
+    def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:
+        """Judge a write to a path.
+
+        Args:
+            whole: not if it is a folder that only gets entries. replaces: what the file holds is gone afterwards.
+        """
         self.look(target)
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
@@ -210,6 +225,8 @@ class CommandJudge(ABC):
             if whole:
                 self.writes.append(self.paths.places(target)[0])
                 self.touched.update(self.paths.places(target))
+            if whole and replaces:
+                self.replace(self.paths.now(target))
         if self.paths.settings(target):
             self.refuse(f"{display(target)}: configures agents; agents must not change it")
         if why := self.paths.sensitive(target):
@@ -328,12 +345,15 @@ class CommandJudge(ABC):
         """Judge what a command writes, and whether it reaches protected places."""
         base, worst = argv[0].rpartition("/")[2], QUIET
         if base in WRITES:
+            replaces = base in _REPLACING and not any(map(compiled(_KEEPS).fullmatch, argv[1:]))
             for at in operands(argv[1:]):
-                worst = highest(worst, self.write(argv[1:][at], base))
+                worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))
         if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
             for before, word in itertools.pairwise(argv):
                 if word[:1] != "-" and not compiled(_HOLDS_CODE).fullmatch(before):
-                    worst = highest(worst, self.write(word, f"{base} -i"))
+                    worst = highest(
+                        worst, self.write(word, f"{base} -i", replaces=not any(map(is_edit, argv)))
+                    )
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):

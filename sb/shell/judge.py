@@ -96,12 +96,20 @@ class Judge(Protocol):
         """Enter another folder."""
         ...
 
-    def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
-        """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
+    def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:
+        """Judge a write to a path.
+
+        Args:
+            whole: not if it is a folder that only gets entries. replaces: what the file holds is gone afterwards.
+        """
         ...
 
     def may_change(self, places: Iterable[str]) -> None:
         """Note absolute paths that something which is not followed may change."""
+        ...
+
+    def replace(self, places: Iterable[str]) -> None:
+        """Note absolute paths of which the content may be gone afterwards."""
         ...
 
     def look(self, word: str) -> None:

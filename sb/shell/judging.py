@@ -30,6 +30,7 @@ from sb.shell.words import (
     is_literal,
 )
 
+_APPENDING = (">>", "&>>", "<>")
 _OTHER_SHELLS = ("(", "&", "coproc")
 
 
@@ -251,6 +252,7 @@ class LineJudge(CommandJudge):
             ):
                 continue
             elif redirect.operator not in ("<", "<&") and not redirect.target.raw.startswith((">(", "<(")):
-                found = highest(found, self.write(target, redirect.operator))
+                replaces = redirect.operator not in _APPENDING
+                found = highest(found, self.write(target, redirect.operator, replaces=replaces))
                 self.commands.add_effect(">", target)
         return found

@@ -148,6 +148,19 @@ def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
     return tuple(found) if fits else ()
 
 
+def unguarded_file(places: Sequence[str], area: Area) -> tuple[str, str]:
+    """The first of these files of which no snapshot may be taken, whatever its size, and why; "" for none."""
+    for path in dict.fromkeys(map(os.path.realpath, places)):
+        change = Change(path)
+        try:
+            _measured(change, area, _inside(change, area))
+        except Refused as refused:
+            return path, str(refused)
+        except (TooLarge, OSError):
+            continue
+    return "", ""
+
+
 def _written(place: str) -> list[Change]:
     """What a write to a place may change: a file, or a link, and the file that it leads to."""
     if not os.path.islink(place) or not os.path.isdir(place):

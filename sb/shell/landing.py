@@ -76,7 +76,8 @@ class _Landing:
             return self._not_known()
         self._judge.look(place)
         whole = not self._brings_more()
-        found = self._judge.write(place, self._by, whole=whole)
+        moved_away = self._by == "mv" and self._content is None
+        found = self._judge.write(place, self._by, whole=whole, replaces=not moved_away)
         if found.rank == DESTROY or whole or self._content is None:
             return found
         for folder in self._judge.paths.now(place):
