@@ -102,6 +102,7 @@ class CommandJudge(ABC):
         self.commands = CommandList()
         self.writes: list[str] = []
         self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
+        self._replaces_more = False  # whether the last command may replace others as well
         self.refused = ""
         self.repeats = False
         self.inline = False  # a part is code in another language
@@ -207,9 +208,11 @@ class CommandJudge(ABC):
         """Note absolute paths that something which is not followed may change."""
         self.keeping.name(places)
 
-    def replace(self, places: Iterable[str]) -> None:
-        """Note absolute paths of which the content may be gone afterwards."""
-        if len(self.replaced) < _MOST_REPLACED and not self.paths.elsewhere:
+    def replace(self, places: Iterable[str] | None) -> None:
+        """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
+        if places is None or len(self.replaced) >= _MOST_REPLACED:
+            self._replaces_more = True
+        elif not self.paths.elsewhere:
             self.replaced.update(dict.fromkeys(places))
 
     def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:

@@ -108,8 +108,8 @@ class Judge(Protocol):
         """Note absolute paths that something which is not followed may change."""
         ...
 
-    def replace(self, places: Iterable[str]) -> None:
-        """Note absolute paths of which the content may be gone afterwards."""
+    def replace(self, places: Iterable[str] | None) -> None:
+        """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
         ...
 
     def look(self, word: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -94,10 +95,11 @@ class LineJudge(CommandJudge):
             found = self.trail.within(node.redirects, lambda: self._compound(node, stdin))
             self.keeping.leave(node)
             return found
-        writes = len(self.writes)
-        self._ran = QUIET
+        writes, replaced = len(self.writes), len(self.replaced)
+        self._ran, self._replaces_more = QUIET, False
         found = self.trail.simple(node, lambda: self._simple(node, stdin))
-        self.keeping.simple(self, node, self._ran, self.writes[writes:])
+        landed = None if self._replaces_more else list(itertools.islice(self.replaced, replaced, None))
+        self.keeping.simple(self, node, self._ran, self.writes[writes:], landed)
         return found
 
     def _piped(self, node: Pipeline, stdin: Input) -> Finding:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sb.shell.guarded import Guarded
 from sb.shell.overwriting import Change, Unknown, written
 from sb.shell.places import located
+from sb.shell.secret_files import PRIVATE, secret_path
 from sb.shell.sensitive import folded, host_setting, sensitive
 from sb.shell.words import compiled
 from sb.text import human_bytes
@@ -222,6 +223,10 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
     else:
         _refuse_name(change.path, area, root)
     files = size = 0
+    if not change.of_git and os.path.isfile(change.path):
+        secret = secret_path(folded(change.path))
+        if secret is not None and secret.kind != PRIVATE:
+            raise Refused(f"{change.path} may hold secrets")
     device = _device(change)
     for path, status in _entries(change):
         if path != change.path:

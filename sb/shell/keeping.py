@@ -15,7 +15,7 @@ from sb.shell.judge import Judge
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.overwriting import OVERWRITING, Change, Effect, Unknown, written
 from sb.shell.places import located, matches, resolved
-from sb.shell.rules import DESTROY, NETWORK, READ, WRITE, Finding
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding
 from sb.shell.words import (
     BRACKET,
     END_VARIABLE,
@@ -193,11 +193,14 @@ class Keeping:
                 return
         self._other(found, found.reason)
 
-    def simple(self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str]) -> None:
+    def simple(
+        self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str], replaced: Sequence[str] | None
+    ) -> None:
         """Collect what a command changes.
 
         Args:
             ran: the class of the command alone. writes: what the judge knows that it writes.
+            replaced: the files that it may replace; None if not all are known.
         """
         if self._ended:
             return
@@ -213,7 +216,15 @@ class Keeping:
         known = name in OVERWRITING or self._is_git(judge, node, name)
         if known and plain and ran.rank in allowed and self._overwrites(judge, node, name, writes):
             return
-        if ran.rank == WRITE and name != "git":
+        self.name(replaced or ())
+        if (
+            plain
+            and ran.rank == WRITE
+            and replaced is not None
+            and self._unpacks(judge, node, name, replaced)
+        ):
+            ran = QUIET
+        elif ran.rank == WRITE and name != "git":
             self._name(judge, node.words[1:])
         if ran.rank == DESTROY:
             self._fail(
@@ -345,6 +356,19 @@ class Keeping:
                 self._not_followed(f"{display(place)} may be written")
                 return False
         return True
+
+    def _unpacks(self, judge: Line, node: Simple, name: str, replaced: Sequence[str]) -> bool:
+        """Whether a command unpacks or patches, and all that it replaces could be collected."""
+        from sb.shell.replacing import unpacked, unpacks  # few lines need it
+
+        if not unpacks(name, [word.text for word in node.words[1:]]):
+            return False
+        texts = [self._texts(judge, word) for word in node.words[1:]]
+        if None in texts:
+            return self._not_followed("what it unpacks is not known")
+
+        named = [text for one in texts for text in one or ()]
+        return self._collect(judge, lambda folder: unpacked(name, replaced), name, named)
 
     def _texts(self, judge: Line, word: Word, looked: list[str] | None = None) -> list[str] | None:
         """The exact texts that bash makes of a word now; None if they are not known.

@@ -34,6 +34,7 @@ _SOURCES_THEN_PLACE = (
     "kubectl",
     "curl",
 )
+_BACKUPS = (".orig", ".rej")  # that `patch` leaves beside a file
 _MOST_ARRIVALS = 256  # of one command
 
 
@@ -80,9 +81,22 @@ class _Landing:
         found = self._judge.write(place, self._by, whole=whole, replaces=not moved_away)
         if found.rank == DESTROY or whole or self._content is None:
             return found
+        self._judge.replace(self._judge.paths.now(place))
         for folder in self._judge.paths.now(place):
             found = highest(found, self._inside(folder, self._content))
+            self._judge.replace(self._replaced(folder, self._content))
         return found
+
+    def _replaced(self, folder: str, content: Content) -> list[str] | None:
+        """The files below a folder that are there and may be replaced; None if they are not known."""
+        if self._by == "mv" or not os.path.isdir(folder):
+            return []
+        names = self._names(content, folder, strictly=False, whole=True)
+        if names is None or content.kind in ("checkout", "unknown"):
+            return None
+        backups = [f"{name}{end}" for name in names for end in _BACKUPS] if content.kind == "patch" else []
+        places = (os.path.join(folder, name) for name in (*names, *backups))
+        return [place for place in places if os.path.lexists(place)]
 
     def _not_known(self) -> Finding:
         """Judge a destination that is unknown until the line runs, wholly or in its last name."""
@@ -158,8 +172,12 @@ class _Landing:
             self._judge.touched.add(place)
         return found
 
-    def _names(self, content: Content, into: str, *, strictly: bool) -> list[str] | None:
-        """The entries that land, relative to the folder; None if unknown."""
+    def _names(self, content: Content, into: str, *, strictly: bool, whole: bool = False) -> list[str] | None:
+        """The entries that land, relative to the folder; None if unknown.
+
+        Args:
+            whole: all of them, however deep; else those that may be or hold a protected place.
+        """
         if content.kind == "checkout":
             paths = self._judge.paths
             if setting_below(folded(into)):
@@ -175,7 +193,7 @@ class _Landing:
         for place in self._judge.paths.now(content.source):
             if not self._stays(place, strictly=strictly):
                 return None
-            names = self._listed(place, content, into)
+            names = self._listed(place, content, into, whole=whole)
             if names is None and not strictly and not os.path.lexists(place):
                 names = []  # there is nothing that could land
             if names is None:
@@ -188,12 +206,12 @@ class _Landing:
         if content.kind == "patch" and self._stdin.kind == "text":
             return listing.patch(self._stdin.text)
         if self._stdin.path:
-            return self._names(content._replace(source=self._stdin.path), "", strictly=strictly)
+            return self._names(content._replace(source=self._stdin.path), "", strictly=strictly, whole=True)
         if content.kind == "patch" and self._stdin.program == "git":
             return None if strictly else []  # of what the repository has on record
         return None
 
-    def _listed(self, place: str, content: Content, into: str) -> list[str] | None:
+    def _listed(self, place: str, content: Content, into: str, *, whole: bool) -> list[str] | None:
         match content.kind:
             case "archive":
                 return listing.archive(place, content.strip)
@@ -201,7 +219,7 @@ class _Landing:
                 return listing.patch_file(place)
         if not os.path.lexists(place):
             return None
-        return listing.folder(place, into, lambda path: bool(self._judge.paths.contains(path)))
+        return listing.folder(place, into, lambda path: whole or bool(self._judge.paths.contains(path)))
 
     def _stays(self, place: str, *, strictly: bool) -> bool:
         """Whether nothing earlier in the line can have changed a place."""

@@ -22,6 +22,7 @@ from sb.runtime import Runtime
 from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
 from sb.shell.keeping import NOTHING_KNOWN
 from sb.shell.overwriting import Change
+from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, HostedFiles
@@ -44,7 +45,8 @@ def with_snapshot(
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
     if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
         return governed
-    return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
+    with judged_by(context.rules):
+        return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
 
 
 def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:

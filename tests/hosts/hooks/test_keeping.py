@@ -391,3 +391,86 @@ def test_line_whose_report_was_lost_is_settled_by_its_snapshot_and_undone(host: 
         assert Settling(runtime.recovery).probe(doubtful.call_id) is Settled.DONE
     assert undo_all(host) == ["reversed"]
     assert tree(host.project) == before
+
+
+REPLACING = [
+    "tar xf ../old.tar",
+    "tar -xf ../old.tar --strip-components=1 -C d",
+    "unzip -qo ../old.zip",
+    "patch -p1 < ../a.patch",
+    "patch -p1 -i ../a.patch",
+    "git apply ../a.patch",
+    "cp ../new/a a; tar xf ../old.tar",
+]
+
+
+@pytest.mark.parametrize("command", REPLACING)
+def test_files_that_an_archive_or_a_patch_replaces_come_back(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir d; echo 1 > a; echo 2 > d/x; echo 3 > x; mkdir ../new; echo new > ../new/a;"
+        "echo 5 > a; echo 6 > d/x; tar cf ../old.tar a d; python3 -m zipfile -c ../old.zip a d;"
+        "echo 1 > a; echo 2 > d/x; printf -- '--- a/a\\n+++ b/a\\n@@ -1 +1 @@\\n-1\\n+patched\\n' > ../a.patch",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, command, "t1") == Verdict()
+    assert tree(host.project) != before
+    assert undo_all(host) == ["reversed"]
+    assert before.items() <= tree(host.project).items()
+
+
+def test_archive_that_replaces_more_than_a_snapshot_holds_asks_nobody(host: Host) -> None:
+    bash("head -c 40000000 /dev/zero > big; tar cf ../old.tar big", host.project)
+    assert host.before("Bash", command="tar xf ../old.tar") == Verdict()
+
+
+OUTSIDE = [
+    "echo x > {}",
+    "cp a {}",
+    "mv a {}",
+    "tee {} < a",
+    "truncate -s 0 {}",
+    "sed -i d {}",
+    "curl -so {} https://c.example.net/x",
+    "make > {}",
+    "rsync -a a {}",
+    "ln -sf a {}",
+    "python3 -c \"open('{}', 'w').write('x')\"",
+]
+
+
+@pytest.mark.parametrize("target", [".env", "config/prod.env", "../mine.txt"])
+@pytest.mark.parametrize("command", OUTSIDE)
+def test_content_of_which_no_snapshot_may_be_taken_is_not_overwritten_unasked(
+    host: Host, elsewhere: Path, command: str, target: str
+) -> None:
+    bash("mkdir config; echo 1 > a", host.project)
+    line = command.replace("{}", target)
+    fresh = host.before("Bash", command=line)
+    assert "(no snapshot: " not in fresh.reason  # there is nothing to lose yet
+    (host.project / target).write_text("KEY=1\n", encoding="utf-8")
+    verdict = host.before("Bash", command=line)
+    assert verdict.decision is not Decision.NONE
+    assert "overwrites " in verdict.reason or "reads " in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo B=2 >> .env",
+        "printf 'B=2' | tee -a .env",
+        "sed -i 's/^PORT=.*/PORT=4000/' .env",
+        "touch .env",
+        "mv .env .env.local",
+        "echo x >> ../mine.txt",
+        "echo x > ../new.txt",
+        "python3 -c \"open('../mine.txt', 'a').write('x')\"",
+        "cat a >> a.log",
+        "echo x > a",
+    ],
+)
+def test_line_that_adds_to_a_file_or_replaces_a_text_that_it_names_asks_nobody(
+    host: Host, elsewhere: Path, command: str
+) -> None:
+    bash("echo 1 > a; echo x > a.log; echo PORT=1 > .env; echo 1 > ../mine.txt", host.project)
+    assert host.before("Bash", command=command) == Verdict()
