@@ -24,9 +24,10 @@ from sb.shell.changing import change, changes
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
 from sb.shell.flows import Trail
+from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
-from sb.shell.inputs import NOTHING, Input
+from sb.shell.inputs import NOT_KNOWN, NOTHING, Input
 from sb.shell.keeping import Keeping
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
@@ -46,6 +47,7 @@ from sb.shell.rules import (
     run_by_options,
     subscripts,
 )
+from sb.shell.script_files import ScriptFiles
 from sb.shell.scripts import is_edit
 from sb.shell.searching import searched_folders
 from sb.shell.words import (
@@ -102,6 +104,7 @@ class CommandJudge(ABC):
         self.commands = CommandList()
         self.writes: list[str] = []
         self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
+        self.scripts = ScriptFiles()
         self._replaces_more = False  # whether the last command may replace others as well
         self.refused = ""
         self.repeats = False
@@ -204,6 +207,14 @@ class CommandJudge(ABC):
             return Finding(DESTROY, f"{name}=: the command is unknown until it runs")
         return self.line(value)
 
+    def downloaded(self, word: str) -> None:
+        """Note a file that the line has from the network."""
+        self.scripts.write(self.paths.now(word), NOT_KNOWN)
+
+    def written_script(self, word: str) -> Input | None:
+        """What the line has written to a script that it runs; None if it has not written it."""
+        return self.scripts.content(self.paths.now(word)) if is_literal(word) else None
+
     def may_change(self, places: Iterable[str]) -> None:
         """Note absolute paths that something which is not followed may change."""
         self.keeping.name(places)
@@ -251,6 +262,7 @@ class CommandJudge(ABC):
         self._count(len(argv))
         if self.depth > 40:
             raise Unparsed("nested too deeply")
+        argv = with_git_apart(argv)
         name = argv[0]
         self.programs.append(display(name))
         if "dotglob" in argv:
@@ -268,6 +280,7 @@ class CommandJudge(ABC):
             self.paths.here = here if len(self.paths.folders) == folders else ""
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
+        self._places_scripts(base, argv[1:], stdin)
         found = self._program(name, list(argv[1:]), stdin)
         self.commands.vague = vague
         self._record(argv, stdin, before)
@@ -285,6 +298,18 @@ class CommandJudge(ABC):
             self.paths.here = here
         self.settled = self.settled and base in INSTANT
         return worst
+
+    def _places_scripts(self, base: str, arguments: Sequence[str], stdin: Input) -> None:
+        """Note what a command writes to files that the line may run."""
+        if base == "tee":
+            files = [arguments[at] for at in operands(arguments) if is_literal(arguments[at])]
+            append = any(map(compiled(_KEEPS).fullmatch, arguments))
+            for word in files:
+                self.scripts.write(self.paths.now(word), stdin, append=append)
+        elif base in ("cp", "mv", "ln", "install"):
+            words = [arguments[at] for at in operands(arguments)]
+            places = [self.paths.now(word) if is_literal(word) else [] for word in words]
+            self.scripts.copy(base, arguments, places)
 
     def _record(self, argv: Sequence[str], stdin: Input, before: int) -> None:
         """Record a command for policy; a function of the line stands for the commands in it."""
@@ -310,7 +335,7 @@ class CommandJudge(ABC):
                 return Finding(READ, f"{base}: a function of this line")
         floor = QUIET
         if "/" in name and folder not in TRUSTED_FOLDERS:
-            floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
+            floor = self._runs_file(name)
         if base != base.lower():
             floor = Finding(NETWORK, f"{base}: runs an unknown program")
         base = base.lower()
@@ -327,6 +352,19 @@ class CommandJudge(ABC):
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
         floor = highest(floor, environment_changes(self, name, arguments), floor_finding(base, arguments))
         return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
+
+    def _runs_file(self, name: str) -> Finding:
+        """Judge a program by its path, outside of the system's folders."""
+        held = self.written_script(name)
+        floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
+        if held is None:
+            return floor
+        if held.kind != "text":
+            return Finding(DESTROY, f"{display(name)}: runs what the same line has written")
+        shebang = compiled(r"#!\s*(?:\S*/env +(?:-S +)?)?(?:\S*/)?([\w.-]+)").match(held.text)
+        runner = shebang[1] if shebang else "sh"
+        handler = HANDLERS.get("python" if runner.startswith("python") else runner)
+        return highest(floor, handler(self, runner, [], held) if handler else QUIET)
 
     def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
         """Judge the assignments of a builtin."""
@@ -347,6 +385,8 @@ class CommandJudge(ABC):
     def _consequences(self, argv: list[str], found: Finding, stdin: Input) -> Finding:
         """Judge what a command writes, and whether it reaches protected places."""
         base, worst = argv[0].rpartition("/")[2], QUIET
+        if found.rank == NETWORK and (where := self.paths.run_by_git()):
+            worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
         if base in WRITES:
             replaces = base in _REPLACING and not any(map(compiled(_KEEPS).fullmatch, argv[1:]))
             for at in operands(argv[1:]):

@@ -120,6 +120,14 @@ class Judge(Protocol):
         """Refuse the whole line; the first reason stays."""
         ...
 
+    def downloaded(self, word: str) -> None:
+        """Note a file that the line has from the network."""
+        ...
+
+    def written_script(self, word: str) -> Input | None:
+        """What the line has written to a script that it runs; None if it has not written it."""
+        ...
+
     def stays(self, place: str) -> bool:
         """Whether no command of the line so far is known to have written to a path."""
         ...

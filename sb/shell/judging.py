@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from sb.shell.command_judging import CommandJudge
-from sb.shell.inputs import NOTHING, Input, piped_input, redirected_input
+from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
 from sb.shell.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.rules import (
@@ -137,6 +137,7 @@ class LineJudge(CommandJudge):
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
             stdin = redirected_input(redirect, stdin)
+        self._writes_scripts(node.redirects, NOT_KNOWN)
         if node.kind == "{":
             return highest(self.script(node.bodies, stdin), found)
         if node.kind in ("&&", "||"):
@@ -168,6 +169,7 @@ class LineJudge(CommandJudge):
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
             stdin = redirected_input(redirect, stdin)
+        self._writes_scripts(node.redirects, self._output_of(node))
         if not node.words:
             return found
         self._count(len(node.words))
@@ -205,6 +207,18 @@ class LineJudge(CommandJudge):
             self.commands.understood = False
         self._ran = highest(*(self.command([*first[at:], *rest], stdin) for at in choices))
         return highest(self._ran, found)
+
+    def _output_of(self, node: Simple) -> Input:
+        """What a command prints, as far as the line tells."""
+        return piped_input(node, self.expand, self._of_processes) if node.redirects else NOT_KNOWN
+
+    def _writes_scripts(self, redirects: Sequence[Redirect], content: Input) -> None:
+        """Note what redirections write to files that the line may run."""
+        for redirect in redirects:
+            if redirect.operator in (">", ">|", "&>", ">>", "&>>"):
+                for target in filter(is_literal, self.expand(redirect.target.text)):
+                    places = self.paths.now(target)
+                    self.scripts.write(places, content, append=redirect.operator in _APPENDING)
 
     def _of_processes(self, word: str) -> bool:
         """Whether a file in the session's folder holds process ids only, or does not exist."""

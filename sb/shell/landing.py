@@ -35,6 +35,7 @@ _SOURCES_THEN_PLACE = (
     "curl",
 )
 _BACKUPS = (".orig", ".rej")  # that `patch` leaves beside a file
+_DOWNLOADS = ("curl", "wget", "aria2c", "http", "https", "xh")
 _MOST_ARRIVALS = 256  # of one command
 
 
@@ -77,6 +78,8 @@ class _Landing:
             return self._not_known()
         self._judge.look(place)
         whole = not self._brings_more()
+        if self._by in _DOWNLOADS:
+            self._judge.downloaded(place)
         moved_away = self._by == "mv" and self._content is None
         found = self._judge.write(place, self._by, whole=whole, replaces=not moved_away)
         if found.rank == DESTROY or whole or self._content is None:

@@ -180,6 +180,11 @@ class Paths:
             self._foreign[key] = foreign(self.folders, self.folders[0])
         return self._foreign[key]
 
+    def run_by_git(self) -> str:
+        """A folder that the line has gone to and from which git runs programs, or ""."""
+        entered = self.folders[1:] if not self.elsewhere else ()
+        return next((one for one in entered if repository_fits(folded(one), str.__eq__)), "")
+
     def places(self, word: str) -> list[str]:
         """The absolute paths that a word may name, by its spelling and with links followed."""
         if len(word) > _LONGEST_PATH:

@@ -317,6 +317,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         flow=verdict.flow,
         uploads=verdict.uploads,
         replaced=verdict.replaced,
+        scripts=verdict.scripts,
     )
 
 
