@@ -474,3 +474,64 @@ def test_line_that_adds_to_a_file_or_replaces_a_text_that_it_names_asks_nobody(
 ) -> None:
     bash("echo 1 > a; echo x > a.log; echo PORT=1 > .env; echo 1 > ../mine.txt", host.project)
     assert host.before("Bash", command=command) == Verdict()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'rm -rf "$PWD/src"',
+        "rm -rf ${PWD}/src",
+        'cd src && rm -rf "$PWD/../src"',
+        "make -s >/dev/null 2>&1; rm -rf src",
+        "git rm -rq src",
+        "git rm -rf src && rm a",
+        "git restore --staged a && git restore a",
+        "git restore --staged . && git restore .",
+        "git reset -q && git checkout -- .",
+        "git reset -q HEAD a; git checkout a",
+    ],
+)
+def test_what_everyday_lines_delete_comes_back_with_the_index(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir src; echo 1 > src/x; echo 1 > a; echo 1 > b; git add .; git commit -qm one;"
+        "echo 2 > a; git add a; echo 3 > a; echo 2 > b; printf 'all:\\n\\techo 9 > built\\n' > Makefile; echo 4 > src/new",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, command, "t1") == Verdict()
+    assert tree(host.project) != before
+    assert undo_all(host) == ["reversed"]
+    lost = {path: state for path, state in before.items() if tree(host.project).get(path) != state}
+    assert [path for path in lost if not path.startswith(".git/")] == []
+    assert ".git/index" not in lost
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git pull; rm -rf src",
+        "make & rm -rf src",
+        "make; rm -rf src/*",
+        "make; git clean -fdx",
+        "PWD=/; rm -rf $PWD/src",
+        "for d in src x; do make; rm -rf $d; done",
+        "git rm -r '*.py'",
+        "git reset -q --keep HEAD~1; git checkout -- .",
+    ],
+)
+def test_lines_like_them_whose_deletions_are_not_known_are_asked_about(host: Host, command: str) -> None:
+    bash("rmdir .git; git init -q; mkdir src; echo 1 > src/x.py; git add .; git commit -qm one", host.project)
+    assert host.before("Bash", command=command).decision is Decision.DENY
+
+
+def test_folder_that_git_makes_again_goes_when_that_is_undone(host: Host) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir -p src/deep; echo 1 > src/deep/x; git add .; git commit -qm one; rm -r src",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, "git checkout -- .", "t1") == Verdict()
+    assert (host.project / "src" / "deep" / "x").exists()
+    assert undo_all(host) == ["reversed"]
+    assert not (host.project / "src").exists()
+    assert {path for path in before if path not in tree(host.project)} == set()
