@@ -535,3 +535,27 @@ def test_folder_that_git_makes_again_goes_when_that_is_undone(host: Host) -> Non
     assert undo_all(host) == ["reversed"]
     assert not (host.project / "src").exists()
     assert {path for path in before if path not in tree(host.project)} == set()
+
+
+@pytest.mark.parametrize("command", ["git reset -q --hard", "git rm -rqf a", "git restore --staged a"])
+def test_index_comes_back_though_git_wrote_it_again_since(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; echo 1 > a; echo 1 > b; git add .; git commit -qm one; echo 2 > a; git add a",
+        host.project,
+    )
+    before = subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project)
+    assert run(host, command, "t1") == Verdict()
+    bash("touch -d 2001-01-01 b; git status", host.project)
+    assert undo_all(host) == ["reversed"]
+    assert subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project) == before
+
+
+def test_index_in_which_something_else_was_staged_since_is_left_alone(host: Host) -> None:
+    bash(
+        "rmdir .git; git init -q; echo 1 > a; git add .; git commit -qm one; echo 2 > a; git add a",
+        host.project,
+    )
+    assert run(host, "git reset -q --hard", "t1") == Verdict()
+    bash("echo 1 > c; git add c", host.project)
+    assert undo_all(host) != ["reversed"]
+    assert b"\tc\n" in subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project)
