@@ -105,6 +105,7 @@ class CommandJudge(ABC):
         self.writes: list[str] = []
         self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
         self.scripts = ScriptFiles()
+        self.spared: set[str] = set()  # places that are not there when the current command runs
         self._replaces_more = False  # whether the last command may replace others as well
         self.refused = ""
         self.repeats = False
@@ -224,7 +225,7 @@ class CommandJudge(ABC):
         if places is None or len(self.replaced) >= _MOST_REPLACED:
             self._replaces_more = True
         elif not self.paths.elsewhere:
-            self.replaced.update(dict.fromkeys(places))
+            self.replaced.update((place, None) for place in places if place not in self.spared)
 
     def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:
         """Judge a write to a path.

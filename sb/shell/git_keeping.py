@@ -140,7 +140,9 @@ def _reset(working: _Working, arguments: list[str]) -> Effect:
         or (rest[0][:1] != "-" and (rest[0] == "HEAD" or not _commit(working, rest[0])))
         or rest[0] == "--"
     ):
-        working.specs([word for word in rest if word not in ("HEAD", "--")])
+        specs = working.specs([word for word in rest if word not in ("HEAD", "--")])
+        if not all(any(_is_below(path, [spec]) for path in working.index.entries) for spec in specs):
+            raise Unknown(f"{' '.join(rest)} may be a commit")
         if any(word.startswith("-") for word in rest if word != "--"):
             raise Unknown("its arguments are not followed")
         return Effect([working.own("index")], reads=("head",), unsettles=("staged",))

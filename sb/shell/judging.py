@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from sb.shell.command_judging import CommandJudge
+from sb.shell.conditions import only_if_absent
 from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
 from sb.shell.outputs import file_of, is_made, program_of, sets_up
@@ -80,8 +81,10 @@ class LineJudge(CommandJudge):
         here, changed = self.paths.here, self.keeping.begin_pipe()
         found = QUIET
         for word in words:
+            as_file = word.raw.startswith(("<(", ">("))
             for script in word.scripts:
-                found = highest(found, self.trail.substituted(partial(self.script, script)))
+                run = partial(self.script, script)
+                found = highest(found, self.trail.substituted(run, as_file=as_file))
         self.paths.here = here
         self.keeping.end_pipe(changed, 2)
         return found
@@ -92,7 +95,10 @@ class LineJudge(CommandJudge):
             return self.trail.piped(lambda: self._piped(node, stdin))
         if isinstance(node, Compound):
             self.keeping.enter(self, node)
+            spared, absent = self.spared, only_if_absent(node)
+            self.spared = {*spared, *self.paths.now(absent)} if absent else spared
             found = self.trail.within(node.redirects, lambda: self._compound(node, stdin))
+            self.spared = spared
             self.keeping.leave(node)
             return found
         writes, replaced = len(self.writes), len(self.replaced)

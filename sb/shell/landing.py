@@ -15,7 +15,7 @@ from sb.shell.arrivals import arrivals
 from sb.shell.options import CHECKOUT, Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, Finding, highest
 from sb.shell.sensitive import folded, setting_below
-from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, display, is_literal, is_sure
+from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, compiled, display, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -34,6 +34,15 @@ _SOURCES_THEN_PLACE = (
     "kubectl",
     "curl",
 )
+# Options by which a program leaves what is there already.
+_SPARES = {
+    **dict.fromkeys(("cp", "mv", "unzip"), r"-[a-zA-Z]*n[a-zA-Z]*|--no-clobber|--update=none.*"),
+    "rsync": "--ignore-existing",
+    "tar": "-k|--keep-old-files|--skip-old-files",
+    "wget": "-nc|--no-clobber",
+    "curl": "--no-clobber",
+}
+_FORCED = r"-[a-zA-Z]*f[a-zA-Z]*|--force"
 _BACKUPS = (".orig", ".rej")  # that `patch` leaves beside a file
 _DOWNLOADS = ("curl", "wget", "aria2c", "http", "https", "xh")
 _MOST_ARRIVALS = 256  # of one command
@@ -42,10 +51,12 @@ _MOST_ARRIVALS = 256  # of one command
 def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
     """Judge the destinations of a program; refuse the line if one is a protected place."""
     found = _one_of_several(judge, program, arguments)
+    spares = any(map(compiled(_SPARES.get(program, "(?!)")).fullmatch, arguments))
+    spares = spares or (program == "ln" and not any(map(compiled(_FORCED).fullmatch, arguments)))
     for count, arrival in enumerate(arrivals(judge, program, arguments)):
         if count == _MOST_ARRIVALS:
             return Finding(DESTROY, f"{program}: writes to more places than can be checked")
-        found = highest(found, _Landing(judge, program, arrival, stdin).judge())
+        found = highest(found, _Landing(judge, program, arrival, stdin, spares=spares).judge())
     return found if found.rank == DESTROY else QUIET
 
 
@@ -64,11 +75,14 @@ def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Fin
 class _Landing:
     """One destination of a program."""
 
-    def __init__(self, judge: Judge, program: str, arrival: Arrival, stdin: Input) -> None:
+    def __init__(
+        self, judge: Judge, program: str, arrival: Arrival, stdin: Input, *, spares: bool = False
+    ) -> None:
         self._judge = judge
         self._by = program
         self._place, self._content = arrival
         self._stdin = stdin
+        self._spares = spares  # what is there already
 
     def judge(self) -> Finding:
         place = self._place
@@ -81,13 +95,14 @@ class _Landing:
         if self._by in _DOWNLOADS:
             self._judge.downloaded(place)
         moved_away = self._by == "mv" and self._content is None
-        found = self._judge.write(place, self._by, whole=whole, replaces=not moved_away)
+        replaces = not moved_away and not self._spares
+        found = self._judge.write(place, self._by, whole=whole, replaces=replaces)
         if found.rank == DESTROY or whole or self._content is None:
             return found
-        self._judge.replace(self._judge.paths.now(place))
+        self._judge.replace([] if self._spares else self._judge.paths.now(place))
         for folder in self._judge.paths.now(place):
             found = highest(found, self._inside(folder, self._content))
-            self._judge.replace(self._replaced(folder, self._content))
+            self._judge.replace([] if self._spares else self._replaced(folder, self._content))
         return found
 
     def _replaced(self, folder: str, content: Content) -> list[str] | None:
@@ -138,7 +153,7 @@ class _Landing:
             source = os.path.join(os.path.dirname(content.source), name)
             content = content._replace(source=source)
         arrival = Arrival(os.path.join(folder, name), content)
-        return _Landing(self._judge, self._by, arrival, self._stdin).judge()
+        return _Landing(self._judge, self._by, arrival, self._stdin, spares=self._spares).judge()
 
     def _matching(self, pattern: str) -> list[str] | None:
         """The names that a pattern at the end of a source matches now; None if that may change."""

@@ -299,3 +299,21 @@ def test_files_of_others_in_a_temporary_folder_are_asked_about(
     assert planned(f"rm -rf {project}/d", project, area=area).why == ""
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert "another user" in planned(f"rm -rf {project}/d", project, area=area).why
+
+
+def test_files_that_a_copy_to_a_folder_replaces_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    run(
+        "mkdir -p shop/new/d shop/d; echo 1 > shop/new/d/x; echo 2 > shop/d/x; echo 3 > shop/y; echo 4 > shop/new/z",
+        tmp_path,
+    )
+    for line, named in (
+        ("rsync -a new/ .", {"d/x"}),
+        ("rsync -a new/d/x y", {"y"}),
+        ("curl -so y https://c.example.net/y", {"y"}),
+        ("wget -q https://c.example.net/y", {"y"}),
+        ("rsync -a --ignore-existing new/ .", set()),
+    ):
+        verdict = classify(line, cwd=folder, home=Path("/data/nobody"), protected=[], env={})
+        found = {os.path.relpath(path, folder) for path in verdict.changes.named}
+        assert named == {path for path in found if (folder / path).is_file()}, line

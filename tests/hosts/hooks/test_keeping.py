@@ -435,11 +435,16 @@ OUTSIDE = [
     "make > {}",
     "rsync -a a {}",
     "ln -sf a {}",
+    "[ -f {} ] && cp a {}",
+    "! [ ! -f {} ] && cp a {}",
+    "[ -f {} ] || true && cp a {}",
+    "if [ ! -f {} ]; true; then cp a {}; fi",
+    "if [ ! -f {} ]; then true; else cp a {}; fi",
     "python3 -c \"open('{}', 'w').write('x')\"",
 ]
 
 
-@pytest.mark.parametrize("target", [".env", "config/prod.env", "../mine.txt"])
+@pytest.mark.parametrize("target", [".env", "config/server.pem", "../mine.txt"])
 @pytest.mark.parametrize("command", OUTSIDE)
 def test_content_of_which_no_snapshot_may_be_taken_is_not_overwritten_unasked(
     host: Host, elsewhere: Path, command: str, target: str
@@ -467,6 +472,11 @@ def test_content_of_which_no_snapshot_may_be_taken_is_not_overwritten_unasked(
         "python3 -c \"open('../mine.txt', 'a').write('x')\"",
         "cat a >> a.log",
         "echo x > a",
+        "[ -f .env ] || cp a .env",
+        "[ ! -e .env ] && cp a .env",
+        "test -f ../mine.txt || echo x > ../mine.txt",
+        "if [[ ! -f .env ]]; then cp a .env; fi",
+        "cp -n a .env",
     ],
 )
 def test_line_that_adds_to_a_file_or_replaces_a_text_that_it_names_asks_nobody(
