@@ -66,6 +66,7 @@ _MOST_REPLACED = 4000
 # Programs that replace the content of the files they name, but for these options.
 _REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
 _KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
+_OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
@@ -234,14 +235,14 @@ class CommandJudge(ABC):
             whole: not if it is a folder that only gets entries. replaces: what the file holds is gone afterwards.
         """
         self.look(target)
+        if whole and replaces:
+            self.replace(self.paths.present(target))
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
             if whole:
                 self.writes.append(self.paths.places(target)[0])
                 self.touched.update(self.paths.places(target))
-            if whole and replaces:
-                self.replace(self.paths.now(target))
         if self.paths.settings(target):
             self.refuse(f"{display(target)}: configures agents; agents must not change it")
         if why := self.paths.sensitive(target):
@@ -281,8 +282,11 @@ class CommandJudge(ABC):
             self.paths.here = here if len(self.paths.folders) == folders else ""
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
+        replaced = None if base not in _OTHER_MACHINES else dict(self.replaced)
         self._places_scripts(base, argv[1:], stdin)
         found = self._program(name, list(argv[1:]), stdin)
+        if replaced is not None and (base in ("ssh", "autossh") or "exec" in argv[1:6]):
+            self.replaced = replaced  # its paths are another machine's
         self.commands.vague = vague
         self._record(argv, stdin, before)
         self.trail.words = words
@@ -393,11 +397,13 @@ class CommandJudge(ABC):
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))
         if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
-            for before, word in itertools.pairwise(argv):
-                if word[:1] != "-" and not compiled(_HOLDS_CODE).fullmatch(before):
-                    worst = highest(
-                        worst, self.write(word, f"{base} -i", replaces=not any(map(is_edit, argv)))
-                    )
+            pairs = [
+                (compiled(_HOLDS_CODE).fullmatch(before), word) for before, word in itertools.pairwise(argv)
+            ]
+            edits = all(is_edit(word) for holds_code, word in pairs if holds_code)
+            for holds_code, word in pairs:
+                if word[:1] != "-" and not holds_code:
+                    worst = highest(worst, self.write(word, f"{base} -i", replaces=not edits))
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sb.repository import project_folder
 from sb.shell.changing import change
 from sb.shell.guarded import refusal
-from sb.shell.keep_area import temporary_folders
 from sb.shell.programs import active
 from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands, rule_finding
 from sb.shell.words import compiled, display, is_literal
@@ -165,7 +162,10 @@ def _named(judge: Judge, arguments: Sequence[str], words: Sequence[str], *, make
 
 def _lands(judge: Judge, base: str, arguments: Sequence[str]) -> Iterator[Finding]:
     """Judge the folders that packages are put into: what lies there may be overwritten, and runs later."""
-    own = project_folder(Path(judge.paths.folders[0]))
+    from sb.repository import git_root
+    from sb.shell.keep_area import temporary_folders  # most lines install nothing
+
+    own = git_root(judge.paths.folders[0]) or judge.paths.folders[0]
     for at, word in enumerate(arguments):
         option, equals, value = word.partition("=")
         value = value if equals else "".join(arguments[at + 1 : at + 2])

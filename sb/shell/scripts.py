@@ -59,12 +59,16 @@ def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     return found if found.rank else Finding(READ, f"{name}: only reads")
 
 
-_EDIT = r"(?:[0-9,$]{1,20}|/[^/\n]{1,200}/)?s([/|#,@!%~])(?:(?!\1).){0,200}?\w{3}(?:(?!\1).){0,400}\1[^\n]{0,1000}"
+_EDIT = (
+    r"(?:[0-9,$]{1,20}|/[^/\n]{1,200}/)?s([/|#,@!%~])"
+    r"(?:(?!\1).){0,200}?\w{3}(?:(?!\1).){0,400}\1(?:(?!\1).){0,400}\1[gpiIm0-9]{0,8}"
+)
+_ADDS = r"(?:[0-9]{1,9}|\$|/[^/\n]{1,200}/)? ?[ai](?:\\| )[^\n]{0,1000}"
 
 
 def is_edit(script: str) -> bool:
-    """Whether a script of `sed` or `perl` replaces one text that it names, and leaves the rest of a file."""
-    return compiled(_EDIT).fullmatch(script) is not None
+    """Whether a script of `sed` or `perl` replaces one text that it names, or adds lines, and leaves the rest of a file."""
+    return compiled(f"{_EDIT}|{_ADDS}").fullmatch(script) is not None
 
 
 _SED_ADDRESS = r"(?:\d+|[$,+~! \t\n;{}])+"
