@@ -20,6 +20,8 @@ from sb.tools.roots import Roots
 
 MADE = """
 mkdir -p d/e f .hid; echo 1 > a; echo 2 > b.t; echo 3 > c.t; echo 4 > d/a; echo 5 > d/e/b.t; echo 6 > d/e/.dot; echo 7 > f/g
+tar cf old.tar a d f/g; python3 -m zipfile -c old.zip a d; echo 11 > a; echo 12 > d/a
+printf -- '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-11\n+patched\n' > a.patch
 ln -s d l; ln -s a m; ln -s nowhere n; chmod 750 d/a; echo 8 > '-rf'; echo 9 > 'w s'
 """
 ODD = """
@@ -62,6 +64,18 @@ COMMANDS = st.one_of(
             "cd ..",
             "dd of=a",
             "echo hi | tee a b.t",
+            'rm -rf "$PWD/d"',
+            "rm -r $PWD/f",
+            "[ -f a ] || echo x > a",
+            "if [ ! -f b.t ]; then echo x > b.t; fi",
+            "! true",
+            "! rm a",
+            "cp -n a b.t",
+            "tar cf x.tar a d; tar xf x.tar",
+            "tar xf old.tar",
+            "tar xf old.tar -C d",
+            "unzip -qo old.zip",
+            "patch -sp1 < a.patch",
         ]
     ),
 )
@@ -126,7 +140,11 @@ def planned(line: str, folder: Path, *, area: Area | None = None, env: dict[str,
     return plan(found.changes, area or Area(str(folder), "/data/nobody"))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(LINES)
 @example("mv a b.t; rm -rf d/../a; true")
 @example("cp -a l new && rm -rf new/a; true")

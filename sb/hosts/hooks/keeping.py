@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from sb.config import Config
@@ -51,12 +52,15 @@ def with_snapshot(
 
 def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot."""
+    area = cache(area)
     found = governed.changes
     if governed.refused or governed.safety_class is SafetyClass.READ_ONLY:
         return governed
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
-    if not destroys and (replaced := list(filter(_has_content, governed.replaced))):
+    if replaced := list(filter(_has_content, governed.replaced)):
         path, why = unguarded_file(replaced, area())
+        if path and destroys:
+            return unkept(governed, why)
         if path:
             return _destructive(governed, f"overwrites {one_line(path, MOST_OF_AN_ERROR)}", why)
     known = found is not None and bool(found.changes)

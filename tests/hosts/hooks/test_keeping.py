@@ -437,6 +437,7 @@ OUTSIDE = [
     "for f in {}; do echo > $f; done",
     "curl -so {} https://c.example.net/x",
     "make > {}",
+    "rm -rf old && curl -so {} https://c.example.net/x",
     "rsync -a a {}",
     "ln -sf a {}",
     "[ -f {} ] && cp a {}",
@@ -460,7 +461,7 @@ def test_content_of_which_no_snapshot_may_be_taken_is_not_overwritten_unasked(
     (host.project / target).write_text("KEY=1\n", encoding="utf-8")
     verdict = host.before("Bash", command=line)
     assert verdict.decision is not Decision.NONE
-    assert "overwrites " in verdict.reason or "reads " in verdict.reason
+    assert any(why in verdict.reason for why in ("overwrites ", "reads ", "(no snapshot: "))
 
 
 @pytest.mark.parametrize(
