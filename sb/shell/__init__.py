@@ -32,6 +32,8 @@ class ShellVerdict:
         refused: why it must not run whoever approves, or "": operator command, or a protected path.
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
+        scripts: absolute paths of scripts that it runs by their names.
+        replaced: those among them whose content may be gone afterwards.
         parsed: whether it is a command line that could be parsed.
         changes: all that it deletes and overwrites, and what is known of its other parts.
         secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
@@ -53,6 +55,8 @@ class ShellVerdict:
     uploads: tuple[Upload, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
     understood: bool = True
+    replaced: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
 
 
 def classify(
@@ -95,6 +99,8 @@ def classify(
         tuple(judge.trail.uploads),
         judge.commands.all(),
         parsed and judge.commands.understood,
+        tuple(judge.replaced),
+        tuple(judge.scripts.ran),
     )
 
 

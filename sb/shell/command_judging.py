@@ -24,9 +24,10 @@ from sb.shell.changing import change, changes
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
 from sb.shell.flows import Trail
+from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
-from sb.shell.inputs import NOTHING, Input
+from sb.shell.inputs import NOT_KNOWN, NOTHING, Input
 from sb.shell.keeping import Keeping
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
@@ -46,6 +47,8 @@ from sb.shell.rules import (
     run_by_options,
     subscripts,
 )
+from sb.shell.script_files import ScriptFiles
+from sb.shell.scripts import is_edit
 from sb.shell.searching import searched_folders
 from sb.shell.words import (
     OPERAND,
@@ -59,6 +62,11 @@ from sb.shell.words import (
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
+_MOST_REPLACED = 4000
+# Programs that replace the content of the files they name, but for these options.
+_REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
+_KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
+_OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
@@ -96,6 +104,10 @@ class CommandJudge(ABC):
         self.programs: list[str] = []
         self.commands = CommandList()
         self.writes: list[str] = []
+        self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
+        self.scripts = ScriptFiles()
+        self.spared: set[str] = set()  # places that are not there when the current command runs
+        self._replaces_more = False  # whether the last command may replace others as well
         self.refused = ""
         self.repeats = False
         self.inline = False  # a part is code in another language
@@ -197,13 +209,34 @@ class CommandJudge(ABC):
             return Finding(DESTROY, f"{name}=: the command is unknown until it runs")
         return self.line(value)
 
+    def downloaded(self, word: str) -> None:
+        """Note a file that the line has from the network."""
+        self.scripts.write(self.paths.now(word), NOT_KNOWN)
+
+    def written_script(self, word: str) -> Input | None:
+        """What the line has written to a script that it runs; None if it has not written it."""
+        return self.scripts.content(self.paths.now(word)) if is_literal(word) else None
+
     def may_change(self, places: Iterable[str]) -> None:
         """Note absolute paths that something which is not followed may change."""
         self.keeping.name(places)
 
-    def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
-        """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
+    def replace(self, places: Iterable[str] | None) -> None:
+        """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
+        if places is None or len(self.replaced) >= _MOST_REPLACED:
+            self._replaces_more = True
+        elif not self.paths.elsewhere:
+            self.replaced.update((place, None) for place in places if place not in self.spared)
+
+    def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:
+        """Judge a write to a path.
+
+        Args:
+            whole: not if it is a folder that only gets entries. replaces: what the file holds is gone afterwards.
+        """
         self.look(target)
+        if whole and replaces:
+            self.replace(self.paths.present(target))
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
@@ -231,6 +264,7 @@ class CommandJudge(ABC):
         self._count(len(argv))
         if self.depth > 40:
             raise Unparsed("nested too deeply")
+        argv = with_git_apart(argv)
         name = argv[0]
         self.programs.append(display(name))
         if "dotglob" in argv:
@@ -248,7 +282,11 @@ class CommandJudge(ABC):
             self.paths.here = here if len(self.paths.folders) == folders else ""
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
+        replaced = None if base not in _OTHER_MACHINES else dict(self.replaced)
+        self._places_scripts(base, argv[1:], stdin)
         found = self._program(name, list(argv[1:]), stdin)
+        if replaced is not None and (base in ("ssh", "autossh") or "exec" in argv[1:6]):
+            self.replaced = replaced  # its paths are another machine's
         self.commands.vague = vague
         self._record(argv, stdin, before)
         self.trail.words = words
@@ -265,6 +303,18 @@ class CommandJudge(ABC):
             self.paths.here = here
         self.settled = self.settled and base in INSTANT
         return worst
+
+    def _places_scripts(self, base: str, arguments: Sequence[str], stdin: Input) -> None:
+        """Note what a command writes to files that the line may run."""
+        if base == "tee":
+            files = [arguments[at] for at in operands(arguments) if is_literal(arguments[at])]
+            append = any(map(compiled(_KEEPS).fullmatch, arguments))
+            for word in files:
+                self.scripts.write(self.paths.now(word), stdin, append=append)
+        elif base in ("cp", "mv", "ln", "install"):
+            words = [arguments[at] for at in operands(arguments)]
+            places = [self.paths.now(word) if is_literal(word) else [] for word in words]
+            self.scripts.copy(base, arguments, places)
 
     def _record(self, argv: Sequence[str], stdin: Input, before: int) -> None:
         """Record a command for policy; a function of the line stands for the commands in it."""
@@ -290,7 +340,7 @@ class CommandJudge(ABC):
                 return Finding(READ, f"{base}: a function of this line")
         floor = QUIET
         if "/" in name and folder not in TRUSTED_FOLDERS:
-            floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
+            floor = self._runs_file(name)
         if base != base.lower():
             floor = Finding(NETWORK, f"{base}: runs an unknown program")
         base = base.lower()
@@ -307,6 +357,19 @@ class CommandJudge(ABC):
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
         floor = highest(floor, environment_changes(self, name, arguments), floor_finding(base, arguments))
         return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
+
+    def _runs_file(self, name: str) -> Finding:
+        """Judge a program by its path, outside of the system's folders."""
+        held = self.written_script(name)
+        floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
+        if held is None:
+            return floor
+        if held.kind != "text":
+            return Finding(DESTROY, f"{display(name)}: runs what the same line has written")
+        shebang = compiled(r"#!\s*(?:\S*/env +(?:-S +)?)?(?:\S*/)?([\w.-]+)").match(held.text)
+        runner = shebang[1] if shebang else "sh"
+        handler = HANDLERS.get("python" if runner.startswith("python") else runner)
+        return highest(floor, handler(self, runner, [], held) if handler else QUIET)
 
     def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
         """Judge the assignments of a builtin."""
@@ -327,13 +390,20 @@ class CommandJudge(ABC):
     def _consequences(self, argv: list[str], found: Finding, stdin: Input) -> Finding:
         """Judge what a command writes, and whether it reaches protected places."""
         base, worst = argv[0].rpartition("/")[2], QUIET
+        if found.rank == NETWORK and (where := self.paths.run_by_git()):
+            worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
         if base in WRITES:
+            replaces = base in _REPLACING and not any(map(compiled(_KEEPS).fullmatch, argv[1:]))
             for at in operands(argv[1:]):
-                worst = highest(worst, self.write(argv[1:][at], base))
+                worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))
         if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
-            for before, word in itertools.pairwise(argv):
-                if word[:1] != "-" and not compiled(_HOLDS_CODE).fullmatch(before):
-                    worst = highest(worst, self.write(word, f"{base} -i"))
+            pairs = [
+                (compiled(_HOLDS_CODE).fullmatch(before), word) for before, word in itertools.pairwise(argv)
+            ]
+            edits = all(is_edit(word) for holds_code, word in pairs if holds_code)
+            for holds_code, word in pairs:
+                if word[:1] != "-" and not holds_code:
+                    worst = highest(worst, self.write(word, f"{base} -i", replaces=not edits))
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):

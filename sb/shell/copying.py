@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.options import ANYTHING, Arrival, Content, entry, in_folder, is_remote, parsed
-from sb.shell.words import compiled
+from sb.shell.words import compiled, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -110,9 +110,14 @@ def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterat
         if listed or path.endswith(("/", "/.", "/..")) or name in ("", ".", ".."):
             yield Arrival(folder, content)
         else:
-            yield from _placed(judge, [name], [folder], kind="", surely=program == "rsync")
+            surely = program == "rsync" and not _is_file(judge, folder)
+            yield from _placed(judge, [name], [folder], kind="", surely=surely)
             # What a name holds that is a folder here, or on the other host.
             yield Arrival(entry(folder, name), content)
+
+
+def _is_file(judge: Judge, word: str) -> bool:
+    return is_literal(word) and any(map(os.path.isfile, judge.paths.now(word)))
 
 
 def delivered(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:

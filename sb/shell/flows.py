@@ -14,7 +14,7 @@ from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
 from sb.shell.searching import searched_folders
-from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word
+from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word, secrets_inside
 from sb.shell.secret_texts import TextTrail
 from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
 from sb.shell.showing import (
@@ -28,7 +28,10 @@ from sb.shell.showing import (
     RUN_OTHERS,
     SILENT,
     git_verb,
+    lets_fields_through,
+    lets_listed_through,
     lets_names_through,
+    lists_hidden,
     read_words,
     shows_files,
     takes_login,
@@ -37,7 +40,7 @@ from sb.shell.showing import (
 )
 from sb.shell.sinks import SENDS_IN_CODE, Sink, sink
 from sb.shell.taints import CLEAN, CONTENT, NAMES, UNKNOWN_REMOTE, Taint, Upload, merged
-from sb.shell.words import compiled, display, is_literal
+from sb.shell.words import STAR, compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 _OF_ALL = ("/", "/etc", "/home", "/root", "/Users", "/proc", "/var")
 _RECURSIVE = "-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive"
 _LEAVES_OUT = r"(?:--exclude(?:-from)?=|-x|--filter=).*(?:env|ignore).*|--exclude-vcs-ignores|\.env.*|\*\.env|\**\.env\**"
+OF_A_CONTAINER = "prints the environment of a container"
 _MOST = 8  # uploads that are told of one line
 
 
@@ -122,8 +126,7 @@ class Trail(TextTrail):
             given = merged(given, Taint(CONTENT, self.words.what))
         self._send(program, arguments, given)
         self._keep(program, arguments, given)
-        if program == "ls":
-            given = self._listed(arguments)
+        given = merged(given, self._listed(program, arguments))
         if program in self._judge.functions and self.reads:  # it may print what it reads
             self.output = merged(self.output, Taint(CONTENT, next(reversed(self.reads))))
         tainted = given.level or self.words.level or self.input.level
@@ -136,17 +139,38 @@ class Trail(TextTrail):
             self.words if program in PRINTS or (passes and not known and not self.words.variable) else CLEAN,
             self.input if passes else CLEAN,
         )
-        if program in ("rg", "grep") and carried.level == NAMES:
-            carried = CLEAN
+        if carried.level == NAMES and program in ("rg", "grep"):
+            listed = carried.names and lets_listed_through(program, arguments, carried.names)
+            carried = carried if listed else CLEAN
         if carried.what == ENVIRONMENT and lets_names_through(program, arguments):
+            carried = CLEAN
+        if carried.what.endswith(OF_A_CONTAINER) and (
+            lets_names_through(program, arguments) or lets_fields_through(program, arguments)
+        ):
             carried = CLEAN
         self.output = merged(self.output, carried)
 
-    def _listed(self, arguments: Sequence[str]) -> Taint:
-        """What `ls` prints of a folder with secrets: their names."""
-        if any(secret_word(self._judge.paths, word) for word in arguments if word[:1] != "-"):
+    def _listed(self, program: str, arguments: Sequence[str]) -> Taint:
+        """The names of files with secrets that a command prints."""
+        paths = self._judge.paths
+        named = [word for word in arguments if word[:1] != "-"]
+        if program == "ls" and any(secret_word(paths, word) for word in named):
             return Taint(NAMES, "reads files of a folder with secrets")
-        return CLEAN
+        if program in ("echo", "printf"):
+            found = [(word, secret_word(paths, word)) for word in named if STAR in word]
+        elif hidden := lists_hidden(program, arguments):
+            folders = [
+                place for word in (named if program == "ls" else ["."]) or ["."] for place in paths.now(word)
+            ]
+            inside = (one for folder in folders for one in secrets_inside(folder))
+            found = [(name, secret) for name, secret in inside if hidden > 1 or name[0] != "."]
+        else:
+            return CLEAN
+        secrets = [(name, secret) for name, secret in found if secret is not None]
+        if not secrets:
+            return CLEAN
+        what = f"reads {secrets[0][1].what}: {display(secrets[0][0], 80)}"
+        return Taint(NAMES, what, names=tuple(name for name, _ in secrets))
 
     def _operands(self, program: str, arguments: Sequence[str]) -> Taint:
         """What the files hold that a command reads, as far as they are secrets or copies of one."""
@@ -322,6 +346,8 @@ class Trail(TextTrail):
         carried = merged(
             given, self.words, self.input if found.from_input or self.input.level == NAMES else CLEAN
         )
+        if carried == self.input and carried.names:
+            carried = CLEAN  # the names alone
         if found.kind == "shell" and carried.variable:
             carried = CLEAN
         if found.kind == "push":

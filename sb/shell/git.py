@@ -61,6 +61,16 @@ def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     return highest(own, found)
 
 
+def with_git_apart(argv: Sequence[str]) -> Sequence[str]:
+    """`git-push …` and `/usr/lib/git-core/git-push …` as `git push …`; other commands as they are."""
+    folder, _, base = argv[0].rpartition("/")
+    verb = base.lower().removeprefix("git-")
+    if verb == base.lower() or f"git {verb}" not in active().table.rules:
+        return argv
+    program = "git" if not folder or folder.endswith("/git-core") else f"{folder}/git"
+    return (program, verb, *argv[1:])
+
+
 def _elsewhere(judge: Judge, arguments: Sequence[str]) -> Finding:
     """Whether git follows the settings of another repository, which may name programs that it runs."""
     named = [word.partition("=")[2] for word in arguments if word.startswith("--git-dir=")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
+from hashlib import sha256
 from typing import NamedTuple
 
 from sb.shell.git_objects import LINK_MODE, Unreadable, blob_id
@@ -65,6 +66,16 @@ def read_index(path: str) -> Index:
         return Index(_entries(data), status.st_mtime_ns)
     except (struct.error, IndexError, ValueError) as error:
         raise Unreadable(f"the index is damaged: {error}") from None
+
+
+def tracked_digest(path: str) -> str:
+    """A digest of all that is staged, which `git status` leaves as it is though it writes the file; "" if unreadable."""
+    try:
+        entries = read_index(path).entries
+    except Unreadable:
+        return ""
+    rows = (f"{name}\0{one.mode}\0{one.sha}\0{one.stage}\0{one.unsure}" for name, one in entries.items())
+    return sha256("\n".join(rows).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _entries(data: bytes) -> dict[str, Tracked]:

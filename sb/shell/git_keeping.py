@@ -90,7 +90,7 @@ class _Working:
         return found
 
     def changed(self, paths: Sequence[str]) -> list[Change]:
-        """The changes of working files that git writes or deletes; folders that are none by now count too."""
+        """The changes of working files that git writes or deletes; what is no folder yet counts as a whole."""
         changes: dict[str, None] = {}
         folders: dict[str, str] = {}
         for path in paths:
@@ -101,14 +101,14 @@ class _Working:
         return [Change(f"{self.root}/{path}", tree=True) for path in changes]
 
     def _no_folder(self, path: str) -> str:
-        """The first component of a path that is there and no folder, or ""."""
+        """The first component of a path that is no folder now, or ""."""
         for count in range(1, path.count("/") + 2) if path else ():
             part = "/".join(path.split("/")[:count])
             try:
                 if not stat.S_ISDIR(os.lstat(f"{self.root}/{part}").st_mode):
                     return part
             except FileNotFoundError:
-                return ""
+                return part  # git makes it, and undoing takes it away again
         return ""
 
 
@@ -135,6 +135,17 @@ def _overwritten(working: _Working, specs: Sequence[str], target: dict[str, Entr
 
 def _reset(working: _Working, arguments: list[str]) -> Effect:
     rest = [word for word in arguments[1:] if word not in ("-q", "--quiet")]
+    if (
+        not rest
+        or (rest[0][:1] != "-" and (rest[0] == "HEAD" or not _commit(working, rest[0])))
+        or rest[0] == "--"
+    ):
+        specs = working.specs([word for word in rest if word not in ("HEAD", "--")])
+        if not all(any(_is_below(path, [spec]) for path in working.index.entries) for spec in specs):
+            raise Unknown(f"{' '.join(rest)} may be a commit")
+        if any(word.startswith("-") for word in rest if word != "--"):
+            raise Unknown("its arguments are not followed")
+        return Effect([working.own("index")], reads=("head",), unsettles=("staged",))
     if (
         "--hard" not in rest
         or len(rest) > 2
@@ -168,10 +179,20 @@ def _checkout(working: _Working, arguments: list[str]) -> Effect:
     if not before and not all(any(_is_below(path, [spec]) for path in tracked) for spec in specs):
         raise Unknown(f"{' '.join(paths)} may be a branch")
     if not before:
-        return Effect(_overwritten(working, specs, None), reads=("index",))
+        return Effect(_restored(working, specs), reads=("index",))
     _, target = working.commit_files(before[0])
     changes = [*_overwritten(working, specs, target), working.own("index")]
-    return Effect(changes, reads=("index", "head"), unsettles=("index",))
+    return Effect(changes, reads=("index", "staged", "head"), unsettles=("index",))
+
+
+def _restored(working: _Working, specs: Sequence[str]) -> list[Change]:
+    """The working files that become what the index says, also if that becomes what is committed before."""
+    committed = working.commit_files("HEAD")[1] if working.git.commit("HEAD") else None
+    changes = [
+        *_overwritten(working, specs, None),
+        *(_overwritten(working, specs, committed) if committed else ()),
+    ]
+    return list(dict.fromkeys(changes))
 
 
 def _commit(working: _Working, name: str) -> str:
@@ -193,9 +214,14 @@ def _restore(working: _Working, arguments: list[str]) -> Effect:
     target = working.commit_files(sources[-1])[1] if sources else None
     if staged and target is None and files:
         target = working.commit_files("HEAD")[1]
+    if not staged and target is None:
+        return Effect(_restored(working, specs), reads=("index", "head"))
     changes = _overwritten(working, specs, target) if files or not staged else []
     changes += [working.own("index")] if staged else []
-    return Effect(changes, reads=("index", "head"), unsettles=("index",) if staged else ())
+    # What is staged becomes what is committed, or else something that only git knows.
+    unsettles = ("staged",) if target is None and not files else ("index",)
+    reads = ("head",) if target is None and not files else ("index", "staged", "head")
+    return Effect(changes, reads=reads, unsettles=unsettles if staged else ())
 
 
 def _clean(working: _Working, arguments: list[str]) -> Effect:
@@ -210,7 +236,24 @@ def _clean(working: _Working, arguments: list[str]) -> Effect:
     search = _Untracked(working, None if everything else ignored, repositories=repositories)
     for spec in specs:
         search.collect(spec, found)
-    return Effect(found, reads=("index", "ignore"))
+    return Effect(found, reads=("index", "staged", "ignore"))
+
+
+def _rm(working: _Working, arguments: list[str]) -> Effect:
+    options = parsed(arguments[1:], "", "--force? --quiet? --cached? --ignore-unmatch?")
+    if set(options.values) - {"-r", "-f", "-q", "--force", "--quiet", "--cached", "--ignore-unmatch"}:
+        raise Unknown("its options are not followed")
+    specs = working.specs(options.rest)
+    named = {path: entry.mode for path, entry in working.index.entries.items() if _is_below(path, specs)}
+    if module := next((path for path, mode in named.items() if mode == REPOSITORY_MODE), ""):
+        raise Unknown(f"{module} is a repository of its own")
+    changes: list[Change] = []
+    if not options.has("--cached"):
+        above = {os.path.dirname(f"{working.root}/{path}") for path in named} - {working.root}
+        empty = [folder for folder in sorted(above) if os.path.isdir(folder) and not os.listdir(folder)]
+        changes = [Change(f"{working.root}/{path}", removed=True) for path in named]
+        changes += [Change(folder, removed=True) for folder in empty]  # git deletes them too
+    return Effect([*changes, working.own("index")], reads=("index", "staged"), unsettles=("index",))
 
 
 class _Untracked:
@@ -330,6 +373,7 @@ _COMMANDS: dict[str, Callable[[_Working, list[str]], Effect]] = {
     "checkout": _checkout,
     "restore": _restore,
     "clean": _clean,
+    "rm": _rm,
     "stash drop": _stash,
     "stash clear": _stash,
 }

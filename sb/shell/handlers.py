@@ -12,7 +12,7 @@ from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, sourc
 from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
 from sb.shell.words import display, is_literal
-from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, xargs
+from sb.shell.wrapping import alias, cd, env, exec_, find, kill, pkill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -212,6 +212,7 @@ HANDLERS: dict[str, Handler] = {
     "trap": trap,
     "alias": alias,
     "kill": kill,
+    **dict.fromkeys(["pkill", "killall"], pkill),
     "git": git,
     "crontab": crontab,
     **dict.fromkeys(

@@ -236,7 +236,7 @@ class _Search:
         elif effect == "empty":
             effects.change(call, "rmdir", "--", first)
         elif effect == "write":
-            effects.write(call, first)
+            effects.write(call, first, replaces=not call.lower().startswith("append"))
         elif effect == "open":
             self._opens(call, texts)
         elif effect in ("move", "copy", "link"):
@@ -276,11 +276,11 @@ class _Search:
             if "|" in mode[:2] or mode.endswith("|"):
                 self._effects.line(call, texts[1] if len(texts) > 1 else mode.strip("| -"))
             elif mode.startswith(">") or first.startswith("+"):
-                self._effects.write(call, path or UNKNOWN)
+                self._effects.write(call, path or UNKNOWN, replaces=not mode.startswith(">>"))
             else:
                 self._effects.read(call, path)
         elif len(texts) > 1 and set(texts[1]) & set("wax+"):
-            self._effects.write(call, first)
+            self._effects.write(call, first, replaces="w" in texts[1])
         elif first:
             self._effects.read(call, first)
 

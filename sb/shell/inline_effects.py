@@ -58,9 +58,9 @@ class Effects:
         else:
             self._as(call, "rm", *(["-r"] if whole else []), "--", path)
 
-    def write(self, call: str, path: str) -> None:
+    def write(self, call: str, path: str, *, replaces: bool = True) -> None:
         if not path.startswith(MADE):
-            self._add(call, self._judge.write(path, ">"))
+            self._add(call, self._judge.write(path, ">", replaces=replaces))
 
     def read(self, call: str, path: str) -> None:
         if is_literal(path):

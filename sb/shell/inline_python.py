@@ -190,7 +190,7 @@ class _Code:
         mode = self._values.text(given) if given is not None else "r"
         for path in paths:
             if set("wax+") & set(mode) or not is_literal(mode):
-                self.effects.write(name, path)
+                self.effects.write(name, path, replaces="w" in mode or not is_literal(mode))
             else:
                 self.effects.read(name, path)
 
@@ -219,7 +219,7 @@ class _Code:
 
     def _of_path(self, call: ast.Call, method: str, path: str) -> None:
         if method in ("write_text", "write_bytes", "touch"):
-            self.effects.write(method, path)
+            self.effects.write(method, path, replaces=method != "touch")
         elif method in ("read_text", "read_bytes"):
             self.effects.read(method, path)
         elif method == "unlink":

@@ -44,12 +44,19 @@ def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Ca
     words = [text for word in node.words for text in expand(word.text)]
     if words[:1] == ["printf"] and words[1:2] and words[1] in _EACH_WORD and is_literal(" ".join(words)):
         return Input("text", "\n".join(words[2:])) if len(words) <= 64 else NOT_KNOWN
+    if len(words) == 2 and words[0] == "printf" and is_literal(words[1]) and "%" not in words[1]:
+        text = words[1].replace("\\n", "\n").replace("\\t", "\t")
+        return NOT_KNOWN if "\\" in text else Input("text", text)
     if not all(is_literal(word) and "\\" not in word for word in words) or len(words) > 64:
         return NOT_KNOWN
-    documents = [redirect.body for redirect in node.redirects if redirect.body]
+    documents = [
+        redirect.body or redirect.target
+        for redirect in node.redirects
+        if redirect.body or redirect.operator == "<<<"
+    ]
     if words == ["cat"] and len(documents) == 1 and is_literal(documents[0].text):
         return Input("text", documents[0].text)
-    if words[0] == "echo" or (words[0] == "printf" and len(words) == 2 and "%" not in words[1]):
+    if words[0] == "echo":
         return Input("text", " ".join(words[1:]))
     names = tells_names(words) or (len(words) == 2 and words[0] == "cat" and of_processes(words[1]))
     return Input("unknown", names=names, program=words[0])

@@ -111,7 +111,9 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     if rest and not reads and rest[0] not in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
         if rest[0].startswith((UNKNOWN, OPERAND)):
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
-        return Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a script that is not inspected")
+        floor = Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a script that is not inspected")
+        held = judge.written_script(rest[0])
+        return floor if held is None else highest(floor, shell(judge, name, [], held))
     if stdin.kind == "text":
         return judge.line(stdin.text)
     if stdin.kind == "unknown":
@@ -128,7 +130,9 @@ def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     """Judge `source` and `.`, which run a file of commands."""
     if not arguments or arguments[0].startswith((UNKNOWN, OPERAND, "/dev/")):
         return Finding(DESTROY, f"{name}: what it runs is unknown until it runs")
-    return Finding(NETWORK, f"{name} {display(arguments[0], 40)}: runs commands that are not inspected")
+    floor = Finding(NETWORK, f"{name} {display(arguments[0], 40)}: runs commands that are not inspected")
+    held = judge.written_script(arguments[0])
+    return floor if held is None else highest(floor, shell(judge, name, [], held))
 
 
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -166,6 +170,8 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         for word in rest:
             inspect_code(judge, word)
+        if (held := judge.written_script(rest[0])) is not None:
+            return interpreter(judge, name, ["-"], held)
         program = rest[0].rpartition("/")[2]
         known = rule_finding(kind, [program, *rest[1:]]) or QUIET
         if program.endswith(".jar"):

@@ -96,12 +96,20 @@ class Judge(Protocol):
         """Enter another folder."""
         ...
 
-    def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
-        """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
+    def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:
+        """Judge a write to a path.
+
+        Args:
+            whole: not if it is a folder that only gets entries. replaces: what the file holds is gone afterwards.
+        """
         ...
 
     def may_change(self, places: Iterable[str]) -> None:
         """Note absolute paths that something which is not followed may change."""
+        ...
+
+    def replace(self, places: Iterable[str] | None) -> None:
+        """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
         ...
 
     def look(self, word: str) -> None:
@@ -110,6 +118,14 @@ class Judge(Protocol):
 
     def refuse(self, why: str) -> None:
         """Refuse the whole line; the first reason stays."""
+        ...
+
+    def downloaded(self, word: str) -> None:
+        """Note a file that the line has from the network."""
+        ...
+
+    def written_script(self, word: str) -> Input | None:
+        """What the line has written to a script that it runs; None if it has not written it."""
         ...
 
     def stays(self, place: str) -> bool:

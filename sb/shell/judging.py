@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from functools import partial
 
 from sb.shell.command_judging import CommandJudge
-from sb.shell.inputs import NOTHING, Input, piped_input, redirected_input
+from sb.shell.conditions import only_if_absent
+from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
 from sb.shell.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.rules import (
@@ -30,6 +32,7 @@ from sb.shell.words import (
     is_literal,
 )
 
+_APPENDING = (">>", "&>>", "<>")
 _OTHER_SHELLS = ("(", "&", "coproc")
 
 
@@ -78,8 +81,10 @@ class LineJudge(CommandJudge):
         here, changed = self.paths.here, self.keeping.begin_pipe()
         found = QUIET
         for word in words:
+            as_file = word.raw.startswith(("<(", ">("))
             for script in word.scripts:
-                found = highest(found, self.trail.substituted(partial(self.script, script)))
+                run = partial(self.script, script)
+                found = highest(found, self.trail.substituted(run, as_file=as_file))
         self.paths.here = here
         self.keeping.end_pipe(changed, 2)
         return found
@@ -90,13 +95,17 @@ class LineJudge(CommandJudge):
             return self.trail.piped(lambda: self._piped(node, stdin))
         if isinstance(node, Compound):
             self.keeping.enter(self, node)
+            spared, absent = self.spared, only_if_absent(node)
+            self.spared = {*spared, *self.paths.now(absent)} if absent else spared
             found = self.trail.within(node.redirects, lambda: self._compound(node, stdin))
+            self.spared = spared
             self.keeping.leave(node)
             return found
-        writes = len(self.writes)
-        self._ran = QUIET
+        writes, replaced = len(self.writes), len(self.replaced)
+        self._ran, self._replaces_more = QUIET, False
         found = self.trail.simple(node, lambda: self._simple(node, stdin))
-        self.keeping.simple(self, node, self._ran, self.writes[writes:])
+        landed = None if self._replaces_more else list(itertools.islice(self.replaced, replaced, None))
+        self.keeping.simple(self, node, self._ran, self.writes[writes:], landed)
         return found
 
     def _piped(self, node: Pipeline, stdin: Input) -> Finding:
@@ -134,6 +143,7 @@ class LineJudge(CommandJudge):
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
             stdin = redirected_input(redirect, stdin)
+        self._writes_scripts(node.redirects, NOT_KNOWN)
         if node.kind == "{":
             return highest(self.script(node.bodies, stdin), found)
         if node.kind in ("&&", "||"):
@@ -165,6 +175,7 @@ class LineJudge(CommandJudge):
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
             stdin = redirected_input(redirect, stdin)
+        self._writes_scripts(node.redirects, self._output_of(node))
         if not node.words:
             return found
         self._count(len(node.words))
@@ -202,6 +213,18 @@ class LineJudge(CommandJudge):
             self.commands.understood = False
         self._ran = highest(*(self.command([*first[at:], *rest], stdin) for at in choices))
         return highest(self._ran, found)
+
+    def _output_of(self, node: Simple) -> Input:
+        """What a command prints, as far as the line tells."""
+        return piped_input(node, self.expand, self._of_processes) if node.redirects else NOT_KNOWN
+
+    def _writes_scripts(self, redirects: Sequence[Redirect], content: Input) -> None:
+        """Note what redirections write to files that the line may run."""
+        for redirect in redirects:
+            if redirect.operator in (">", ">|", "&>", ">>", "&>>"):
+                for target in filter(is_literal, self.expand(redirect.target.text)):
+                    places = self.paths.now(target)
+                    self.scripts.write(places, content, append=redirect.operator in _APPENDING)
 
     def _of_processes(self, word: str) -> bool:
         """Whether a file in the session's folder holds process ids only, or does not exist."""
@@ -251,6 +274,7 @@ class LineJudge(CommandJudge):
             ):
                 continue
             elif redirect.operator not in ("<", "<&") and not redirect.target.raw.startswith((">(", "<(")):
-                found = highest(found, self.write(target, redirect.operator))
+                replaces = redirect.operator not in _APPENDING
+                found = highest(found, self.write(target, redirect.operator, replaces=replaces))
                 self.commands.add_effect(">", target)
         return found

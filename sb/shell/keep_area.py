@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sb.shell.guarded import Guarded
 from sb.shell.overwriting import Change, Unknown, written
 from sb.shell.places import located
+from sb.shell.secret_files import PRIVATE, secret_path
 from sb.shell.sensitive import folded, host_setting, sensitive
 from sb.shell.words import compiled
 from sb.text import human_bytes
@@ -148,6 +149,19 @@ def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
     return tuple(found) if fits else ()
 
 
+def unguarded_file(places: Sequence[str], area: Area) -> tuple[str, str]:
+    """The first of these files of which no snapshot may be taken, whatever its size, and why; "" for none."""
+    for path in dict.fromkeys(map(os.path.realpath, places)):
+        change = Change(path)
+        try:
+            _measured(change, area, _inside(change, area))
+        except Refused as refused:
+            return path, str(refused)
+        except (TooLarge, OSError):
+            continue
+    return "", ""
+
+
 def _written(place: str) -> list[Change]:
     """What a write to a place may change: a file, or a link, and the file that it leads to."""
     if not os.path.islink(place) or not os.path.isdir(place):
@@ -209,6 +223,10 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
     else:
         _refuse_name(change.path, area, root)
     files = size = 0
+    if not change.of_git and os.path.isfile(change.path):
+        secret = secret_path(folded(change.path))
+        if secret is not None and secret.kind != PRIVATE:
+            raise Refused(f"{change.path} may hold secrets")
     device = _device(change)
     for path, status in _entries(change):
         if path != change.path:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from sb.shell.effect_table import BUILDS, DESTROYING, GIT, GIT_MOVES, INERT, MAKING, NO_CONTENT, READING
 from sb.shell.judge import Judge
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.overwriting import OVERWRITING, Change, Effect, Unknown, written
 from sb.shell.places import located, matches, resolved
-from sb.shell.rules import DESTROY, NETWORK, READ, WRITE, Finding
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding
 from sb.shell.words import (
     BRACKET,
     END_VARIABLE,
@@ -32,31 +33,6 @@ from sb.shell.words import (
 MOST_CHANGES = 4000  # paths of one line
 _MOST_NAMED = 400  # paths of the commands that are not followed
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin")
-# Programs that leave every path as it is, when the table says of their arguments that they only read.
-_INERT = frozenset(
-    "ls dir cat tac head tail nl wc cut paste comm cmp diff grep egrep fgrep rg ag tr rev fold column expand tsort seq expr "
-    "echo printf true false : pwd dirname basename realpath readlink stat du df ps pgrep free uname nproc id groups "
-    "whoami which type jq md5sum sha1sum sha256sum shasum cksum b2sum test [ sleep tree bat exa eza date file uniq sort "
-    "git find fd sed awk gawk mawk exit cd break continue".split()
-)
-# These make what was not there, or change permissions; every path stays what it is.
-_MAKING = frozenset(("mkdir", "touch", "chmod", "mktemp"))
-# These change no content of a file that is there.
-_NO_CONTENT = frozenset(
-    ("mkdir", "touch", "chmod", "kill", "mktemp", "ln", "git add", "git commit", "git branch", "git tag")
-)
-# Of these, and no others, the table's class says no more than what is collected here.
-_DESTROYING = frozenset(("rm", "dd", "git", "find"))
-_GIT_MOVES = tuple(
-    f"GIT_{name}"
-    for name in "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE COMMON_DIR NAMESPACE CEILING CONFIG LITERAL GLOB "
-    "NOGLOB ICASE DISCOVERY".split()
-)
-_GIT = ("reset ", "checkout", "restore", "clean", "stash drop", "stash clear")
-# Variables that decide how words, patterns and folders are read.
-_READING = frozenset(
-    "IFS CDPATH GLOBIGNORE PATH HOME PWD OLDPWD BASH_ENV ENV SHELLOPTS BASHOPTS POSIXLY_CORRECT TMPDIR".split()
-)
 _LOOSE_OPTIONS = r"[\s\S]*(?:dotglob|globstar|nocaseglob|nullglob|failglob|extglob|noglob)[\s\S]*"
 _NAMES = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
 _PLAIN = r"[\w./:@%+,-]*"  # values that no shell splits or expands
@@ -117,6 +93,7 @@ class Keeping:
         self._obstacle = ""  # why the present command is not followed
         self._others = READ
         self._disturbed = ""  # the command that may have changed what paths name
+        self._built = ""  # the command that builds: it changes only what it could delete as well
         self._moved: list[str] = []
         self._copied: list[str] = []
         self._known: set[str] = set()  # variables that this line surely set
@@ -193,11 +170,14 @@ class Keeping:
                 return
         self._other(found, found.reason)
 
-    def simple(self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str]) -> None:
+    def simple(
+        self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str], replaced: Sequence[str] | None
+    ) -> None:
         """Collect what a command changes.
 
         Args:
             ran: the class of the command alone. writes: what the judge knows that it writes.
+            replaced: the files that it may replace; None if not all are known.
         """
         if self._ended:
             return
@@ -209,11 +189,19 @@ class Keeping:
         plain = not node.assigned and not judge.renames and not self._inside(judge)
         if name and plain and self._leaves_paths(judge, node, name, ran):
             return
-        allowed = (WRITE, DESTROY) if name in _DESTROYING else (WRITE,)
+        allowed = (WRITE, DESTROY) if name in DESTROYING else (WRITE,)
         known = name in OVERWRITING or self._is_git(judge, node, name)
         if known and plain and ran.rank in allowed and self._overwrites(judge, node, name, writes):
             return
-        if ran.rank == WRITE and name != "git":
+        self.name(replaced or ())
+        if (
+            plain
+            and ran.rank == WRITE
+            and replaced is not None
+            and self._unpacks(judge, node, name, replaced)
+        ):
+            ran = QUIET
+        elif ran.rank == WRITE and name != "git":
             self._name(judge, node.words[1:])
         if ran.rank == DESTROY:
             self._fail(
@@ -221,7 +209,11 @@ class Keeping:
             )
         elif ran.rank == NETWORK or not self._makes_only(node, name):
             self._others = max(self._others, ran.rank)
-        self._disturbed = self._disturbed or display(" ".join(word.text for word in node.words[:2]), 40)
+        shown = display(" ".join(word.text for word in node.words[:2]), 40)
+        if plain and name in BUILDS and ran.rank == NETWORK and not (self._unordered or self._in_loop()):
+            self._built = self._built or shown
+        else:
+            self._disturbed = self._disturbed or shown
         self._known.clear()
 
     def _name(self, judge: Line, words: Sequence[Word]) -> None:
@@ -243,8 +235,8 @@ class Keeping:
         command = " ".join(word.text for word in node.words[1:3])
         return (
             name == "git"
-            and command.startswith(_GIT)
-            and not any(known.startswith(_GIT_MOVES) for known in judge.values)
+            and command.startswith(GIT)
+            and not any(known.startswith(GIT_MOVES) for known in judge.values)
             and not judge.paths.foreign()
         )
 
@@ -254,7 +246,7 @@ class Keeping:
             node.kind != "for"
             or not node.name
             or not node.words
-            or node.name in _READING
+            or node.name in READING
             or self._inside(judge)
         ):
             return None
@@ -274,6 +266,9 @@ class Keeping:
         for loop, texts, _, _ in reversed(self._loops):
             if loop == name:
                 return texts
+        if name == "PWD":
+            here = "" if judge.paths.wandered else judge.paths.here
+            return [here] if compiled(_PLAIN).fullmatch(here) and here else None
         values = judge.values.get(name, ())
         plain = name in self._known and len(values) == 1 and compiled(_PLAIN).fullmatch(values[0])
         return list(values) if plain else None
@@ -281,7 +276,7 @@ class Keeping:
     def _assigned(self, judge: Line, node: Simple) -> None:
         for name, _ in node.assigned:
             sure = not (node.words or self._perhaps or self._unordered) and not judge.depth
-            if name in _READING or any(name == loop for loop, *_ in self._loops):
+            if name in READING or any(name == loop for loop, *_ in self._loops):
                 self._disturbed = self._disturbed or f"{name}="
             if sure and len(judge.values.get(name, ())) == 1:
                 self._known.add(name)
@@ -316,11 +311,11 @@ class Keeping:
             return all(compiled(_STRICT_SET).fullmatch(word) for word in words)
         if name == "printf" and "-v" in words:
             return False
-        return (name in _INERT and ran.rank == READ) or (name in _MAKING and ran.rank == WRITE)
+        return (name in INERT and ran.rank == READ) or (name in MAKING and ran.rank == WRITE)
 
     def _makes_only(self, node: Simple, name: str) -> bool:
         second = node.words[1].text if len(node.words) > 1 else ""
-        return name in _NO_CONTENT or f"{name} {second}" in _NO_CONTENT
+        return name in NO_CONTENT or f"{name} {second}" in NO_CONTENT
 
     def _overwrites(self, judge: Line, node: Simple, name: str, writes: Sequence[str]) -> bool:
         """Whether all that a command changes could be collected."""
@@ -345,6 +340,19 @@ class Keeping:
                 self._not_followed(f"{display(place)} may be written")
                 return False
         return True
+
+    def _unpacks(self, judge: Line, node: Simple, name: str, replaced: Sequence[str]) -> bool:
+        """Whether a command unpacks or patches, and all that it replaces could be collected."""
+        from sb.shell.replacing import unpacked, unpacks  # few lines need it
+
+        if not unpacks(name, [word.text for word in node.words[1:]]):
+            return False
+        texts = [self._texts(judge, word) for word in node.words[1:]]
+        if None in texts:
+            return self._not_followed("what it unpacks is not known")
+
+        named = [text for one in texts for text in one or ()]
+        return self._collect(judge, lambda folder: unpacked(name, replaced), name, named)
 
     def _texts(self, judge: Line, word: Word, looked: list[str] | None = None) -> list[str] | None:
         """The exact texts that bash makes of a word now; None if they are not known.
@@ -409,13 +417,19 @@ class Keeping:
             return self._not_followed(f"{shown} may run several times")
         if self._disturbed:
             return self._not_followed(f"{self._disturbed} runs before it")
+        # By then a link may stand there, which a slash at the end follows on some systems.
+        if self._built and (looked or any(text.endswith("/") for text in texts)):
+            return self._not_followed(f"{self._built} runs before it")
         try:
             found = effect(here or "/")
         except Unknown as unknown:
             return self._not_followed(str(unknown))
         except OSError as error:
             return self._not_followed(f"{shown} cannot be looked at: {error.strerror or error}")
-        repeatable = found.in_place or all(change.removed and not change.of_git for change in found.changes)
+        deletes = all(change.removed and not change.of_git for change in found.changes)
+        if self._built and (found.looked or not deletes):
+            return self._not_followed(f"{self._built} runs before it")
+        repeatable = found.in_place or deletes
         if self._in_loop() and not (repeatable and not found.reads):
             return self._not_followed(f"{shown} may run several times")
         removed = {change.path for change in found.changes if change.removed}

@@ -15,7 +15,7 @@ from sb.shell.arrivals import arrivals
 from sb.shell.options import CHECKOUT, Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, Finding, highest
 from sb.shell.sensitive import folded, setting_below
-from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, display, is_literal, is_sure
+from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, compiled, display, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -34,16 +34,29 @@ _SOURCES_THEN_PLACE = (
     "kubectl",
     "curl",
 )
+# Options by which a program leaves what is there already.
+_SPARES = {
+    **dict.fromkeys(("cp", "mv", "unzip"), r"-[a-zA-Z]*n[a-zA-Z]*|--no-clobber|--update=none.*"),
+    "rsync": "--ignore-existing",
+    "tar": "-k|--keep-old-files|--skip-old-files",
+    "wget": "-nc|--no-clobber",
+    "curl": "--no-clobber",
+}
+_FORCED = r"-[a-zA-Z]*f[a-zA-Z]*|--force"
+_BACKUPS = (".orig", ".rej")  # that `patch` leaves beside a file
+_DOWNLOADS = ("curl", "wget", "aria2c", "http", "https", "xh")
 _MOST_ARRIVALS = 256  # of one command
 
 
 def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
     """Judge the destinations of a program; refuse the line if one is a protected place."""
     found = _one_of_several(judge, program, arguments)
+    spares = any(map(compiled(_SPARES.get(program, "(?!)")).fullmatch, arguments))
+    spares = spares or (program == "ln" and not any(map(compiled(_FORCED).fullmatch, arguments)))
     for count, arrival in enumerate(arrivals(judge, program, arguments)):
         if count == _MOST_ARRIVALS:
             return Finding(DESTROY, f"{program}: writes to more places than can be checked")
-        found = highest(found, _Landing(judge, program, arrival, stdin).judge())
+        found = highest(found, _Landing(judge, program, arrival, stdin, spares=spares).judge())
     return found if found.rank == DESTROY else QUIET
 
 
@@ -62,26 +75,47 @@ def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Fin
 class _Landing:
     """One destination of a program."""
 
-    def __init__(self, judge: Judge, program: str, arrival: Arrival, stdin: Input) -> None:
+    def __init__(
+        self, judge: Judge, program: str, arrival: Arrival, stdin: Input, *, spares: bool = False
+    ) -> None:
         self._judge = judge
         self._by = program
         self._place, self._content = arrival
         self._stdin = stdin
+        self._spares = spares  # what is there already
 
     def judge(self) -> Finding:
         place = self._place
         if place.startswith(MADE) and not self._judge.renames:
             return QUIET  # a new, empty folder
         if not is_literal(place):
+            self._judge.replace([] if self._spares else self._judge.paths.present(place))
             return self._not_known()
         self._judge.look(place)
         whole = not self._brings_more()
-        found = self._judge.write(place, self._by, whole=whole)
+        if self._by in _DOWNLOADS:
+            self._judge.downloaded(place)
+        moved_away = self._by == "mv" and self._content is None
+        replaces = not moved_away and not self._spares
+        found = self._judge.write(place, self._by, whole=whole, replaces=replaces)
         if found.rank == DESTROY or whole or self._content is None:
             return found
+        self._judge.replace([] if self._spares else self._judge.paths.now(place))
         for folder in self._judge.paths.now(place):
             found = highest(found, self._inside(folder, self._content))
+            self._judge.replace([] if self._spares else self._replaced(folder, self._content))
         return found
+
+    def _replaced(self, folder: str, content: Content) -> list[str] | None:
+        """The files below a folder that are there and may be replaced; None if they are not known."""
+        if self._by == "mv" or not os.path.isdir(folder):
+            return []
+        names = self._names(content, folder, strictly=False, whole=True)
+        if names is None or content.kind in ("checkout", "unknown"):
+            return None
+        backups = [f"{name}{end}" for name in names for end in _BACKUPS] if content.kind == "patch" else []
+        places = (os.path.join(folder, name) for name in (*names, *backups))
+        return [place for place in places if os.path.lexists(place)]
 
     def _not_known(self) -> Finding:
         """Judge a destination that is unknown until the line runs, wholly or in its last name."""
@@ -120,7 +154,7 @@ class _Landing:
             source = os.path.join(os.path.dirname(content.source), name)
             content = content._replace(source=source)
         arrival = Arrival(os.path.join(folder, name), content)
-        return _Landing(self._judge, self._by, arrival, self._stdin).judge()
+        return _Landing(self._judge, self._by, arrival, self._stdin, spares=self._spares).judge()
 
     def _matching(self, pattern: str) -> list[str] | None:
         """The names that a pattern at the end of a source matches now; None if that may change."""
@@ -157,8 +191,12 @@ class _Landing:
             self._judge.touched.add(place)
         return found
 
-    def _names(self, content: Content, into: str, *, strictly: bool) -> list[str] | None:
-        """The entries that land, relative to the folder; None if unknown."""
+    def _names(self, content: Content, into: str, *, strictly: bool, whole: bool = False) -> list[str] | None:
+        """The entries that land, relative to the folder; None if unknown.
+
+        Args:
+            whole: all of them, however deep; else those that may be or hold a protected place.
+        """
         if content.kind == "checkout":
             paths = self._judge.paths
             if setting_below(folded(into)):
@@ -174,7 +212,7 @@ class _Landing:
         for place in self._judge.paths.now(content.source):
             if not self._stays(place, strictly=strictly):
                 return None
-            names = self._listed(place, content, into)
+            names = self._listed(place, content, into, whole=whole)
             if names is None and not strictly and not os.path.lexists(place):
                 names = []  # there is nothing that could land
             if names is None:
@@ -187,12 +225,12 @@ class _Landing:
         if content.kind == "patch" and self._stdin.kind == "text":
             return listing.patch(self._stdin.text)
         if self._stdin.path:
-            return self._names(content._replace(source=self._stdin.path), "", strictly=strictly)
+            return self._names(content._replace(source=self._stdin.path), "", strictly=strictly, whole=True)
         if content.kind == "patch" and self._stdin.program == "git":
             return None if strictly else []  # of what the repository has on record
         return None
 
-    def _listed(self, place: str, content: Content, into: str) -> list[str] | None:
+    def _listed(self, place: str, content: Content, into: str, *, whole: bool) -> list[str] | None:
         match content.kind:
             case "archive":
                 return listing.archive(place, content.strip)
@@ -200,7 +238,7 @@ class _Landing:
                 return listing.patch_file(place)
         if not os.path.lexists(place):
             return None
-        return listing.folder(place, into, lambda path: bool(self._judge.paths.contains(path)))
+        return listing.folder(place, into, lambda path: whole or bool(self._judge.paths.contains(path)))
 
     def _stays(self, place: str, *, strictly: bool) -> bool:
         """Whether nothing earlier in the line can have changed a place."""

@@ -40,7 +40,7 @@ class Compound(NamedTuple):
     """A loop, condition, group, list or function: the commands it may run, in order.
 
     Args:
-        kind: its first word; `&&` or `||` for commands that these join, `&` for what runs in the background. name: of a loop's variable or a function. words: that it looks at.
+        kind: its first word; `&&` or `||` for commands that these join, `&` for what runs in the background. name: of a loop's variable or a function; of `if`, "else" unless one command decides about all that follow. words: that it looks at.
     """
 
     kind: str

@@ -41,6 +41,7 @@ _LOOKING = frozenset(
 # Options and variables that name an interpreter or an environment, and those that name a folder of packages.
 _PYTHONS = ("--python", "-p")
 _FOLDERS = ("--target", "-t", "--prefix", "--root", "--directory", "--clear")
+_INSTALLED_INTO = ("--target", "-t", "--prefix", "--root")
 _VARIABLES = (
     "VIRTUAL_ENV",
     "UV_PROJECT_ENVIRONMENT",
@@ -109,6 +110,8 @@ def _changed(judge: Judge, program: str, base: str, arguments: Sequence[str]) ->
     found = highest(*(_changes(judge, folder) for folder in _named(judge, arguments, words, makes=makes)))
     if makes:
         return found
+    if {"install", "sync"} & set(words[:3]):
+        found = highest(found, *(_lands(judge, base, arguments)))
     own = list(_programs(judge, program))
     found = highest(found, *(_changes(judge, os.path.dirname(os.path.dirname(path))) for path in own))
     return found if own and all(map(_is_environment, own)) else highest(found, _elsewhere(judge, base))
@@ -155,6 +158,24 @@ def _named(judge: Judge, arguments: Sequence[str], words: Sequence[str], *, make
         for value in judge.values.get(variable, ()):
             yield from _prefixes(value)
     yield from (word for word in words if "/" in word or word.startswith((".", "~")))
+
+
+def _lands(judge: Judge, base: str, arguments: Sequence[str]) -> Iterator[Finding]:
+    """Judge the folders that packages are put into: what lies there may be overwritten, and runs later."""
+    from sb.repository import git_root
+    from sb.shell.keep_area import temporary_folders  # most lines install nothing
+
+    own = git_root(judge.paths.folders[0]) or judge.paths.folders[0]
+    for at, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        value = value if equals else "".join(arguments[at + 1 : at + 2])
+        if option not in _INSTALLED_INTO or not value or not is_literal(value):
+            continue
+        for place in map(os.path.realpath, judge.paths.now(value)):
+            if not any(f"{place}/".startswith(f"{folder}/") for folder in (own, *temporary_folders())):
+                yield Finding(
+                    DESTROY, f"{base} {option} {display(value, 40)}: installs outside of the project"
+                )
 
 
 def _prefixes(value: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sb.shell.guarded import Guarded, Place
 from sb.shell.nodes import Unparsed
+from sb.shell.places import matches
 from sb.shell.repositories import foreign
 from sb.shell.sensitive import (
     HOLD_SETTINGS,
@@ -112,6 +113,16 @@ class Paths:
         here = self.here if not (".." in word and MADE in self.here) else ""
         return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
 
+    def present(self, word: str) -> list[str]:
+        """The absolute paths that a word may name now; a pattern stands for what it fits."""
+        if is_literal(word):
+            return self.now(word)
+        if not is_sure(word):
+            return []
+        folders = [self.here] if self.here else self.folders
+        found = ((folder, matches(folder, word)) for folder in folders)
+        return [os.path.join(folder, name) for folder, one in found if one for name in one[0]]
+
     def is_folder(self, word: str) -> bool:
         """Whether a word may name an existing folder."""
         return is_literal(word) and any(os.path.isdir(place) for place in self.now(word))
@@ -179,6 +190,11 @@ class Paths:
         if key not in self._foreign:
             self._foreign[key] = foreign(self.folders, self.folders[0])
         return self._foreign[key]
+
+    def run_by_git(self) -> str:
+        """A folder that the line has gone to and from which git runs programs, or ""."""
+        entered = self.folders[1:] if not self.elsewhere else ()
+        return next((one for one in entered if repository_fits(folded(one), str.__eq__)), "")
 
     def places(self, word: str) -> list[str]:
         """The absolute paths that a word may name, by its spelling and with links followed."""

@@ -53,9 +53,22 @@ def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         found = highest(found, _sed_script(judge, name, script))
     if in_place:
         for path in files:
-            found = highest(found, judge.write(path, f"{name} -i"))
+            edits = bool(scripts) and all(map(is_edit, scripts))
+            found = highest(found, judge.write(path, f"{name} -i", replaces=not edits))
         found = highest(found, Finding(WRITE, f"{name} -i: changes files"))
     return found if found.rank else Finding(READ, f"{name}: only reads")
+
+
+_EDIT = (
+    r"(?:[0-9,$]{1,20}|/[^/\n]{1,200}/)?s([/|#,@!%~])"
+    r"(?:(?!\1).){0,200}?\w{3}(?:(?!\1).){0,400}\1(?:(?!\1).){0,400}\1[gpiIm0-9]{0,8}"
+)
+_ADDS = r"(?:[0-9]{1,9}|\$|/[^/\n]{1,200}/)? ?[ai](?:\\| )[^\n]{0,1000}"
+
+
+def is_edit(script: str) -> bool:
+    """Whether a script of `sed` or `perl` replaces one text that it names, or adds lines, and leaves the rest of a file."""
+    return compiled(f"{_EDIT}|{_ADDS}").fullmatch(script) is not None
 
 
 _SED_ADDRESS = r"(?:\d+|[$,+~! \t\n;{}])+"

@@ -206,16 +206,21 @@ def _agree(one: str, other: str) -> bool:
 
 def secret_inside(folder: str) -> str:
     """The first file with a secret directly in a folder, as in "an SSH key: /x/id_rsa"; "" for none."""
+    found = next(secrets_inside(folder), None)
+    return f"{found[1].what}: {display(os.path.join(folder, found[0]), 80)}" if found else ""
+
+
+def secrets_inside(folder: str) -> Iterator[tuple[str, Secret]]:
+    """The names of the files with a secret directly in a folder, sorted."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in itertools.islice(entries, _MOST_ENTRIES))
     except OSError:
-        return ""
+        return
     for name in names:
         found = secret_path(folded(os.path.join(folder, name)))
         if found is not None and found.kind != PRIVATE:
-            return f"{found.what}: {display(os.path.join(folder, name), 80)}"
-    return ""
+            yield name, found
 
 
 def secret_word(paths: Paths, word: str) -> Secret | None:
@@ -260,7 +265,7 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
         return found
     if OPERAND in piece or UNKNOWN in piece:
         return secret_pattern(own, hidden=True)
-    found = secret_pattern(own, hidden=paths.dotglob)
+    found = secret_pattern(own, hidden=paths.dotglob) or _hidden_now(paths, piece)
     if found is None and "/" not in piece:  # in the folder that the line has gone to
         found = (
             secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
@@ -268,6 +273,19 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
             else None
         )
     return found
+
+
+def _hidden_now(paths: Paths, piece: str) -> Secret | None:
+    """The secret among the hidden files that a pattern stands for now, such as `.*`."""
+    last = piece.rpartition("/")[2]
+    if is_literal(last) or not (last.startswith(".") or paths.dotglob):
+        return None
+    for place in paths.places(piece):
+        folder, _, pattern = place.rpartition("/")
+        for name, secret in secrets_inside(folder) if is_literal(folder) else ():
+            if fnmatchcase(name, pattern.translate(_AS_GLOB)):
+                return secret
+    return None
 
 
 def _is_plain(piece: str) -> bool:

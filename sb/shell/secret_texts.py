@@ -112,11 +112,11 @@ class TextTrail(ABC):
         """Give the output of a part of a pipeline to the next one."""
         self.input, self.output = self.output, CLEAN
 
-    def substituted(self, run: Callable[[], Finding]) -> Finding:
-        """Follow commands whose output becomes a part of the current words."""
+    def substituted(self, run: Callable[[], Finding], *, as_file: bool) -> Finding:
+        """Follow commands whose output becomes a part of the current words, or of a file that one names."""
         before, words, self.output = self.output, self.words, CLEAN
         found = run()
-        self.words = merged(words, self.output)
+        self.words = words if as_file and self.output.names else merged(words, self.output)
         self.output = before
         return found
 

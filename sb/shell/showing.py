@@ -55,7 +55,6 @@ _WITH_A_PATTERN = (*GREPS, "git", "tar", "rsync", "zip")
 _OPTIONS_BESIDE: dict[str, Sequence[str]] = {
     "-i": ("ssh", "scp", "sftp", "rsync", "mosh", "autossh", "age", "rage", "ansible", "gcloud"),
     "-E": ("curl",),
-    "-K": ("curl",),
     "-t": _COPYING,
     "--target-directory": _COPYING,
     "--output-dir": ("curl",),
@@ -87,6 +86,8 @@ _ONLY_NAMES = (
     r"|g?awk\b.*-F ?=.*\{ ?print \$1 ?\}.*|g?sed\b.*s(.)=\.\*\1[^&\\]*\1.*|jq\b.*\bkeys\b.*|ssh-keygen.*)"
 )
 ENVIRONMENT = "prints the environment"
+_ALL = "-[a-zA-Z0-9]*[aAf][a-zA-Z0-9]*|--all|--almost-all"
+_FIELD = r"\.(?:\[\d*\])?(?:\.[a-z_]\w*(?:\[\d*\])?)+"
 _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 
 
@@ -163,6 +164,43 @@ def lets_names_through(program: str, arguments: Sequence[str]) -> bool:
             and len(compiled(r"[^\w]|_").sub("", patterns[0])) > 1
         )
     )
+
+
+def lists_hidden(program: str, arguments: Sequence[str]) -> int:
+    """Whether a command prints the names of a folder's files: 2 with hidden ones, 1 without, 0 for neither."""
+    if program == "ls":
+        return 1 + any(compiled(_ALL).fullmatch(word) is not None for word in arguments)
+    if program != "git":
+        return 0
+    verb = git_verb(arguments)
+    others = verb == "ls-files" and any(
+        compiled("-[a-z]*[oi][a-z]*|--others|--ignored").fullmatch(word) for word in arguments
+    )
+    if others and "--exclude-standard" in arguments:
+        others = any(compiled("-[a-z]*i[a-z]*|--ignored").fullmatch(word) for word in arguments)
+    ignored = verb == "status" and any(word.startswith("--ignored") for word in arguments)
+    cleaned = verb == "clean" and any(compiled("-[a-z]*[xX][a-z]*").fullmatch(word) for word in arguments)
+    return 2 if others or ignored or cleaned else 0
+
+
+def lets_fields_through(program: str, arguments: Sequence[str]) -> bool:
+    """Whether `jq` prints one field of a container's description, which is not its environment."""
+    words = [word for word in arguments if word[:1] != "-"]
+    path = words[0].lower() if program == "jq" and words else ""
+    known = compiled(_FIELD).fullmatch(path) is not None and not path.endswith((".config", "args"))
+    return known and ".env" not in path
+
+
+def lets_listed_through(program: str, arguments: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether a filter may let one of these names through."""
+    patterns = [word for word in arguments if word[:1] != "-"]
+    if program not in GREPS or not patterns:
+        return True
+    inverted = any(word[:1] == "-" and word[1:2] != "-" and "v" in word for word in arguments)
+    pattern = patterns[0].lower().replace("\\.", ".").strip("^$")
+    plain = compiled(r"[\w.-]*").fullmatch(pattern) is not None
+    fits = [pattern in name.lower() or "." in pattern.strip(".") for name in names]
+    return (not all(fits) if inverted else any(fits)) if plain else True
 
 
 def read_words(program: str, arguments: Sequence[str]) -> list[str]:

@@ -69,7 +69,12 @@ _BODY = (
 _FROM_INPUT = r"(?:.*[=<])?@-|.*@/dev/stdin|@/proc/self/fd/0|.*<-|-T-|-T\.|-d@-|-K-|--upload-file=-"
 _ADDRESS = r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://)?(?:[^@/\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)"
 _REMOTE = r"(?:[^/:@]+@)?([^/:]+|\[[^\]]+\]):.*|(?:rsync|ssh|sftp|scp)://.*"
-_LONG_VALUE = r"[^&=/]{12,}"
+_PLAIN_VALUE = r"[a-z]{1,8}(?:[-_][a-z]{1,8}){0,2}|[0-9.]{1,8}|"
+_MOST_OF_VALUES = 24  # characters of plain values together
+# Headers that say what is asked for, and options whose text is sent beside the address.
+_PLAIN_HEADER = r"(?i)(?:accept[\w-]*|content-type|cache-control|range|if-[\w-]+|connection|prefer|x-github-api-version)\s*:.*|.*:\s*"
+_PLAIN_AGENT = r"(?i)(?:user-agent\s*:\s*)?(?:mozilla/|curl/|wget/).*"
+_TEXTS = "-H --header -b --cookie -A --user-agent -e --referer -u --user --oauth2-bearer".split()
 _LONG_PART = r"[A-Za-z0-9+_=%-]{32,}"
 _LONG_LABEL = r"^(?:[a-z]+://)?(?:[\w-]+\.)*[\w-]{24,}\."
 _LOGIN = r"[a-z]+://[^/@]{12,}@"
@@ -125,10 +130,11 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
 
 def _http(program: str, arguments: Sequence[str]) -> Sink | None:
     addresses: list[str] = []
-    uploads = from_input = False
+    uploads = from_input = told = False
     for at, word in enumerate(arguments):
         before = arguments[at - 1] if at else ""
         if _is_valued(before, program):
+            told = told or (program in ("curl", "wget") and _is_told(before, word))
             if before in ("-X", "--request", "--method"):
                 uploads = uploads or word.upper() in _METHODS
             elif before == "--url":
@@ -144,6 +150,8 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
             from_input = from_input or compiled(_FROM_INPUT).fullmatch(word) is not None
             if word.startswith("--url="):
                 addresses.append(word[6:])
+            option, equals, text = word.partition("=")
+            told = told or (bool(equals) and _is_told(option, text))
         elif program in _FORMS and (word in _METHODS or word == "GET"):
             uploads = uploads or word != "GET"
         elif program in _FORMS and addresses:
@@ -158,7 +166,7 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
         return None  # files of this machine
     hosts = [_host(word) for word in there]
     host = next((host for host in hosts if host), "")
-    computed = any(UNKNOWN in word or OPERAND in word or carries_data(word) for word in there)
+    computed = told or any(UNKNOWN in word or OPERAND in word or carries_data(word) for word in there)
     return Sink(
         f"{program}: sends to {display(host) or 'the network'}",
         host,
@@ -241,6 +249,7 @@ def _stream(program: str, arguments: Sequence[str]) -> Sink | None:
         host,
         True,
         uploads=not shell,
+        computed=shell and bool(words),  # its command is text for the other host
         kind="shell" if shell else "stream",
     )
 
@@ -293,13 +302,21 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
     return Sink(f"{program} {verb}: sends to a service", "", True, uploads=True, kind="service")
 
 
+def _is_told(option: str, text: str) -> bool:
+    """Whether an option of `curl` or `wget` sends a text that the line spells out, other than what such requests need."""
+    plain = compiled(_PLAIN_HEADER).fullmatch(text) or compiled(_PLAIN_AGENT).fullmatch(text)
+    return option in _TEXTS and is_sure(text) and not plain and not text.startswith("@")
+
+
 def carries_data(address: str) -> bool:
-    """Whether an address may hold more than where something is: a long value in its query, path, login or host."""
+    """Whether an address may hold more than where something is: in its query, path, login or host."""
     address = address.replace(QUESTION, "?")  # an unquoted one, which fits no file
     rest = compiled(_ADDRESS).sub("", address, count=1)
     query = rest.partition("?")[2]
+    values = [value.partition("=")[2] or value for value in query.partition("#")[0].split("&")]
     return (
-        compiled(_LONG_VALUE).search(query) is not None
+        not all(map(compiled(_PLAIN_VALUE).fullmatch, values))
+        or sum(map(len, values)) > _MOST_OF_VALUES
         or compiled(_LONG_PART).search(rest.partition("?")[0]) is not None
         or compiled(_LONG_LABEL).search(address) is not None
         or compiled(_LOGIN).match(address) is not None

@@ -124,9 +124,11 @@ class Parser(WordReader):
                 raise Unparsed(f"{word} stands before {self._peek()}")
             if word == "time" and self._peek() == "-p":
                 self._expect("-p")
-            return (
+            node = (
                 self._command() if self._char() not in ("", "\n", ";", "&", "|", ")") else Simple((), (), ())
             )
+            # What `!` stands before says the opposite of a test.
+            return Compound("{", "", (), (node,), ()) if word == "!" else node
         compound = _COMPOUNDS.get(word)
         if compound is None:
             if word in _CLOSERS:
@@ -202,18 +204,23 @@ class Parser(WordReader):
     def _condition(self, word: str) -> Node:
         self._expect("if")
         bodies = [*self._filled(self.script("then"))]
+        tested = len(bodies)
         self._expect("then")
         bodies += self._filled(self.script("fi"))
+        otherwise = "else" if tested > 1 else ""
+        first = len(bodies)
         while self._peek() == "elif":
             self._expect("elif")
             bodies += self._filled(self.script("then"))
             self._expect("then")
             bodies += self._filled(self.script("fi"))
+        otherwise = "else" if len(bodies) > first else otherwise
         if self._peek() == "else":
             self._expect("else")
             bodies += self._filled(self.script("fi"))
+            otherwise = "else"
         self._expect("fi")
-        return Compound("if", "", (), tuple(bodies), self._redirects())
+        return Compound("if", otherwise, (), tuple(bodies), self._redirects())
 
     def _while(self, word: str) -> Node:
         self._expect(word)

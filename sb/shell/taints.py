@@ -17,6 +17,7 @@ class Taint(NamedTuple):
         hosts: where it may be sent. auth: it stands only where a request has its login.
         variable: it comes from a variable of the environment. private: it may be read, and is not to be sent.
         packed: it is one of the files of a folder, which is not to be copied elsewhere either.
+        names: the files with secrets among those that a listing names; to show these names is harmless.
     """
 
     level: int = NONE
@@ -27,6 +28,7 @@ class Taint(NamedTuple):
     variable: bool = False
     private: bool = False
     packed: bool = False
+    names: tuple[str, ...] = ()
 
 
 CLEAN = Taint()

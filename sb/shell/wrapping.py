@@ -20,7 +20,7 @@ from sb.shell.rules import (
     rule_finding,
     subcommand,
 )
-from sb.shell.words import OPERAND, UNKNOWN, display
+from sb.shell.words import OPERAND, UNKNOWN, compiled, display
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -260,3 +260,24 @@ def kill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         if word == "0" or (word[:1] == "-" and word != "--") or word.startswith(UNKNOWN):
             return Finding(DESTROY, f"kill {display(word)}: ends processes without naming each")
     return Finding(WRITE, "kill: ends a process")
+
+
+# Servers and watchers that a project's own commands start, hold no data, and can be started again.
+_OF_A_PROJECT = (
+    r"(?:(?:npm (?:run )?|pnpm |yarn |bun )(?:run )?(?:dev|start|serve|watch|test)|(?:npx |pnpm |yarn |python3? -m |node_modules/\.bin/)*"
+    r"(?:vite|webpack(?:-dev-server)?|rollup|esbuild|parcel|next-server|next (?:dev|start)|nuxt|astro|gatsby|storybook|nodemon|"
+    r"ts-node-dev|tsx watch|live-server|http-server|http\.server|vitest|jest|pytest|playwright|cypress|chromedriver|geckodriver|uvicorn|"
+    r"gunicorn|hypercorn|flask run|mkdocs serve|jekyll serve|hugo server|tsc (?:-w|--watch)|browser-sync|json-server|wrangler dev|"
+    r"manage\.py runserver))(?:[ :./-][\w :./=-]*)?"
+)
+_FLAGS_OF_PKILL = (
+    r"-(?:[fxnoei]+|SIG(?:TERM|INT|HUP|KILL)|TERM|INT|HUP|KILL|9|15|2|1)|--(?:full|exact|newest|oldest|echo)"
+)
+
+
+def pkill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `pkill` and `killall`: a project's servers by their names, or whatever else has such a name."""
+    named = [word for word in arguments if not compiled(_FLAGS_OF_PKILL).fullmatch(word)]
+    if named and all(map(compiled(_OF_A_PROJECT).fullmatch, named)):
+        return Finding(WRITE, f"{name} {display(named[0], 30)}: ends servers that can be started again")
+    return rule_finding(name, arguments) or QUIET

@@ -24,6 +24,7 @@ from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
 from sb.tools.roots import Roots
 
+OF_GIT = "/.git/index"  # a file that git writes again without changing what it says
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OF_EXTRA = 0o444  # as git leaves its objects
 _KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
@@ -140,6 +141,7 @@ class PackRestoring:
 def _changes(rows: Rows, pack: Pack) -> list[Change]:
     before = {entry.path: entry for entry in pack.entries}
     left = {path_of(row): state_of(row) for row in rows}
+    staged = {path_of(row): {"tracked": str(row["tracked"])} for row in rows if "tracked" in row}
     unknown = next((path for path in left if not _known(path, before)), "")
     if unknown:
         raise NotFoundError(f"snapshot {pack.header.key} does not hold {display(unknown)}")
@@ -148,10 +150,19 @@ def _changes(rows: Rows, pack: Pack) -> list[Change]:
     for path in sorted(_concerned(left, before, now), key=lambda path: path.split("/")):
         was, present = _existing(before.get(path)), now.get(path)
         if not is_same(was, present):
-            found.append(
-                Change(path, was, present, _obstacle(path, was, left.get(path), present, path in left))
-            )
+            obstacle = _obstacle(path, was, left.get(path), present, path in left)
+            if obstacle and path in staged and tracked_by({"path": path}) == staged[path]:
+                obstacle = ""  # written again with the same content
+            found.append(Change(path, was, present, obstacle))
     return found
+
+
+def tracked_by(row: Mapping[str, Any]) -> dict[str, str]:
+    """What an index of git says is staged, as a field of its row."""
+    from sb.shell.git_index import tracked_digest  # few calls change one
+
+    digest = tracked_digest(path_of(row))
+    return {"tracked": digest} if digest else {}
 
 
 def _is_below(path: str, tops: Sequence[str]) -> bool:

@@ -45,12 +45,22 @@ SNAPSHOT = [
     "git stash drop",
     "git stash clear",
     "git reset --hard && git clean -fd",
+    "git restore --staged . && git checkout -- .",
+    "git restore --staged src/b.py && git restore src/b.py",
+    "git reset -q && git restore .",
+    "git reset -q HEAD src; git checkout src",
+    "git rm -rqf src",
+    "rm -r src/deep && git checkout -- src/deep",
+    "git rm -qf a.txt l && git rm -q .gitignore --cached",
 ]
 ASKED = [
-    "git restore --staged . && git checkout -- .",  # what was only staged would be lost
     "git restore --staged . && git clean -fd",
     "echo > .gitignore; git clean -fd",
     "git stash drop && git stash drop",
+    "git rm -rqf src; git clean -fd",
+    "git rm --cached src/b.py && git restore src",
+    "git restore --staged --source=HEAD~1 . && git restore .",
+    "git rm -r ':/src'",
     "git checkout -- '*.txt'",
     "git reset --hard no-such-commit",
     "git pull; git checkout -- .",

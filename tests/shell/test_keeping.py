@@ -20,6 +20,8 @@ from sb.tools.roots import Roots
 
 MADE = """
 mkdir -p d/e f .hid; echo 1 > a; echo 2 > b.t; echo 3 > c.t; echo 4 > d/a; echo 5 > d/e/b.t; echo 6 > d/e/.dot; echo 7 > f/g
+tar cf old.tar a d f/g; python3 -m zipfile -c old.zip a d; echo 11 > a; echo 12 > d/a
+printf -- '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-11\n+patched\n' > a.patch
 ln -s d l; ln -s a m; ln -s nowhere n; chmod 750 d/a; echo 8 > '-rf'; echo 9 > 'w s'
 """
 ODD = """
@@ -62,6 +64,18 @@ COMMANDS = st.one_of(
             "cd ..",
             "dd of=a",
             "echo hi | tee a b.t",
+            'rm -rf "$PWD/d"',
+            "rm -r $PWD/f",
+            "[ -f a ] || echo x > a",
+            "if [ ! -f b.t ]; then echo x > b.t; fi",
+            "! true",
+            "! rm a",
+            "cp -n a b.t",
+            "tar cf x.tar a d; tar xf x.tar",
+            "tar xf old.tar",
+            "tar xf old.tar -C d",
+            "unzip -qo old.zip",
+            "patch -sp1 < a.patch",
         ]
     ),
 )
@@ -126,7 +140,11 @@ def planned(line: str, folder: Path, *, area: Area | None = None, env: dict[str,
     return plan(found.changes, area or Area(str(folder), "/data/nobody"))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(LINES)
 @example("mv a b.t; rm -rf d/../a; true")
 @example("cp -a l new && rm -rf new/a; true")
@@ -299,3 +317,21 @@ def test_files_of_others_in_a_temporary_folder_are_asked_about(
     assert planned(f"rm -rf {project}/d", project, area=area).why == ""
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert "another user" in planned(f"rm -rf {project}/d", project, area=area).why
+
+
+def test_files_that_a_copy_to_a_folder_replaces_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    run(
+        "mkdir -p shop/new/d shop/d; echo 1 > shop/new/d/x; echo 2 > shop/d/x; echo 3 > shop/y; echo 4 > shop/new/z",
+        tmp_path,
+    )
+    for line, named in (
+        ("rsync -a new/ .", {"d/x"}),
+        ("rsync -a new/d/x y", {"y"}),
+        ("curl -so y https://c.example.net/y", {"y"}),
+        ("wget -q https://c.example.net/y", {"y"}),
+        ("rsync -a --ignore-existing new/ .", set()),
+    ):
+        verdict = classify(line, cwd=folder, home=Path("/data/nobody"), protected=[], env={})
+        found = {os.path.relpath(path, folder) for path in verdict.changes.named}
+        assert named == {path for path in found if (folder / path).is_file()}, line

@@ -27,6 +27,8 @@ from sb.hosts.hooks.judging_context import (
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import refusal
+from sb.shell.handlers import HANDLERS
+from sb.shell.rules import rule_finding
 from sb.shell.sensitive import folded, host_setting, repository_below, sensitive, setting_below
 
 _MOST_COMMANDS = 64  # of one call
@@ -85,6 +87,9 @@ _VERBS = ("action", "operation", "op", "mode", "method", "verb", "command", "sub
 _ELSEWHERE = _set("github gitlab gitea bitbucket forgejo")  # whose paths are of a repository that they keep
 _REPOSITORY_TOOLS = ("create_or_update_file", "push_files")
 _GIT_READS = _set("add commit stage")  # git's own, which leave the files as they are
+# What tells a command line from a sentence, and a word at the place of a program.
+_MARKED = re.compile(r"[;|`]|&&|\$\(|\s(?:-{1,2}[A-Za-z]|[~/.$]+[\w/])")
+_PROGRAM = re.compile(r"(?:^|[;&|`(])\s*(?:[\w.-]*/)*([a-z][\w.-]*)(?=\s)")
 _BEGINS_A_PATH = re.compile(r"[/~.$%\\]|file:|[A-Za-z]:[\\/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
@@ -347,13 +352,22 @@ def command_lines(value: Any, running: bool, name: str = "", depth: int = 0) -> 
                 yield _Line(value, surely=running)
         elif running and names & _SCRIPTS:
             yield _Line(value, surely=bool(names & {"bash", "sh", "line"}))
-        elif running and (names & _TYPED or not (single or _is_data(name))):
+        elif (running and (names & _TYPED or not (single or _is_data(name)))) or (
+            not running and is_like_a_line(name, value)
+        ):
             yield _Line(value, surely=False)
         elif depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
             try:
                 yield from command_lines(json.loads(value), running, name, depth + 1)
             except (ValueError, RecursionError):
                 return
+
+
+def is_like_a_line(name: str, text: str) -> bool:
+    """Whether an argument of any name is a command line by its form: a known program with an option or a path, or behind `;`."""
+    if len(text) > LONGEST_PATH or "\n" in text.strip() or _is_data(name) or not _MARKED.search(text):
+        return False
+    return any(rule_finding(base, []) or base in HANDLERS for base in _PROGRAM.findall(text)[:_MOST_COMMANDS])
 
 
 def _listed(value: list[Any], running: bool, name: str, depth: int) -> Iterator[_Line]:

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from sb.config import Config
@@ -19,9 +20,10 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_STARTED
 from sb.redaction import one_line
 from sb.runtime import Runtime
-from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area
+from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
 from sb.shell.keeping import NOTHING_KNOWN
 from sb.shell.overwriting import Change
+from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, HostedFiles
@@ -44,15 +46,23 @@ def with_snapshot(
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
     if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
         return governed
-    return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
+    with judged_by(context.rules):
+        return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
 
 
 def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot."""
+    area = cache(area)
     found = governed.changes
     if governed.refused or governed.safety_class is SafetyClass.READ_ONLY:
         return governed
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
+    if replaced := list(filter(_has_content, governed.replaced)):
+        path, why = unguarded_file(replaced, area())
+        if path and destroys:
+            return unkept(governed, why)
+        if path:
+            return _destructive(governed, f"overwrites {one_line(path, MOST_OF_AN_ERROR)}", why)
     known = found is not None and bool(found.changes)
     if found is None or (not destroys and (not known or found.others != READ)):
         return _partly(governed, area)  # what is not followed would not be undone
@@ -98,12 +108,17 @@ def _partly(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
 
 def _is_lost(change: Change) -> bool:
     """Whether a change deletes a file with something in it that is no program's cache."""
+    return change.removed and not os.path.islink(change.path) and _has_content(change.path)
+
+
+def _has_content(path: str) -> bool:
+    """Whether a path is a file, or a link to one, with something in it that is no program's cache."""
     try:
-        status = os.lstat(change.path)
-    except OSError:
+        status = os.stat(path)
+    except (OSError, ValueError):
         return False
-    cached = "/.cache/" in change.path or "/Caches/" in change.path
-    return change.removed and stat.S_ISREG(status.st_mode) and status.st_size > 0 and not cached
+    cached = "/.cache/" in path or "/Caches/" in path
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not cached
 
 
 def _destructive(governed: GovernedCall, does: str, why: str) -> GovernedCall:

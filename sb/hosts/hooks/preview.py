@@ -23,6 +23,7 @@ from sb.kernel.review.explain import Judge
 from sb.kernel.run_context import SafetyMode
 from sb.parts import granted_permissions, hosted_files, open_policy, open_registry, shell_rules
 from sb.shell.keep_area import Area
+from sb.shell.programs import judged_by
 from sb.tools.hosted.guarding import guarded
 
 
@@ -91,7 +92,8 @@ class Preview:
         """The verdict on one call of a session that begins in its folder now."""
         governed = govern(call, context)
         if self._config.hooks.keep:
-            governed = kept_in(governed, lambda: self._area(context))
+            with judged_by(context.rules):
+                governed = kept_in(governed, lambda: self._area(context))
         if governed.refused:
             return Previewed(Outcome.REFUSED, (governed.refused,), governed)
         guard = guard_reading(governed, self._config.hooks.secrets)

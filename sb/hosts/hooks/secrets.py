@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -19,7 +20,7 @@ from sb.shell.programs import judged_by
 from sb.shell.secret_files import PRIVATE, secret_path
 from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
-from sb.shell.sinks import carries_data
+from sb.shell.sinks import SENDS_IN_CODE, carries_data
 from sb.shell.taints import Upload
 from sb.shell.words import compiled
 
@@ -37,6 +38,7 @@ _TALKING = frozenset(
     "exit_plan_mode get_errors get_terminal_output manage_todo_list semantic_search WebSearch web_search google_web_search websearch".split()
 )
 _SEARCHING = frozenset(("Grep", "grep", "grep_search"))
+_OF_SERVERS = ("mcp__", "mcp_", "MCP:")
 _TYPICAL = (".env", ".env.local", "id_rsa", "id_ed25519", ".netrc", ".npmrc", ".pgpass", ".git-credentials")
 _MOST_PATTERNS = 64
 _PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotification"))
@@ -49,6 +51,11 @@ _SHOWS = r"(?i)(?:^|[_\W])(?:read|contents?|fetch|cat|copy|move|send|upload|exec
 _CONTENT = (
     r"(?i)(?:content|contents|text|body|message|query|prompt|description|title|summary|markdown|html|data|snippet|comment|note|reason|explanation|instructions?|question"
     r"|answer|sql|expression|pattern|regex|old_?str(?:ing)?|new_?str(?:ing)?|old|new|search|subject|thought|output_mode)$"
+)
+_LONGEST_SCRIPT = 256 * 1024  # bytes that are looked at
+_SENDS_IN_SHELL = (
+    r"\b(?:curl|wget|ncat|netcat|socat|telnet|scp|sftp|rsync|ssh|sendmail|mailx|aria2c|dig|nslookup)\s|\bgit\s+push\b|/dev/(?:tcp|udp)/"
+    r"|\b(?:gh|aws|gsutil|gcloud|az|rclone|s3cmd)\s"
 )
 _COMMAND = r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$"
 _ADDRESS = (
@@ -83,7 +90,7 @@ def guard_secrets(
     guard = guard_reading(governed, setting)
     if guard.refused or governed.flow:
         return guard
-    sent = _sent(governed.uploads, calls, event, run_id)
+    sent = _sent(governed, calls, event, run_id)
     if not sent:
         return guard
     why = f"{sent}, in a session that has read credentials"
@@ -113,15 +120,26 @@ def _answer(permitted: bool) -> Answer:
     return Answer.PERMITTED if permitted else Answer.QUEUED
 
 
-def _sent(uploads: tuple[Upload, ...], calls: ExternalCalls, event: HookEvent, run_id: str) -> str:
+def _sent(governed: GovernedCall, calls: ExternalCalls, event: HookEvent, run_id: str) -> str:
     """What a call sends that needs a person, if the session has read credentials; "" for nothing."""
-    if not uploads or not calls.noted(run_id, READ_SECRET):
+    if not (governed.uploads or governed.scripts) or not calls.noted(run_id, READ_SECRET):
         return ""
     then = str(calls.started_with(run_id).get("remotes", ""))
-    for upload in uploads:
+    for upload in governed.uploads:
         if upload.remote is None or not is_known(upload.remote, then, remotes_of(event.cwd)):
             return upload.what
-    return ""
+    sends = next(filter(_sends, governed.scripts), "")
+    return f"{one_line(sends, 80)}: a script that sends to the network" if sends else ""
+
+
+def _sends(script: str) -> bool:
+    """Whether a script's text has a command or a call that sends to the network."""
+    try:
+        with open(os.open(script, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
+            text = opened.read(_LONGEST_SCRIPT).decode(errors="replace")
+    except OSError:
+        return False
+    return "\0" not in text and compiled(f"(?:{SENDS_IN_CODE})|{_SENDS_IN_SHELL}").search(text) is not None
 
 
 def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
@@ -135,13 +153,18 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
 
 
 def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
+    from sb.hosts.hooks.arguments import is_like_a_line  # few calls are of other tools
+
     reads: dict[str, None] = {}
     flow, uploads = "", list[Upload]()
     commands = 0
     for count, (name, text) in enumerate(_leaves(call.args)):
         if count > _MOST_TEXTS:
             break
-        if compiled(_COMMAND).fullmatch(name) and commands < _MOST_COMMANDS:
+        is_line = compiled(_COMMAND).fullmatch(name) or (
+            call.tool.startswith(_OF_SERVERS) and is_like_a_line(name, text)
+        )
+        if is_line and commands < _MOST_COMMANDS:
             commands += 1
             verdict = classify(
                 text,
@@ -159,7 +182,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
         elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
             uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
     if call.tool in _PUBLISHING or (
-        call.tool.startswith(("mcp__", "mcp_", "MCP:")) and compiled(_SENDING).search(_own_name(call.tool))
+        call.tool.startswith(_OF_SERVERS) and compiled(_SENDING).search(_own_name(call.tool))
     ):
         uploads.append(Upload(f"{one_line(call.tool, 60)}: sends or publishes"))
         flow = flow or (f"{one_line(call.tool, 60)}: {next(iter(reads))}" if reads else "")

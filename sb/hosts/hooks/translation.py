@@ -312,7 +312,12 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused, changes=changes
     )
     return governed._replace(
-        writes=verdict.writes, secrets=verdict.secrets, flow=verdict.flow, uploads=verdict.uploads
+        writes=verdict.writes,
+        secrets=verdict.secrets,
+        flow=verdict.flow,
+        uploads=verdict.uploads,
+        replaced=verdict.replaced,
+        scripts=verdict.scripts,
     )
 
 

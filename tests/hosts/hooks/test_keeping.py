@@ -391,3 +391,190 @@ def test_line_whose_report_was_lost_is_settled_by_its_snapshot_and_undone(host: 
         assert Settling(runtime.recovery).probe(doubtful.call_id) is Settled.DONE
     assert undo_all(host) == ["reversed"]
     assert tree(host.project) == before
+
+
+REPLACING = [
+    "tar xf ../old.tar",
+    "tar -xf ../old.tar --strip-components=1 -C d",
+    "unzip -qo ../old.zip",
+    "patch -p1 < ../a.patch",
+    "patch -p1 -i ../a.patch",
+    "git apply ../a.patch",
+    "cp ../new/a a; tar xf ../old.tar",
+]
+
+
+@pytest.mark.parametrize("command", REPLACING)
+def test_files_that_an_archive_or_a_patch_replaces_come_back(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir d; echo 1 > a; echo 2 > d/x; echo 3 > x; mkdir ../new; echo new > ../new/a;"
+        "echo 5 > a; echo 6 > d/x; tar cf ../old.tar a d; python3 -m zipfile -c ../old.zip a d;"
+        "echo 1 > a; echo 2 > d/x; printf -- '--- a/a\\n+++ b/a\\n@@ -1 +1 @@\\n-1\\n+patched\\n' > ../a.patch",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, command, "t1") == Verdict()
+    assert tree(host.project) != before
+    assert undo_all(host) == ["reversed"]
+    assert before.items() <= tree(host.project).items()
+
+
+def test_archive_that_replaces_more_than_a_snapshot_holds_asks_nobody(host: Host) -> None:
+    bash("head -c 40000000 /dev/zero > big; tar cf ../old.tar big", host.project)
+    assert host.before("Bash", command="tar xf ../old.tar") == Verdict()
+
+
+OUTSIDE = [
+    "echo x > {}",
+    "cp a {}",
+    "mv a {}",
+    "tee {} < a",
+    "truncate -s 0 {}",
+    "sed -i d {}",
+    "sed -i 's/abc/x/;d' {}",
+    "perl -pi -e '$_=1' {} 's/abc/x/'",
+    "cp a {}*",
+    "for f in {}; do echo > $f; done",
+    "curl -so {} https://c.example.net/x",
+    "make > {}",
+    "rm -rf old && curl -so {} https://c.example.net/x",
+    "rsync -a a {}",
+    "ln -sf a {}",
+    "[ -f {} ] && cp a {}",
+    "! [ ! -f {} ] && cp a {}",
+    "[ -f {} ] || true && cp a {}",
+    "if [ ! -f {} ]; true; then cp a {}; fi",
+    "if [ ! -f {} ]; then true; else cp a {}; fi",
+    "python3 -c \"open('{}', 'w').write('x')\"",
+]
+
+
+@pytest.mark.parametrize("target", [".env", "config/server.pem", "../mine.txt"])
+@pytest.mark.parametrize("command", OUTSIDE)
+def test_content_of_which_no_snapshot_may_be_taken_is_not_overwritten_unasked(
+    host: Host, elsewhere: Path, command: str, target: str
+) -> None:
+    bash("mkdir config; echo 1 > a", host.project)
+    line = command.replace("{}", target)
+    fresh = host.before("Bash", command=line)
+    assert "(no snapshot: " not in fresh.reason  # there is nothing to lose yet
+    (host.project / target).write_text("KEY=1\n", encoding="utf-8")
+    verdict = host.before("Bash", command=line)
+    assert verdict.decision is not Decision.NONE
+    assert any(why in verdict.reason for why in ("overwrites ", "reads ", "(no snapshot: "))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo B=2 >> .env",
+        "printf 'B=2' | tee -a .env",
+        "sed -i 's/^PORT=.*/PORT=4000/' .env",
+        "touch .env",
+        "sed -i '$a A=1' .env",
+        "perl -pi -e 's/PORT=1/PORT=2/g' .env",
+        "ssh c.example.net 'echo x > .env'",
+        "docker exec web sh -c 'echo x > .env'",
+        "mv .env .env.local",
+        "echo x >> ../mine.txt",
+        "echo x > ../new.txt",
+        "python3 -c \"open('../mine.txt', 'a').write('x')\"",
+        "cat a >> a.log",
+        "echo x > a",
+        "[ -f .env ] || cp a .env",
+        "[ ! -e .env ] && cp a .env",
+        "test -f ../mine.txt || echo x > ../mine.txt",
+        "if [[ ! -f .env ]]; then cp a .env; fi",
+        "cp -n a .env",
+    ],
+)
+def test_line_that_adds_to_a_file_or_replaces_a_text_that_it_names_asks_nobody(
+    host: Host, elsewhere: Path, command: str
+) -> None:
+    bash("echo 1 > a; echo x > a.log; echo PORT=1 > .env; echo 1 > ../mine.txt", host.project)
+    assert host.before("Bash", command=command) == Verdict()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'rm -rf "$PWD/src"',
+        "rm -rf ${PWD}/src",
+        'cd src && rm -rf "$PWD/../src"',
+        "make -s >/dev/null 2>&1; rm -rf src",
+        "git rm -rq src",
+        "git rm -rf src && rm a",
+        "git restore --staged a && git restore a",
+        "git restore --staged . && git restore .",
+        "git reset -q && git checkout -- .",
+        "git reset -q HEAD a; git checkout a",
+    ],
+)
+def test_what_everyday_lines_delete_comes_back_with_the_index(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir src; echo 1 > src/x; echo 1 > a; echo 1 > b; git add .; git commit -qm one;"
+        "echo 2 > a; git add a; echo 3 > a; echo 2 > b; printf 'all:\\n\\techo 9 > built\\n' > Makefile; echo 4 > src/new",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, command, "t1") == Verdict()
+    assert tree(host.project) != before
+    assert undo_all(host) == ["reversed"]
+    lost = {path: state for path, state in before.items() if tree(host.project).get(path) != state}
+    assert [path for path in lost if not path.startswith(".git/")] == []
+    assert ".git/index" not in lost
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git pull; rm -rf src",
+        "make & rm -rf src",
+        "make; rm -rf src/*",
+        "make; git clean -fdx",
+        "PWD=/; rm -rf $PWD/src",
+        "for d in src x; do make; rm -rf $d; done",
+        "git rm -r '*.py'",
+        "git reset -q --keep HEAD~1; git checkout -- .",
+    ],
+)
+def test_lines_like_them_whose_deletions_are_not_known_are_asked_about(host: Host, command: str) -> None:
+    bash("rmdir .git; git init -q; mkdir src; echo 1 > src/x.py; git add .; git commit -qm one", host.project)
+    assert host.before("Bash", command=command).decision is Decision.DENY
+
+
+def test_folder_that_git_makes_again_goes_when_that_is_undone(host: Host) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir -p src/deep; echo 1 > src/deep/x; git add .; git commit -qm one; rm -r src",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, "git checkout -- .", "t1") == Verdict()
+    assert (host.project / "src" / "deep" / "x").exists()
+    assert undo_all(host) == ["reversed"]
+    assert not (host.project / "src").exists()
+    assert {path for path in before if path not in tree(host.project)} == set()
+
+
+@pytest.mark.parametrize("command", ["git reset -q --hard", "git rm -rqf a", "git restore --staged a"])
+def test_index_comes_back_though_git_wrote_it_again_since(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; echo 1 > a; echo 1 > b; git add .; git commit -qm one; echo 2 > a; git add a",
+        host.project,
+    )
+    before = subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project)
+    assert run(host, command, "t1") == Verdict()
+    bash("touch -d 2001-01-01 b; git status", host.project)
+    assert undo_all(host) == ["reversed"]
+    assert subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project) == before
+
+
+def test_index_in_which_something_else_was_staged_since_is_left_alone(host: Host) -> None:
+    bash(
+        "rmdir .git; git init -q; echo 1 > a; git add .; git commit -qm one; echo 2 > a; git add a",
+        host.project,
+    )
+    assert run(host, "git reset -q --hard", "t1") == Verdict()
+    bash("echo 1 > c; git add c", host.project)
+    assert undo_all(host) != ["reversed"]
+    assert b"\tc\n" in subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project)
