@@ -163,8 +163,6 @@ def test_server_can_be_approved_before_its_first_use(person: Path) -> None:
 
 
 def test_install_names_the_command_that_approves_servers(person: Path) -> None:
-    env = {"HOME": str(person)}
-    assert server_steps("claude-code", env, person) == []
-    write(person / ".claude.json", "mcpServers", a=ENTRY, b=ENTRY)
-    (step,) = server_steps("claude-code", env, person)
+    assert server_steps("claude-code", []) == []
+    (step,) = server_steps("claude-code", [Server("a"), Server("b")])
     assert step == "approve its 2 MCP servers: sb approvals servers claude-code"
