@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sb.duration import human_age
 from sb.sources import iso
 from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
 from sb.store.records.places import Place
 from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
+
+if TYPE_CHECKING:
+    from sb.memory.views import Memory
 
 Record = dict[str, Any]
 PENDING = "pending"  # of a suggestion: somebody has to accept or dismiss it
@@ -64,6 +68,17 @@ def memory_line(record: Record, place: Place) -> MemoryLine:
         record["agent"],
         "erased: nothing is left of it" if record["state"] == ERASED else text_of(record),
     )
+
+
+def memory_heading(found: Memory, now: float) -> str:
+    """The line above a memory's text, where a list shows both.
+
+    Args:
+        now: seconds since the epoch.
+    """
+    kind = f"{found.kind} {found.category}" if found.category else found.kind
+    where = scope_text(found.scope, private=found.private)
+    return f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
 
 
 def text_of(record: Record) -> str:
