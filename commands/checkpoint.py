@@ -10,10 +10,11 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import confirmed, required
 from sb.commands.options import As, AsJson, ChangeReason, Yes, group
 from sb.commands.session import configuration, decider, event_log
-from sb.commands.stacks import OPERATOR, Whose, as_json, moment, stack_database, stack_ids
+from sb.commands.stacks import OPERATOR, Whose, as_json, stack_database, stack_ids
 
 from sb.errors import SBError
 from sb.present.checkpoints import NONE, change_lines, checkpoint_line
+from sb.present.times import minute
 from sb.text import shorten
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: 
         return
     for name, text in (
         ("checkpoint", found.checkpoint_id),
-        ("at", moment(found.created_at)),
+        ("at", minute(found.created_at)),
         ("message", found.message or "none"),
         *parts(found.binding).items(),
     ):

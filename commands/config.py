@@ -74,22 +74,12 @@ def check_file(
 
 def _unknown_names(ctx: typer.Context) -> list[str]:
     """Tools, patterns and modules of the configuration in force that name nothing here."""
-    from sb.kernel.policy.lint import unmatched
+    from sb.kernel.policy.lint import unknown_names
     from sb.parts import open_registry
 
     config = configuration(ctx, quietly=True)
     registry, failures = open_registry(config)
-    tools, agents = registry.list_ids(), list(config.agents)
-    return [
-        *(f"tools: {failure.source} cannot be loaded: {failure.message}" for failure in failures),
-        *(
-            f"agents.{name}.tools: no tool {tool!r}{nearest(tool, tools)}"
-            for name, agent in config.agents.items()
-            for tool in agent.tools
-            if tool not in tools
-        ),
-        *(line for rule in config.policy for line in unmatched(rule, tools, agents)),
-    ]
+    return [*map(str, failures), *unknown_names(config, registry.list_ids())]
 
 
 def _problems(path: Path) -> list[Problem]:

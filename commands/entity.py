@@ -61,15 +61,13 @@ def _origin(source: str, derived: list[str] | None, context: str) -> dict[str, A
     return {"source_type": source, "derived_from": derived, "context": context or None}
 
 
-def _keep(
-    ctx: typer.Context, core: tuple[str, str, str], kind: str, json_: bool, keep: Callable[[Entity], str]
-) -> None:
-    """Keep something through a core, and print its id; exit 1 if the stack only took it as a suggestion.
+def _keep(ctx: typer.Context, core: tuple[str, str, str], json_: bool, keep: Callable[[Entity], str]) -> None:
+    """Save a memory of the command's kind through a core, and print its id; exit 1 if it became a suggestion.
 
     Args:
         core: its agent, the scope that it reads from, and the one stack to use; "" for what it has otherwise.
     """
-    agent, scope, stack = core
+    kind, (agent, scope, stack) = str(ctx.info_name), core  # each of these commands is named for its kind
     with opened_core(ctx, agent, stack, create=True, scope=scope or GLOBAL) as opened:
         uid = keep(opened)
         active = opened.active_stack
@@ -125,7 +123,7 @@ def episode(
     said = typed(objective, "objective"), typed(outcome, "outcome")
     more: dict[str, Any] = {"lessons": lessons, "repeat": repeat, "avoid": avoid, "tags": tags}
     more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), "episode", json_, lambda core: core.episode(*said, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.episode(*said, **more))
 
 
 @app.command(
@@ -152,7 +150,7 @@ def belief(
     text = typed(statement, "statement")
     more: dict[str, Any] = {"type": type_, "confidence": confidence, "foundational": foundational}
     more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), "belief", json_, lambda core: core.belief(text, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.belief(text, **more))
 
 
 @app.command(epilog='Example: sb entity value care "never delete without a backup" --from note:ID')
@@ -177,7 +175,7 @@ def value(
     said = typed(name, "name"), typed(statement, "statement")
     more: dict[str, Any] = {"priority": priority, "type": type_, "foundational": foundational}
     more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), "value", json_, lambda core: core.value(*said, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.value(*said, **more))
 
 
 @app.command(epilog='Example: sb entity goal "ship the importer" --priority high --from note:ID')
@@ -201,7 +199,7 @@ def goal(
     text = typed(title, "title")
     more: dict[str, Any] = {"description": description or None, "goal_type": type_, "priority": priority}
     more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), "goal", json_, lambda core: core.goal(text, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.goal(text, **more))
 
 
 @app.command(name="note", epilog='Example: sb entity note "Ana reviews every migration" --tag review')
@@ -227,7 +225,7 @@ def note_(
     text = typed(content, "note")
     more: dict[str, Any] = {"type": type_, "speaker": speaker or None, "reason": reason or None}
     more |= {"protect": protect, "tags": tags} | _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), "note", json_, lambda core: core.note(text, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.note(text, **more))
 
 
 @app.command(epilog="Example: sb entity drive curiosity --intensity 0.7 --from note:ID")
@@ -258,7 +256,7 @@ def drive(
     """Save or update a drive."""
     more: dict[str, Any] = {"intensity": intensity, "focus_areas": focus}
     more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), "drive", json_, lambda core: core.drive(drive_type, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.drive(drive_type, **more))
 
 
 @app.command(epilog="Example: sb entity relationship Ana --trust 0.8 --type person --from note:ID")
@@ -283,7 +281,7 @@ def relationship(
     who = typed(name, "name")
     more: dict[str, Any] = {"trust_level": trust, "notes": notes or None, "entity_type": type_ or None}
     more |= {"interaction_type": interaction or None} | _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), "relationship", json_, lambda core: core.relationship(who, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.relationship(who, **more))
 
 
 @app.command(epilog='Example: sb entity raw "met Ana, talked about the importer"')
@@ -296,7 +294,7 @@ def raw(
 ) -> None:
     """Save raw text for later."""
     text = typed(blob, "text")
-    _keep(ctx, (agent, "", stack), "raw", json_, lambda core: core.raw(text))
+    _keep(ctx, (agent, "", stack), json_, lambda core: core.raw(text))
 
 
 app.add_typer(reading_app)

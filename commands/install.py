@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,16 +12,18 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.session import configuration
+from sb.commands.session import approval_queue, configuration, decider
 
 from sb.config.home import Home
 from sb.errors import SBError, UsageError
+from sb.hosts.hooks.event import Server
 from sb.hosts.install.environment import Environment
 from sb.hosts.install.host import Host, Places
 from sb.hosts.install.installing import Change, Installer
 from sb.hosts.install.sharing import committed_warning
 from sb.hosts.registry import host_settings, installable
-from sb.hosts.server_approvals import server_steps
+from sb.hosts.server_approvals import approve_server, server_states, server_steps
+from sb.hosts.servers import configured_servers
 from sb.runtime import create_home
 from sb.text import plain
 
@@ -69,8 +72,10 @@ def install(
     config = configuration(ctx, quietly=True)
     made = [] if dry_run or config.database.exists() else create_home(config)
     warning = committed_warning(change) if scope is Scope.PROJECT else ""
-    steps = _next_steps(host) if change.needed and not dry_run else []
+    connected = change.needed and not dry_run
+    servers = configured_servers(host.name, os.environ, Path.cwd())
     if as_json:
+        steps = _next_steps(host, servers) if connected else []
         more = {"scope": str(scope), "next_steps": steps, "made": [str(path) for path in made]}
         output.emit_json({**described(change, dry_run), **more, "warning": warning or None})
         return
@@ -80,16 +85,41 @@ def install(
     output.line(f"{change.current.path} {done if change.needed else 'already calls sb'}")
     if warning:
         note(f"warning: {warning}")
-    for step in steps:
+    if not connected:
+        return
+    if servers and not yes:
+        servers = _offer_servers(ctx, host)
+    for step in _next_steps(host, servers):
         note(f"next: {step}")
 
 
-def _next_steps(host: Host) -> list[str]:
+def _offer_servers(ctx: typer.Context, host: Host) -> list[Server]:
+    """Ask at the terminal which of the host's MCP servers to approve; returns those that still wait for it.
+
+    Not with --yes: an agent can pass that, and may not approve its own servers.
+    """
+    queue, config = approval_queue(ctx), configuration(ctx)
+    states = server_states(queue, config, host.name, os.environ, Path.cwd())
+    waiting = [state.server for state in states if state.grant is None]
+    chosen = [server for server in waiting if _confirmed(server)]
+    if chosen:
+        by = decider(ctx, queue.authority, "")
+        for server in chosen:
+            approve_server(queue, config, host.name, server, by, "approved at sb install")
+    return [server for server in waiting if server not in chosen]
+
+
+def _confirmed(server: Server) -> bool:
+    asked = f"approve MCP server {server.name} ({server.configured})?"
+    return typer.confirm(plain(asked, one_line=True), err=True)
+
+
+def _next_steps(host: Host, servers: Sequence[Server]) -> list[str]:
     advice = Environment().advice
     return [
         *host.steps,
         "check the installation: sb doctor",
-        *server_steps(host.name, os.environ, Path.cwd()),
+        *server_steps(host.name, servers),
         "watch its calls: sb console",
         "see what it would have stopped in past sessions: sb scan",
         *([advice] if advice else []),

@@ -81,7 +81,7 @@ def tools(
 
     registry, failures = open_registry(configuration(ctx))
     for failure in failures:
-        note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
+        note(f"warning: {failure}")
     wanted = registry.list_all()
     if safety:
         ceiling = choice("--safety", safety, SafetyClass)

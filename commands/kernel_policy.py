@@ -52,7 +52,7 @@ def _registry(config: Config) -> ToolRegistry:
 
     registry, failures = open_registry(config)
     for failure in failures:
-        note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
+        note(f"warning: {failure}")
     return registry
 
 

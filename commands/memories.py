@@ -13,8 +13,8 @@ from sb.commands.arguments import read_stdin
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
 
-from sb.duration import human_age
 from sb.errors import SBError, UsageError
+from sb.present.memories import memory_heading
 from sb.sources import iso
 
 if TYPE_CHECKING:
@@ -183,18 +183,11 @@ def with_times(value: Any) -> Any:
     return [with_times(one) for one in value] if isinstance(value, list) else value
 
 
-def heading(found: Memory, now: float) -> str:
-    """The line above a memory's content."""
-    what = f"{found.kind} {found.category}" if found.category else found.kind
-    where = f"{found.scope} (private)" if found.private else found.scope
-    return f"{found.id}  {what}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
-
-
 def show(found: Memory, now: float, query: str = "") -> None:
     """A memory in a list: its heading, and below it payload, with the words that were asked for set off."""
     from sb.memory.highlights import excerpt, spans
 
-    output.line(heading(found, now), one_line=True)
+    output.line(memory_heading(found, now), one_line=True)
     output.passage(excerpt(query, found.content, WIDEST), _INDENT, lambda line: spans(query, line))
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, Id, Project, Scope, as_json, heading, memory, with_times
+from sb.commands.memories import Agent, Id, Project, Scope, as_json, memory, with_times
 from sb.commands.options import AsJson, single
 
 from sb.duration import human_age
 from sb.present.counts import counted
+from sb.present.memories import memory_heading
 from sb.sources import iso
 from sb.text import plain, shorten
 
@@ -48,7 +49,7 @@ def show(
         if json_:
             output.emit_json(with_times(found.as_json()) if found else as_json(said))
             return
-        output.line(heading(said, now), one_line=True)
+        output.line(memory_heading(said, now), one_line=True)
         output.passage(said.content, "    ")
         for name, value in _further(said):
             output.line(f"{name}: {value}", one_line=True)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.memories import Agent, Id, Project, Scope, confirmed, heading, memory, required
+from sb.commands.memories import Agent, Id, Project, Scope, confirmed, memory, required
 from sb.commands.options import As, AsJson, ChangeReason, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
 from sb.present.counts import counted
+from sb.present.memories import memory_heading
 from sb.text import human_bytes, plain, shorten
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def erase(
     brain = Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids)
     found = [brain.look_up(record) for record in dict.fromkeys(records)]
     for one in found:
-        note(plain(f"{heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))
+        note(plain(f"{memory_heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))
     what = "this memory" if len(found) == 1 else f"these {len(found)} memories"
     confirmed(f"erase {what}?", yes=yes)
     confirmed("nothing brings it back; erase?", yes=yes)

@@ -54,7 +54,7 @@ def runtime(ctx: typer.Context) -> Runtime:
 
     opened = open_runtime(configuration(ctx))
     for failure in opened.load_failures:
-        note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
+        note(f"warning: {failure}")
     if opened.orphans:
         calls = (
             "call of a process that ended is" if opened.orphans == 1 else "calls of processes that ended are"
@@ -105,7 +105,7 @@ def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, 
     log = open_log(config)
     registry, failures = open_registry(config)
     for failure in failures:
-        note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
+        note(f"warning: {failure}")
     store = open_baselines(config, log, open_authority(config, log), surface)
     store.seen.note_all(registry)
     return store, registry

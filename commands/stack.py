@@ -72,12 +72,13 @@ def show(
     if json_:
         output.emit_json(said)
         return
-    kinds = said.pop("kinds")
     for name, value in said.items():
-        shown = ", ".join(value) if isinstance(value, list) else value
-        output.line(f"{name.replace('_', ' ')}: {shown}", one_line=True)
-    for kind, count in kinds.items():
-        output.line(f"    {kind}: {count:,}", one_line=True)
+        if name == "memories":
+            of_kinds = ", ".join(f"{count:,} {kind}" for kind, count in said["kinds"].items())
+            output.line(f"memories: {value:,}" + (f" ({of_kinds})" if of_kinds else ""), one_line=True)
+        elif name != "kinds":
+            shown = ", ".join(value) if isinstance(value, list) else value
+            output.line(f"{name.replace('_', ' ')}: {shown}", one_line=True)
 
 
 @app.command(epilog="Example: sb stack create research")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -224,11 +224,6 @@ def as_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [as_json(one) for one in value]
     return iso(value.timestamp()) if isinstance(value, datetime) else value
-
-
-def moment(value: datetime | None) -> str:
-    """A time in a table."""
-    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def show_results(query: str, found: list[SearchResult], json_: bool) -> None:

@@ -18,12 +18,18 @@ from sb.commands.stacks import (
     ReadFrom,
     Stack,
     as_json,
-    moment,
     open_stack,
     stack_database,
 )
 
 from sb.errors import CheckFailed, NotFoundError
+from sb.present.suggestions import (
+    CHANGE_FIRST,
+    already_settled,
+    suggestion_fields,
+    suggestion_line,
+    unsavable,
+)
 from sb.references import full_one, is_prefix
 from sb.text import shorten
 
@@ -86,23 +92,12 @@ def list_suggestions(
         output.table(
             ["suggestion", "kind", "status", "sure", "at", "what"],
             [
-                (
-                    one.id,
-                    one.memory_type,
-                    one.status,
-                    f"{one.confidence:.2f}",
-                    moment(one.created_at),
-                    shorten(_said(one), WIDEST),
-                )
-                for one in found
+                (one.id, one.kind, one.status, one.confidence, one.made, shorten(one.text, WIDEST))
+                for one in map(suggestion_line, found)
             ],
         )
     else:
         note(f"no suggestions: sb stack maintain {stack} looks for some in raw entries")
-
-
-def _said(one: MemorySuggestion) -> str:
-    return " · ".join(dict.fromkeys(str(value) for value in one.content.values() if value))
 
 
 @app.command(epilog="Example: sb suggestions show sug_5d10")
@@ -120,17 +115,10 @@ def show(
     if json_:
         output.emit_json(as_json(found))
         return
-    output.line(f"{found.id}  {found.memory_type}  {found.status}  {moment(found.created_at)}", one_line=True)
-    for name, value in found.content.items():
-        output.line(f"{name}: {value}", one_line=True)
-    output.line(f"confidence: {found.confidence:.2f}")
-    for name, text in (
-        ("derived from", ", ".join(found.source_raw_ids)),
-        ("became", found.promoted_to),
-        ("reason", found.resolution_reason),
-    ):
-        if text:
-            output.line(f"{name}: {text}", one_line=True)
+    line = suggestion_line(found)
+    output.line(f"{line.id}  {line.kind}  {line.status}  {line.made}", one_line=True)
+    for name, text in suggestion_fields(found):
+        output.line(f"{name}: {text}", one_line=True)
 
 
 def _found(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
@@ -146,8 +134,7 @@ def _found(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
 def _pending(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
     found = _found(opened, suggestion)
     if found.status != PENDING:
-        became = f", as {found.promoted_to}" if found.promoted_to else ""
-        raise CheckFailed(f"suggestion {suggestion} was {found.status} already{became}")
+        raise CheckFailed(already_settled(found))
     return found
 
 
@@ -174,10 +161,7 @@ def accept(
         uid = opened.suggestions.accept(suggestion, modifications, actor=OPERATOR, reason=reason)
         found = _found(opened, suggestion)
     if uid is None:
-        raise CheckFailed(
-            f"suggestion {suggestion} makes no {found.memory_type}: the text is too short, or a fragment",
-            "--with JSON changes it first; sb suggestions dismiss ID --reason TEXT",
-        )
+        raise CheckFailed(unsavable(found), f"{CHANGE_FIRST}; sb suggestions dismiss ID --reason TEXT")
     if json_:
         output.emit_json({"id": uid, "kind": found.memory_type, "suggestion": suggestion})
     else:

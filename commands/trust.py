@@ -15,12 +15,12 @@ from sb.commands.stacks import (
     ReadFrom,
     Whose,
     as_json,
-    moment,
     opened_core,
     read_from,
 )
 
 from sb.errors import NotFoundError
+from sb.present.times import minute
 
 if TYPE_CHECKING:
     from sb.types import TrustAssessment
@@ -77,7 +77,7 @@ def list_assessments(
 
 def _row(one: TrustAssessment) -> tuple[str, ...]:
     scores = ", ".join(f"{domain} {said.get('score', '?')}" for domain, said in one.dimensions.items())
-    return (one.entity, scores, str(len(one.evidence_episode_ids or ())), moment(one.last_updated))
+    return (one.entity, scores, str(len(one.evidence_episode_ids or ())), minute(one.last_updated))
 
 
 @app.command(epilog="Example: sb trust show Ana")

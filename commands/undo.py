@@ -15,6 +15,7 @@ from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.kernel.contracts import ToolError
 from sb.kernel.recovery.variants import snapshot_of
 from sb.kernel.reversal_contracts import MutationState
+from sb.log.references import full_id, known_run
 from sb.parts import hosted_files, open_snapshots
 from sb.present.recovery import undone_sentence
 from sb.present.undo import WIDEST_OBJECT, undo_line
@@ -68,6 +69,7 @@ def undo(
         purge_snapshots(ctx, older_than, who, reason, yes=yes, as_json=as_json)
         return
     with runtime(ctx) as opened:
+        run = full_id(opened.log.database, run)
         if mutation == SHOW:
             from sb.commands.undo_snapshots import show_snapshot
 
@@ -221,6 +223,7 @@ def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: b
     store = opened.recovery.mutations
     found = store.of_run(run)[::-1] if run else store.newest(limit=limit)
     if not found:
+        known_run(opened.log, run)
         note(f"run {run} has no undo records" if run else "no undo records yet")
     if not (run or as_json):
         _note_doubts(opened)

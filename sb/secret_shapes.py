@@ -66,6 +66,20 @@ _FREE = r"(?<![A-Za-z0-9])"
 _ALONE = r"(?<![A-Za-z0-9_\-./+])"
 _END = r"(?![A-Za-z0-9])"
 
+# The options of one letter by which these programs take a password.
+_OPTIONS = r"\b[^\n|;&]{0,200}?\s"
+_PASSWORD_OPTION = (
+    r"\b(?:(?:mysql|mariadb)(?:dump|admin|import|check|show)?" + _OPTIONS + r"-p|sshpass\s{1,3}-p\s{0,3}"
+    r"|redis-cli" + _OPTIONS + r"-a\s{1,3}|sqlcmd" + _OPTIONS + r"-P\s{0,3}"
+    r"|mongo(?:sh|dump|restore|export|import)" + _OPTIONS + r"-p\s{1,3}"
+    r"|(?:docker|podman|nerdctl|registry) login" + _OPTIONS + r"-p\s{1,3})"
+)
+_PASSWORD_OPTION_HINTS = (
+    "mysql", "mariadb", "sshpass", "redis-cli", "sqlcmd",
+    *(f"mongo{rest}" for rest in ("sh", "dump", "restore", "export", "import")),
+    *(f"{program} login" for program in ("docker", "podman", "nerdctl", "registry")),
+)  # fmt: skip
+
 # After a hint, in lower case and perhaps within JSON, where a quote and a line break are two characters.
 _RUN = r"[a-z0-9_\-.+/=]{16}"  # of a token, after a hint that ends in a separator
 _SPACE = r"(?:\s|\\[a-z0-9]{1,5})"
@@ -149,6 +163,8 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shape("jwt", r"(?<![_\-])eyJ[A-Za-z0-9_\-]{8,500}\.eyJ[A-Za-z0-9_\-]{8,4000}\.[A-Za-z0-9_\-]{0,1000}", "eyj", near=r"[a-z0-9_\-]{8}"),
     _shape("authorization", r"\b(?:bearer|basic)\s{1,5}(?P<value>[A-Za-z0-9+/_\-.~]{16,4000}=*)", "bearer", "basic", near=_SPACE + r"{1,5}[a-z0-9+/_\-.~]{16}", flags=re.IGNORECASE),
     _shape("login", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"']{1,200})", "curl", flags=re.IGNORECASE),
+    _shape("login", _PASSWORD_OPTION + r"[\"']?(?!\d{1,5}:\d)(?P<value>[^\s\"'\-][^\s\"']{2,200})", *_PASSWORD_OPTION_HINTS, near=r"[^\n]{0,240}-[ap]"),
+    _shape("login", r"\baws configure set (?:[\w.\-]{1,80}\.)?aws_(?:secret_access_key|session_token)\s{1,3}[\"']?(?P<value>[^\s\"']{16,2000})", "aws configure set"),
     _shape("keyed_secret", PASS + r"s?" + _GIVEN + _QUOTE + r"(?P<value>[^\"'\n]{1,300}?)" + _QUOTE, *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", PASS + r"s?(?:" + _GIVEN + r"|\s{1,3}is\s{1,3}" + _WITH_DIGIT + r")(?P<value>" + _PLAIN + r"{5,300})", *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", KEY + r"(?:" + _GIVEN + r"(?:" + _QUOTE + r")?|\s{1,3}is\s{1,3})" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{8,300})", *_KEY_WORDS, near=_VALUE, flags=re.IGNORECASE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -165,3 +166,8 @@ def human_bytes(size: int) -> str:
             return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     raise AssertionError("unreachable")
+
+
+def normal_name(name: str) -> str:
+    """One form for all spellings that some file system takes for the same name."""
+    return unicodedata.normalize("NFC", name.casefold())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
@@ -261,13 +262,15 @@ class RecoveryScreen(Waiting):
 
         if asks:
             self.hold_keys()
-        self.read("dry run", lambda: self._dry_run(item), looked)
+        self.read("dry run", lambda: self._dry_run(item, asks), looked)
         self.show_status()
 
-    def _dry_run(self, item: Item) -> DryRun:
-        """Called in a worker."""
+    def _dry_run(self, item: Item, asks: bool) -> DryRun:
+        """Called in a worker; the undo that a dialog asks about goes on in the run of its preview."""
         runtime = self.records.runtime()
         plan = runtime.recovery.plan(runtime.recovery.mutations.get(item.mutation_id))
+        if not (asks and plan.ok):
+            runtime.recovery.close()
         missing = [f"tools of {one.source} were not loaded: {one.message}" for one in runtime.load_failures]
         detail = "; ".join([plan.detail, *([] if plan.ok else missing)])
         return DryRun(self.now(), plan.ok, plan.checked, detail, plan.arguments)
@@ -296,7 +299,10 @@ class RecoveryScreen(Waiting):
         """What undoing all of its run would do, and the run's calls in doubt; called in a worker."""
         runtime, run_id = self.records.runtime(), item.about.run_id
         doubtful = [intent.call_id for intent in runtime.executor.in_doubt(run_id)]
-        return runtime.recovery.plan_all(runtime.recovery.mutations.of_run(run_id)), doubtful
+        plans = runtime.recovery.plan_all(runtime.recovery.mutations.of_run(run_id))
+        if not any(plan.ok for plan in plans):
+            runtime.recovery.close()
+        return plans, doubtful
 
     def _ask_to_undo_run(self, item: Item, plans: list[Plan], doubtful: list[str]) -> None:
         self.show_status()
@@ -309,8 +315,8 @@ class RecoveryScreen(Waiting):
             self.notify_failure(f"{item.about.run_id}: {why}")
 
     def _undo_run(self, item: Item, by: Decider, reason: str) -> str:
-        recovery = self.records.runtime().recovery
-        done = list(recovery.undo_all(recovery.mutations.of_run(item.about.run_id), by, reason))
+        with closing(self.records.runtime().recovery) as recovery:
+            done = list(recovery.undo_all(recovery.mutations.of_run(item.about.run_id), by, reason))
         count = sum(undone.state == "reversed" for undone in done)
         if count < len(done):
             return f"{count} undone; {_outcome(done[-1])}"
@@ -340,8 +346,8 @@ class RecoveryScreen(Waiting):
         self.ask(recovery_question(verb, item, asked), [item], act)
 
     def _undo(self, item: Item, by: Decider, reason: str) -> str:
-        recovery = self.records.runtime().recovery
-        return _outcome(recovery.undo(recovery.mutations.get(item.mutation_id), by, reason))
+        with closing(self.records.runtime().recovery) as recovery:
+            return _outcome(recovery.undo(recovery.mutations.get(item.mutation_id), by, reason))
 
     def action_approve(self) -> None:
         item, request = self.current, self._request

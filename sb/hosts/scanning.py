@@ -21,6 +21,9 @@ from sb.redaction import one_line
 from sb.sources import iso
 
 MOST_SHOWN = 200  # characters of a call
+_MOST_MASKED = (
+    16_384  # characters of a call that are searched for secrets, which takes longer than judging it
+)
 MOST_DISTINCT = 10_000  # calls that are told apart, and programs
 STOPPED = (Outcome.REFUSED, Outcome.DENIED, Outcome.ASKED)
 _DAY = 10  # characters of a date
@@ -88,11 +91,17 @@ class Scan:
         return self.outcomes[Outcome.ASKED] / len(self.days) if self.days else None
 
     def worst(self, most: int) -> list[Stopped]:
-        """The calls to look at first: refused before denied before asked, the rarest cause first, then the newest."""
-        order = list(Outcome)
-        found = sorted(self.stopped.values(), key=lambda one: one.date, reverse=True)
-        found.sort(key=lambda one: (order.index(one.outcome), self.causes[one.cause]))
-        return found[:most]
+        """The calls to look at first: refused before denied before asked, and of each one call of every cause.
+
+        The rarest cause comes first, and of equal ones the newest call; then a second call of each cause, and so on.
+        """
+        order, earlier = list(Outcome), Counter[tuple[Outcome, str]]()
+        ranked = []
+        for one in sorted(self.stopped.values(), key=lambda one: one.date, reverse=True):
+            alike = (one.outcome, one.cause)
+            ranked.append((order.index(one.outcome), earlier[alike], self.causes[one.cause], one))
+            earlier[alike] += 1
+        return [one for *_, one in sorted(ranked, key=lambda rank: rank[:3])[:most]]
 
     def add(self, session: Session, call: RecordedCall, judged: Previewed) -> None:
         """Count one call."""
@@ -208,8 +217,16 @@ def _shown(call: RecordedCall) -> str:
     for name in ("command", "file_path", "path", "url"):
         if isinstance(given.get(name), str):
             about = given[name] if name == "command" else f"{call.call.tool} {given[name]}"
-            return one_line(about, MOST_SHOWN)
-    return one_line(f"{call.call.tool} {', '.join(map(str, given))}", MOST_SHOWN)
+            return _masked(about)
+    return _masked(f"{call.call.tool} {', '.join(map(str, given))}")
+
+
+def _masked(text: str) -> str:
+    if (
+        len(text) > _MOST_MASKED
+    ):  # up to a space: of a secret that was cut, the beginning would not be recognised
+        text = f"{text[:_MOST_MASKED].rpartition(' ')[0]} …"
+    return one_line(text, MOST_SHOWN)
 
 
 def _cause(judged: Previewed) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,10 +34,10 @@ class ServerState(NamedTuple):
         }
 
 
-def server_steps(host: str, env: Mapping[str, str], cwd: Path) -> list[str]:
-    """What the user of a host may do about its servers next: approve them, if it has any."""
-    found = configured_servers(host, env, cwd)
-    return [f"approve its {counted(len(found), 'MCP server')}: sb approvals servers {host}"] if found else []
+def server_steps(host: str, waiting: Sequence[Server]) -> list[str]:
+    """What the user of a host may do about its servers next: approve those that wait for it, if any do."""
+    step = f"approve its {counted(len(waiting), 'MCP server')}: sb approvals servers {host}"
+    return [step] if waiting else []
 
 
 def server_states(

@@ -9,13 +9,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hosts.hooks.event import NativeCall, Server
 from sb.redaction import one_line, redact
 
-WITH_SERVERS = ("claude-code", "codex", "copilot", "cursor", "gemini-cli", "vscode", "windsurf")
+WITH_SERVERS = ("claude-code", "codex", "copilot", "cursor", "gemini-cli", "opencode", "vscode", "windsurf")
 LARGEST = 64 << 20  # bytes of a settings file
 LONGEST_SHOWN = 200  # characters of a command or address
 _DIGITS = 16  # of a digest
@@ -38,15 +39,29 @@ def configured_servers(host: str, env: Mapping[str, str], cwd: Path) -> list[Ser
         return []
     from sb.hosts.install.host import Places
 
-    module = import_module(f"sb.hosts.{host.replace('-', '_')}.servers")
     found: dict[str, list[Any]] = {}
     documents: dict[Path, Any] = {}
-    for source in module.sources(Places(env, cwd)):
+    for source in _of_host(host).sources(Places(env, cwd)):
         if source.file not in documents:
             documents[source.file] = _document(source.file)
         for name, entry in _entries(documents[source.file], source.keys):
             found.setdefault(name, []).append(entry)
     return [server for name, entries in found.items() if (server := _server(name, entries))]
+
+
+def built_in_servers(host: str) -> list[Server]:
+    """The servers that come with a host, whose configuration nobody can see."""
+    return [Server(name) for name in getattr(_of_host(host), "BUILT_IN", ())] if host in WITH_SERVERS else []
+
+
+def mcp_named(call: NativeCall, server: Server) -> NativeCall:
+    """The call under the name mcp__SERVER__TOOL, if its host put the server's name and a separator before the tool's."""
+    prefix = _spelled(server.name) + call.separator
+    if not (server.name and call.separator and call.tool.startswith(prefix)):
+        return call
+    return call._replace(
+        tool=f"mcp__{_spelled(server.name)}__{call.tool.removeprefix(prefix)}", server=server.name
+    )
 
 
 def server_of(call: NativeCall, servers: list[Server]) -> Server:
@@ -66,7 +81,13 @@ def server_of(call: NativeCall, servers: list[Server]) -> Server:
 def _is_of(call: NativeCall, name: str) -> bool:
     if call.server:
         return call.server in (name, _spelled(name))
+    if call.separator and not call.tool.startswith("mcp_"):
+        return call.tool.startswith(_spelled(name) + call.separator)
     return call.tool.startswith((f"mcp__{_spelled(name)}__", f"mcp_{_spelled(name)}_"))
+
+
+def _of_host(host: str) -> ModuleType:
+    return import_module(f"sb.hosts.{host.replace('-', '_')}.servers")
 
 
 def _spelled(name: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from sb.present.times import minute
 
 if TYPE_CHECKING:  # a list of none needs neither
     from sb.entity import Checkpoint
@@ -55,7 +56,7 @@ def checkpoint_line(checkpoint_id: str, found: Checkpoint | str, *, present: boo
     model = str(binding.model_config.get("model_id", "none"))
     return CheckpointLine(
         checkpoint_id,
-        time_text(found.created_at),
+        minute(found.created_at),
         binding.core_id,
         state,
         stacks or "none",
@@ -67,8 +68,3 @@ def checkpoint_line(checkpoint_id: str, found: Checkpoint | str, *, present: boo
 def change_lines(changes: Iterable[Difference]) -> list[str]:
     """What restoring it would change, a line for each part."""
     return [f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}" for one in changes]
-
-
-def time_text(at: datetime | None) -> str:
-    """Date and minute, UTC."""
-    return NONE if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"

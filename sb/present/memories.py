@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sb.duration import human_age
 from sb.fitting import relative_age
 from sb.memory.highlights import beginnings, spans
 from sb.present.states import State, state
@@ -15,6 +16,9 @@ from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
 from sb.store.records.places import Place
 from sb.text import plain
 from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
+
+if TYPE_CHECKING:
+    from sb.memory.views import Memory
 
 Record = dict[str, Any]
 LONGEST_LINE = 1_000  # characters of a memory on one line
@@ -124,6 +128,17 @@ def review_line(item: ReviewItem, now: int) -> ReviewLine:
         plain(item.origin, one_line=True),
         relative_age(int(item.at * MICROSECONDS), now),
     )
+
+
+def memory_heading(found: Memory, now: float) -> str:
+    """The line above a memory's text, where a list shows both.
+
+    Args:
+        now: seconds since the epoch.
+    """
+    kind = f"{found.kind} {found.category}" if found.category else found.kind
+    where = scope_text(found.scope, private=found.private)
+    return f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
 
 
 def text_of(record: Record) -> str:

@@ -15,7 +15,7 @@ from sb.shell.places import located
 from sb.shell.secret_files import PRIVATE, secret_path
 from sb.shell.sensitive import folded, host_setting, sensitive
 from sb.shell.words import compiled
-from sb.text import human_bytes
+from sb.text import human_bytes, normal_name
 
 MOST_LET_GO = 400_000  # entries of a scratch folder that are looked at
 # The most that is kept of a line whose other changes are not known, so that builds do not fill the store.
@@ -104,10 +104,9 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
     keep: list[str] = []
     let_go: list[str] = []
     files = size = 0
-    for change in changes:
+    for change in map(_as_listed, changes):
         try:
             of_project = _inside(change, area)
-            _refuse_another_case(change.path)
             found = _measured(change, area, of_project)
             if files + found[0] > area.limits.max_files or size + found[1] > area.limits.max_bytes:
                 most = f"{area.limits.max_files} files or {human_bytes(area.limits.max_bytes)}"
@@ -136,10 +135,9 @@ def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
     files = size = 0
     for place in places:
         with suppress(Refused, TooLarge, Unknown, OSError):
-            for change in _written(place):
+            for change in map(_as_listed, _written(place)):
                 if not os.path.lexists(change.path) or not _inside(change, area):
                     continue
-                _refuse_another_case(change.path)
                 measured = _measured(change, area, of_project=True)
                 files, size = files + measured[0], size + measured[1]
                 found[change.path] = None
@@ -198,16 +196,28 @@ def _inside(change: Change, area: Area) -> bool:
     raise Refused(f"{change.path} is {where}")
 
 
-def _refuse_another_case(path: str) -> None:
-    """Raise Refused if a path is there under a name of other case: restored, it would have another name."""
-    folder, name = os.path.split(path)
-    # What no file system could take for another name needs no look.
-    if (
-        os.path.lexists(path)
-        and os.path.lexists(f"{folder}/{name.swapcase()}")
-        and name not in os.listdir(folder)
-    ):
-        raise Refused(f"{path} has a name of other case")
+def _as_listed(change: Change) -> Change:
+    """The change with each name as its folder lists it, where the file system takes several spellings for one name."""
+    listed = ""
+    for name in change.path.split("/")[1:]:
+        path = f"{listed}/{name}"
+        # What no file system could take for another name needs no look.
+        if os.path.lexists(path) and os.path.lexists(f"{listed}/{name.swapcase()}"):
+            path = f"{listed}/{_listed_name(listed or '/', name)}"
+        listed = path
+    return change._replace(path=listed)
+
+
+def _listed_name(folder: str, name: str) -> str:
+    """How a folder lists an entry; the name itself in a folder that cannot be listed."""
+    try:
+        names = os.listdir(folder)
+    except PermissionError:
+        return name
+    if name in names:
+        return name
+    wanted = normal_name(name)
+    return next((one for one in names if normal_name(one) == wanted), name)
 
 
 def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:

@@ -66,6 +66,8 @@ class Code(IntEnum):
     NOTADB = 26
 
 
+_ROOM = 65_536  # bytes that an index of a write-ahead log needs, and some
+
 _ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
     Code.BUSY: (
         StoreLocked,
@@ -139,8 +141,22 @@ def is_busy(error: BaseException) -> bool:
 
 def explain(error: BaseException, path: str | Path) -> StoreError:
     """The driver's error as one that a person can act on."""
-    kind, what, hint = _ADVICE.get(error_code(error), (StoreError, f"reported: {error}", ""))
+    code = error_code(error)
+    if code in (Code.IOERR, Code.CANTOPEN) and _is_full(
+        path
+    ):  # SQLite's names for an index that cannot be made
+        code = Code.FULL
+    kind, what, hint = _ADVICE.get(code, (StoreError, f"reported: {error}", ""))
     return kind(f"database {path} {what}", hint)
+
+
+def _is_full(path: str | Path) -> bool:
+    """Whether the disk of an existing database has no room left for a page of it."""
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _ROOM or (disk.f_files > 0 and disk.f_favail == 0)
 
 
 def vector_extension() -> Path | None:

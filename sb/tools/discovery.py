@@ -33,6 +33,9 @@ class LoadFailure:
     source: str
     message: str
 
+    def __str__(self) -> str:
+        return f"tools of {self.source} were not loaded: {self.message}"
+
 
 def load_third_party(registry: ToolRegistry, configured: Sequence[str]) -> list[LoadFailure]:
     """Let every installed entry point of the group `sb.tools`, then every configured function, register tools.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import unicodedata
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.text import normal_name
 from sb.tools.failures import denied, display, invalid, not_found, os_failure
 
 Identity = tuple[int, int]  # st_dev, st_ino
@@ -28,11 +28,6 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 def file_identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
-
-
-def normal_name(name: str) -> str:
-    """One form for all spellings that some file system takes for the same name."""
-    return unicodedata.normalize("NFC", name.casefold())
 
 
 @dataclass(frozen=True)

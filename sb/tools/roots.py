@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sb.text import normal_name
 from sb.tools.failures import denied, display, invalid
 from sb.tools.folders import (
     FOLDER,
@@ -15,7 +16,6 @@ from sb.tools.folders import (
     Protected,
     checked,
     file_identity,
-    normal_name,
     open_component,
     open_or_make,
 )

@@ -13,7 +13,8 @@ from sb.screens.state.records import Records
 from sb.entity import Checkpoint
 from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
-from sb.present.checkpoints import change_lines, checkpoint_line, state_word, time_text
+from sb.present.checkpoints import change_lines, checkpoint_line, state_word
+from sb.present.times import minute
 from sb.text import shorten
 
 CHECKPOINT_COLUMNS = (
@@ -69,7 +70,7 @@ def checkpoint_document(present: Present, one: Listed) -> Document:
         return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.checkpoint)]
     found = one.checkpoint
     fields: list[Field | Change] = [Field(f"{one.state_word or 'checkpoint'}: {one.checkpoint_id}")]
-    fields += [Field("at", time_text(found.created_at)), Field("message", found.message or "no message")]
+    fields += [Field("at", minute(found.created_at)), Field("message", found.message or "no message")]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
     if not found.intact:
         fields.append(Field("edited", "its file was edited: it cannot be restored"))

@@ -18,6 +18,7 @@ from sb.log.event_log import EventLog
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
 from sb.present.counts import counted
 from sb.present.memories import PENDING, Record, is_suggestion, memory_line
+from sb.present.suggestions import CHANGE_FIRST, unsavable
 from sb.store.records.columns import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED
 from sb.store.records.places import Place, Places
 from sb.store.records.store import RecordStore
@@ -262,10 +263,7 @@ def _settle(stack: SQLiteStack, verb: str, uid: str, by: str, reason: str) -> st
         done = stack.suggestions.accept(uid, actor=by, reason=reason)
     now = stack.get_suggestion(uid)
     if done is None and now is not None and now.status == PENDING:
-        raise UsageError(
-            f"{uid} makes no {now.memory_type}: the text is too short, or a fragment",
-            "sb suggestions accept --with JSON changes it first",
-        )
+        raise UsageError(unsavable(now), CHANGE_FIRST)
     if done is None:
         raise NotFoundError(f"{uid} was {now.status} meanwhile" if now else f"{uid} no longer exists")
     return f"{uid} {_DONE[verb]}" if verb == "dismiss" else f"saved as {now.promoted_to if now else done}"

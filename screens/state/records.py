@@ -239,7 +239,8 @@ class Records:
         """Close every connection, and anchor what was written; the next use opens it again."""
         with self._opening:
             if self._runtime is not None:
-                self._runtime.log.anchor_head()
+                self._runtime.close()
+                self._runtime = None
         self._close_all()
 
     def _close_all(self) -> None:

@@ -49,7 +49,7 @@ def test_stacks_are_listed_with_what_is_in_them(sb: CommandLine, work: str) -> N
 
 def test_one_is_shown_with_its_components_and_what_waits(sb: CommandLine, work: str, home: Path) -> None:
     shown = sb("stack", "show", work)
-    assert "    note: 2" in shown.out
+    assert "memories: 2 (2 note)\n" in shown.out
     assert f"file: {home / 'brain.db'}" in shown.out
     said = sb("stack", "show", work, "--json").json
     assert said["components"][:2] == ["embedding", "forgetting"]

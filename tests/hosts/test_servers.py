@@ -12,7 +12,7 @@ from sb.config import load_config
 from sb.errors import NotFoundError
 from sb.hosts.hooks.event import NativeCall, Server
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
-from sb.hosts.servers import WITH_SERVERS, configured_servers, server_of
+from sb.hosts.servers import WITH_SERVERS, configured_servers, mcp_named, server_of
 from sb.kernel.authority.signing import Label
 from sb.runtime import open_runtime
 
@@ -20,9 +20,10 @@ ENTRY = {"command": "npx", "args": ["-y", "tracker-mcp"]}
 FILES = {
     "claude-code": (".claude.json", "project/.mcp.json", "mcpServers"),
     "codex": (".codex/config.toml", "project/.codex/config.toml", "mcp_servers"),
-    "copilot": (".copilot/mcp-config.json", "", "mcpServers"),
+    "copilot": (".copilot/mcp-config.json", "project/.github/mcp.json", "mcpServers"),
     "cursor": (".cursor/mcp.json", "project/.cursor/mcp.json", "mcpServers"),
     "gemini-cli": (".gemini/settings.json", "project/.gemini/settings.json", "mcpServers"),
+    "opencode": (".config/opencode/opencode.json", "project/.opencode/opencode.jsonc", "mcp"),
     "vscode": (".config/Code/User/mcp.json", "project/.vscode/mcp.json", "servers"),
     "windsurf": (".codeium/windsurf/mcp_config.json", "", "mcpServers"),
 }
@@ -111,6 +112,40 @@ def test_tool_belongs_to_the_server_that_its_name_or_its_host_tells() -> None:
     assert other.digest
 
 
+@pytest.mark.parametrize(
+    ("separator", "tool", "named"),
+    [
+        ("_", "my_tracker_close_issue", "mcp__my_tracker__close_issue"),
+        ("-", "b-close", "mcp__b__close"),
+        ("-", "b_close", "b_close"),
+        ("_", "b", "b"),
+        ("_", "c_close", "c_close"),
+        ("_", "b_two_close", "b_two_close"),  # of b or of b_two: nobody can tell
+        ("", "b_close", "b_close"),
+    ],
+)
+def test_tool_is_named_after_the_one_server_whose_name_it_begins_with(
+    separator: str, tool: str, named: str
+) -> None:
+    servers = [
+        Server("my tracker", "npx tracker", "d1"),
+        Server("b", "npx b", "d2"),
+        Server("b_two", "x", "d3"),
+    ]
+    call = NativeCall(tool, {}, separator=separator)
+    assert mcp_named(call, server_of(call, servers)).tool == named
+
+
+def test_opencode_takes_servers_from_each_folder_down_to_the_one_it_is_in(person: Path) -> None:
+    deep = person / "project" / "a" / "b"
+    deep.mkdir(parents=True)
+    for folder, name in ((person, "above"), (deep.parent, "one"), (deep, "two")):
+        write(folder / "opencode.json", "mcp", **{name: ENTRY})
+    (person / "named.jsonc").write_text('{"mcp": {"three": {"type": "local", "command": ["npx", "x"]}}}')
+    env = {"HOME": str(person), "OPENCODE_CONFIG": str(person / "named.jsonc")}
+    assert {one.name for one in configured_servers("opencode", env, deep)} == {"one", "two", "three"}
+
+
 def test_server_can_be_approved_before_its_first_use(person: Path) -> None:
     env = {"HOME": str(person), "SB_HOME": str(person / ".sb")}
     write(person / "project" / ".mcp.json", "mcpServers", a=ENTRY)
@@ -128,8 +163,6 @@ def test_server_can_be_approved_before_its_first_use(person: Path) -> None:
 
 
 def test_install_names_the_command_that_approves_servers(person: Path) -> None:
-    env = {"HOME": str(person)}
-    assert server_steps("claude-code", env, person) == []
-    write(person / ".claude.json", "mcpServers", a=ENTRY, b=ENTRY)
-    (step,) = server_steps("claude-code", env, person)
+    assert server_steps("claude-code", []) == []
+    (step,) = server_steps("claude-code", [Server("a"), Server("b")])
     assert step == "approve its 2 MCP servers: sb approvals servers claude-code"

@@ -20,9 +20,12 @@ from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import carry_over
+from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.decision_desk import FIELDS, DecisionDesk
 from sb.log.event_log import EventLog
 from sb.parts import open_log
+from sb.store.database import open_database
+from tests.kernel.baselines.test_seeding import enrolled, first_version, statuses
 from tests.screens import shop
 from tests.screens.conftest import Agents
 from tests.screens.shop import Bank
@@ -53,6 +56,21 @@ try:
     by.sign(b"anything at all")
 except SBError as error:
     print(error.message)
+"""
+
+SIGN_ADDED = """
+import sys
+from sb.config import current_config
+from sb.kernel.baselines.seeding import sign_added
+from sb.kernel.baselines.seen import SURFACES
+from sb.parts import shipped_registry
+from sb.screens.state.records import Records
+from sb.screens.state.signer import Signer
+sys.stdin.readline()
+records = Records(current_config())
+by = Signer(records).decider(lambda prompt: "")
+stores = [records.baselines("write", surface) for surface in SURFACES]
+print(sign_added(stores, by, lambda: shipped_registry(records.config)))
 """
 
 
@@ -207,3 +225,23 @@ def test_a_tab_decides_everything_that_the_console_signs_without_having_the_key(
     assert agents.runtime.recovery.escalations.get(said["dismiss"]).state == "dismissed"
     assert agents.runtime.executor.in_doubt() == []
     assert agents.runtime.kill.in_force().keys() == {"agent:mallory"}
+
+
+def test_a_tab_has_the_tools_signed_that_an_upgrade_added(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = current_config()
+    config.home.create()
+    ada = enrolled(EventLog.of_home(open_database(config.database), config.home, make_key=True))
+    log = first_version(ada)
+    assert BaselineStatus.NEW in statuses(log)
+    desk = DecisionDesk(partial(open_log, config), config.operators.file, ada)
+    with SigningAgent(desk, home) as agent:
+        monkeypatch.setenv(SOCKET_VARIABLE, str(agent.path))
+        tab = subprocess.Popen(
+            [sys.executable, "-c", SIGN_ADDED], stdout=subprocess.PIPE, stdin=subprocess.PIPE
+        )
+        agent.started.add(tab.pid)
+        out, _ = tab.communicate(b"\n", timeout=60)
+    assert (tab.returncode, out) == (0, b"\n")
+    assert statuses(log) == {BaselineStatus.APPROVED}

@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 from sb.screens.decision import DecisionScreen
 from sb.screens.recovery import RecoveryScreen
-from sb.screens.state.records import Records
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from sb.config import current_config
-from sb.errors import StoreError
 from sb.kernel import RunContext
 from sb.kernel.contracts import MutationState
 from sb.kernel.review.log_verification import verify
-from sb.runtime import open_runtime
+from sb.kernel.review.runs import RunState, first_events, runs_at
+from sb.kernel.run_context import RECOVERY_AGENT
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
@@ -116,17 +114,40 @@ def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
     assert state(agents, ref) == "committed"
 
 
-def test_what_reversals_run_through_is_opened_once_and_again_for_another_database(
-    agents: Agents, console: Console, home: Path
+def recovery_runs(agents: Agents) -> set[RunState]:
+    """The states of the runs in which previews and reversals are made."""
+    log = agents.runtime.log
+    found = runs_at(log, first_events(log)).values()
+    return {run.state for run in found if run.agent == RECOVERY_AGENT}
+
+
+def test_run_of_an_undo_ends_with_it_and_not_with_the_console(
+    agents: Agents, console: Console, tmp_path: Path
 ) -> None:
-    records = console.records
-    records.look()
-    first = records.runtime()
-    assert records.runtime() is first
-    (home / "brain.db").rename(home / "away.db")
-    with pytest.raises(StoreError):
-        Records(current_config()).runtime()
-    assert not (home / "brain.db").exists()
-    open_runtime(agents.runtime.config).close()
-    assert records.look().version
-    assert records.runtime().log.database_id != first.log.database_id
+    path = tmp_path / "files" / "notes.txt"
+    done(agents, "files.write", path=str(path), content="after")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", *["right_square_bracket"] * 2, "u")
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        await give(console, pilot, "the wrong file")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: recovery_runs(agents) == {RunState.FINISHED})
+        assert not path.exists()
+
+    console(script)
+
+
+def test_undo_that_was_declined_has_ended_when_the_console_closes(
+    agents: Agents, console: Console, tmp_path: Path
+) -> None:
+    done(agents, "files.write", path=str(tmp_path / "files" / "notes.txt"), content="after")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", *["right_square_bracket"] * 2, "u")
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        await console.press(pilot, "escape")
+
+    console(script)
+    console.records.close()
+    assert recovery_runs(agents) == {RunState.FINISHED}

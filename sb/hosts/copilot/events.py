@@ -12,6 +12,7 @@ from sb.hosts.hooks.adapter import Adapter, as_json, denial, specific
 from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
 from sb.hosts.hooks.fields import error_text, table, text
 
+SEPARATOR = "-"  # between the names of an MCP server and its tool, as in `github-mcp-server-list_issues`
 # Of an event without a name: the field that only it has. The order counts.
 _BY_FIELD = (
     ("toolResult", "PostToolUse"),
@@ -66,6 +67,7 @@ class Copilot(Adapter):
             response=response,
             error=error_text(payload.get("error")) or _failure(response),
             folder_unknown=tool == "bash",
+            separator=SEPARATOR,
         )
 
     def decided(self, event: HookEvent, verdict: Verdict) -> Answer:

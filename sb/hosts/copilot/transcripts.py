@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sb.hosts.copilot.events import SEPARATOR
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
@@ -38,7 +39,11 @@ class CopilotReader(TranscriptReader):
         session.note(at=at, cwd=text(table(data, "context"), "cwd"))
         name = text(data, "toolName")
         if record.get("type") == "tool.execution_start" and name:
-            call = NativeCall(name, table(data, "arguments"), text(data, "toolCallId"))
+            server, tool = text(data, "mcpServerName"), text(data, "mcpToolName")
+            if server and tool:
+                name = f"mcp__{server}__{tool}"
+            args, use_id = table(data, "arguments"), text(data, "toolCallId")
+            call = NativeCall(name, args, use_id, server=server, separator=SEPARATOR)
             yield RecordedCall(call, session.cwd, at)
         elif record.get("type") == "tool.execution_complete":
             yield CallEnded(text(data, "toolCallId"), data.get("success") is not False)

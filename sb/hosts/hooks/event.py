@@ -43,6 +43,8 @@ class NativeCall(NamedTuple):
             commands, or its host keeps the folder to itself.
         server: of an MCP server's tool, the server's name as the host tells it, or "".
         address: the server's command or address as the host tells it, or "".
+        separator: what stands between a server's name and its tool's, where the host marks tools of servers by nothing
+            else; "" where it does.
     """
 
     tool: str
@@ -56,6 +58,7 @@ class NativeCall(NamedTuple):
     folder_unknown: bool = False
     server: str = ""
     address: str = ""
+    separator: str = ""
 
 
 class Server(NamedTuple):

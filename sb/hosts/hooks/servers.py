@@ -13,8 +13,8 @@ def servers_of(host: str, cwd: Path) -> Callable[[NativeCall], Server]:
     """What finds the server of a call; the settings are read when it is first asked."""
 
     def find(call: NativeCall) -> Server:
-        from sb.hosts.servers import configured_servers, server_of  # few calls need it
+        from sb.hosts.servers import built_in_servers, configured_servers, server_of  # few calls need it
 
-        return server_of(call, configured_servers(host, os.environ, cwd))
+        return server_of(call, [*configured_servers(host, os.environ, cwd), *built_in_servers(host)])
 
     return find

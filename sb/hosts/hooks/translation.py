@@ -171,6 +171,8 @@ _WRITES = frozenset(
     ]
 )
 _PATCHES = frozenset(("apply_patch", "patch"))
+_KNOWN = _READS | _FETCHES | _AGENTS | _SHELLS | _WRITES | _PATCHES
+_OF_SERVERS = ("mcp__", "mcp_", "MCP:")  # how names of MCP servers' tools begin
 
 
 def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
@@ -179,9 +181,21 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         context = context._replace(
             cwd=context.cwd / call.cwd, placed=context.placed or os.path.isabs(call.cwd)
         )
+    if call.separator and not _is_known(call.tool, context):
+        from sb.hosts.servers import mcp_named
+
+        call = mcp_named(call, context.server(call))
     governed = _governed(call, context)
     apart = call.tool in _SHELLS or call.tool in _WRITES or call.tool in _PATCHES
     return governed if apart else with_secrets(call, governed, context)
+
+
+def _is_known(tool: str, context: JudgingContext) -> bool:
+    return tool in _KNOWN or tool.startswith(_OF_SERVERS) or _only_reads(tool, context)
+
+
+def _only_reads(tool: str, context: JudgingContext) -> bool:
+    return any(fnmatchcase(tool, pattern) for pattern in context.read_only)
 
 
 def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
@@ -193,14 +207,14 @@ def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
     if call.tool in _PATCHES:
         return changing(call, changed_paths("\n".join(texts(call.args))), context)
     args = {"tool": call.tool, "input": for_record(call.args)}
-    if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in context.read_only):
+    if call.tool in _READS or _only_reads(call.tool, context):
         refused = own_read_refusal(call.args, context) or _search_refusal(call, context)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
         return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
-    if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
+    if call.tool.startswith(_OF_SERVERS):
         from sb.hosts.hooks.mcp import govern_mcp
 
         inspected = _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)

@@ -45,6 +45,7 @@ class OpenCode(Adapter):
             text(payload, "callID"),
             None if output is None else {"output": output},
             cwd=text(args, "workdir") if tool == "bash" else "",
+            separator="_",
         )
 
     def decided(self, event: HookEvent, verdict: Verdict) -> Answer:

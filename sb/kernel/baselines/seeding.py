@@ -8,17 +8,33 @@ is enrolled, those that counted until then, now under that signature.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from sb import __version__
 from sb.errors import SBError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Label
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.kernel.registry.registry import ToolRegistry
 
-# Shipped tools that homes of earlier versions do not know.
-ADDED = ("host.shell.kept", "host.shell.kept_network")
+# By surface, the shipped tools that homes made by the first version do not know.
+ADDED: Mapping[str, tuple[str, ...]] = {
+    KERNEL_SURFACE: (
+        "files.restore_over",
+        "host.changed",
+        "host.mcp.destructive",
+        "host.restore_over",
+        "host.shell.kept",
+        "host.shell.kept_network",
+    ),
+    REVERSAL_SURFACE: (
+        "files.restore_over",
+        "host.restore_over",
+        "host.shell.kept",
+        "host.shell.kept_network",
+    ),
+}
 
 
 def seed_shipped(
@@ -56,9 +72,7 @@ def seed_added(store: ContractBaselineStore, by: Decider, shipped: Callable[[], 
     registry = shipped()
     store.seen.note_all(registry)
     contracts = store.seen.fingerprints(registry)
-    found = {name: contracts[name] for name in added if name in contracts}
-    if found:
-        store.approve(found, by, "shipped with this version")
+    store.approve({name: contracts[name] for name in added}, by, "shipped with this version")
 
 
 def sign_added(
@@ -80,7 +94,9 @@ def sign_added(
 
 
 def _added(store: ContractBaselineStore) -> list[str]:
-    return [name for name in ADDED if store.status(name, "")[0] is BaselineStatus.NEW]
+    # not exact: each hook asks this, and one reading of the log answers for all names
+    added = ADDED[store.surface]
+    return [name for name in added if store.status(name, "", exact=False)[0] is BaselineStatus.NEW]
 
 
 def approved_contracts(store: ContractBaselineStore) -> dict[str, str]:

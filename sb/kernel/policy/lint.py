@@ -1,9 +1,10 @@
-"""Warn of rules that probably do not say what their author meant."""
+"""Warn of rules that probably do not say what their author meant, and of names that nothing has."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from sb.config import Config
 from sb.config.rules import PolicyRule
 from sb.kernel.policy.patterns import matches
 from sb.kernel.policy.rules import DENY
@@ -30,6 +31,17 @@ def oddities(rules: Sequence[PolicyRule], tool_ids: Collection[str], agents: Col
     names = [rule.name for rule in rules]
     found += [f"{name}: several rules have this name" for name in sorted(set(names)) if names.count(name) > 1]
     return found
+
+
+def unknown_names(config: Config, tool_ids: Collection[str]) -> list[str]:
+    """One line for each tool of an agent, and each pattern of a rule, that names nothing here; as `oddities`."""
+    strangers = [
+        f"agents.{name}.tools: no tool {tool!r}{nearest(tool, tool_ids)}"
+        for name, agent in config.agents.items()
+        for tool in agent.tools
+        if tool not in tool_ids
+    ]
+    return strangers + [line for rule in config.policy for line in unmatched(rule, tool_ids, config.agents)]
 
 
 def unmatched(rule: PolicyRule, tool_ids: Collection[str], agents: Collection[str]) -> list[str]:

@@ -150,7 +150,7 @@ class HostedFiles:
                 files_only=files_only,
             )
         except SBError as error:
-            raise denied(f"no snapshot can be taken, so it could not be undone: {error.message}") from None
+            raise denied(f"{error.message}, so the call could not be undone") from None
 
     def _checked(self, path: str, *, wanted: bool) -> str:
         """The path without links of a file that may be changed; raises ToolError."""

@@ -111,6 +111,32 @@ def test_what_a_line_overwrites_comes_back(host: Host) -> None:
     assert tree(host.project) == before
 
 
+def test_snapshot_has_the_listed_name_where_a_file_system_takes_others_for_it(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("cart.py", "Cart.py", "cART.PY", "src", "SRC"):  # as a system that ignores case answers
+        (elsewhere / name).mkdir() if "." not in name else (elsewhere / name).write_text("total = 1\n")
+    listed = {str(elsewhere): ["cart.py", "src"]}
+    names = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path=".": listed.get(str(path)) or names(path))
+    changes = [
+        Change(f"{elsewhere}/Cart.py"),
+        Change(f"{elsewhere}/SRC/new.py"),
+        Change(f"{elsewhere}/NEW.py"),
+    ]
+    kept = plan(changes, Area(str(elsewhere), "/data/nobody")).keep
+    assert kept == tuple(f"{elsewhere}/{name}" for name in ("cart.py", "src/new.py", "NEW.py"))
+
+
+def test_file_overwritten_by_a_name_of_other_case_comes_back(host: Host) -> None:
+    (host.project / "cart.py").write_text("total = 1\n")
+    if not (host.project / "CART.py").exists():
+        pytest.skip("this file system tells names by case")
+    assert run(host, "echo broken > CART.py", "t1") == Verdict()
+    assert undo_all(host) == ["reversed"]
+    assert (host.project / "cart.py").read_text() == "total = 1\n"
+
+
 def test_line_that_fails_half_way_can_be_undone(host: Host) -> None:
     (host.project / "a").write_text("a")
     assert run(host, "rm a && false", "t1") == Verdict()

@@ -14,6 +14,7 @@ from sb.hosts.hooks.mcp import ALWAYS, ONCE, PASSES, judged
 from sb.hosts.hooks.translation import govern
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.test_other_hosts import WRITES, tool_call, verdict_on
 
 ADA = Label("ada")
 LIST = Path(__file__).with_name("mcp_calls.txt")
@@ -125,6 +126,37 @@ def test_server_is_approved_once_and_again_when_its_command_changes(host: Host) 
         assert grant.uses == 2
     configure(host, tracker={"command": "npx", "args": ["-y", "tracker-mcp@2"]})
     assert host.before("mcp__tracker__update_issue", title="c").decision is Decision.DENY
+
+
+@pytest.mark.parametrize(
+    ("named", "settings", "key", "separator"),
+    [("opencode", "opencode.json", "mcp", "_"), ("copilot", ".mcp.json", "mcpServers", "-")],
+)
+def test_hosts_that_only_put_the_servers_name_first_are_judged_like_others(
+    host: Host, named: str, settings: str, key: str, separator: str
+) -> None:
+    entry = {"command": ["npx", "tracker-mcp"]}
+    (host.project / settings).write_text(json.dumps({key: {"tracker": entry}}), encoding="utf-8")
+
+    def verdict(tool: str) -> Verdict:
+        sent = tool_call(named, WRITES[named][0], tool, {"title": "a"}, host.project)
+        return verdict_on(host, named, sent | ({"callID": tool} if named == "opencode" else {}))
+
+    assert verdict(f"tracker{separator}get_issue") == Verdict()
+    assert "tool that may delete" in verdict(f"tracker{separator}delete_issue").reason
+    asked = verdict(f"tracker{separator}create_issue")
+    assert "first use of MCP server tracker (npx tracker-mcp)" in asked.reason
+    assert "unknown tool" in verdict(f"other{separator}get_issue").reason
+
+
+def test_tool_of_copilots_own_server_that_reads_goes_on(host: Host) -> None:
+    def verdict(tool: str) -> Verdict:
+        return verdict_on(
+            host, "copilot", tool_call("copilot", WRITES["copilot"][0], tool, {"id": 7}, host.project)
+        )
+
+    assert verdict("github-mcp-server-list_issues") == Verdict()
+    assert "a person must approve each use" in verdict("github-mcp-server-create_issue").reason
 
 
 def test_revoked_server_is_asked_for_again(host: Host) -> None:

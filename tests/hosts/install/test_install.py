@@ -23,6 +23,7 @@ from sb.hosts.registry import host_settings, installable
 from sb.tools.hosted.guarding import wrapper_path
 from tests.conftest import CommandLine
 from tests.hosts.install import documents
+from tests.kernel.authority.test_operator_cli import in_terminal
 
 FILES = {
     "claude-code": ".claude/settings.json",
@@ -85,6 +86,27 @@ def test_install_makes_the_home_that_the_console_and_doctor_open(
     assert shown.code == 0
     assert "waiting for the first session" in shown.out
     assert sb("doctor").code == 0
+
+
+def test_install_on_a_terminal_approves_the_servers_that_its_user_agrees_to(
+    person: Path, sb: CommandLine
+) -> None:
+    servers = {name: {"command": "npx", "args": [name]} for name in ("tracker", "mailer")}
+    (person / ".claude.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    answers = {"write ": "y", "server tracker (npx tracker)?": "y", "server mailer (npx mailer)?": "n"}
+    code, seen = in_terminal("install", "claude-code", answers=answers)
+    assert code == 0
+    assert "approve its 1 MCP server: sb approvals servers claude-code" in seen
+    states = sb("approvals", "servers", "claude-code", "--json").json["items"]
+    assert {one["server"]: one["grant"] is not None for one in states} == {"tracker": True, "mailer": False}
+
+
+def test_install_without_questions_approves_no_server(person: Path, sb: CommandLine) -> None:
+    servers = {"tracker": {"command": "npx"}}
+    (person / ".claude.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    assert "next: approve its 1 MCP server" in sb("install", "claude-code", "--yes").err
+    (state,) = sb("approvals", "servers", "claude-code", "--json").json["items"]
+    assert state["grant"] is None
 
 
 def test_a_project_install_warns_when_git_would_commit_its_file(person: Path, sb: CommandLine) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sb.config import load_config
 from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.event import Decision, NativeCall
 from sb.hosts.hooks.judging import judge
 from sb.hosts.hooks.preview import Outcome, Preview
+from sb.hosts.registry import WITH_TRANSCRIPTS
 from tests.conftest import CommandLine
 from tests.hosts.transcripts import written
 
 TOKEN = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyz"[:36]
+SHELLS = {"copilot": "bash", "cursor": "Shell", "gemini-cli": "run_shell_command", "windsurf": "Shell"}
 AFTERNOON: list[tuple[str, dict[str, Any]]] = [
     ("Read", {"file_path": "a.py"}),
     ("Bash", {"command": "git status"}),
@@ -63,6 +67,44 @@ def test_report_names_the_worst_calls_without_their_secrets(user: Path, sb: Comm
     assert "terraform destroy  (x2)" in found.out
     assert "Prompts: 3.0 for each day with calls (1 day)" in found.out
     assert "Judged as of now" in found.err
+
+
+def test_worst_calls_are_of_many_causes(user: Path, sb: CommandLine) -> None:
+    many = [("Bash", {"command": f"terraform destroy -target=a{number}"}) for number in range(20)]
+    other = [
+        ("Bash", {"command": line}) for line in ("sudo reboot", "kubectl delete ns shop", "vault delete a")
+    ]
+    written.claude_code(user, str(user / "shop"), [*other, *many])
+    worst = sb("scan", "--since", "5200w", "--json").json["worst"]
+    assert len({one["cause"] for one in worst[:4]}) == 4
+    assert [one["cause"] for one in worst[4:]] == ["terraform destroy"] * 6
+
+
+def test_long_command_is_shown_short_and_without_its_secret(user: Path, sb: CommandLine) -> None:
+    line = f"terraform destroy; deploy {TOKEN} " + "token=abc1 " * 100_000
+    written.claude_code(user, str(user / "shop"), [("Bash", {"command": line})])
+    (one,) = sb("scan", "--since", "5200w", "--json").json["worst"]
+    assert one["call"].startswith("terraform destroy; deploy [redacted:github_token]")
+    assert len(one["call"]) <= 200
+
+
+@pytest.mark.parametrize("host", WITH_TRANSCRIPTS)
+def test_broken_lines_of_any_host_are_counted_and_the_rest_is_judged(
+    host: str, user: Path, sb: CommandLine
+) -> None:
+    write = getattr(written, host.replace("-", "_"))
+    file = write(user, str(user / "shop"), [(SHELLS.get(host, "Bash"), {"command": "terraform destroy"})] * 3)
+    whole = file.read_bytes().splitlines(keepends=True)
+    broken = [b"{\n", b"\xff\xfe\x00\n", b"null\n", b"[" * 100_000 + b"\n", b'{"a": ' * 5_000 + b"\n"]
+    broken.append(b'{"n": ' + b"9" * 6_000 + b"}\n")
+    parts = zip(whole, broken, strict=False)
+    file.write_bytes(
+        b"".join(b"".join(pair) for pair in parts) + b"".join(whole[len(broken) :]) + whole[-1][:20]
+    )
+    found = sb("scan", "--host", host, "--since", "5200w", "--json")
+    assert found.code == 0
+    assert (found.json["calls"], found.json["verdicts"]["asked"]) == (3, 3)
+    assert found.json["skipped_lines"] == min(len(whole), len(broken)) + 1
 
 
 def test_what_a_transcript_holds_cannot_reach_the_terminal(user: Path, sb: CommandLine) -> None:

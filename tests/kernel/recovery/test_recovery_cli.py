@@ -107,7 +107,7 @@ def test_kernel_run_offers_no_undo_that_cannot_work(sb: CommandLine, files: Path
 def test_a_run_is_undone_and_what_stays_is_said(sb: CommandLine, files: Path) -> None:
     made = run(sb, "files.write", path="a", content="x")
     (files / "a").write_text("mine", encoding="utf-8")
-    stays = sb("undo", "--run", str(made["run_id"]), "--yes")
+    stays = sb("undo", "--run", str(made["run_id"])[:10], "--yes")  # an unambiguous beginning
     assert (stays.code, "was changed since" in stays.err) == (1, True)
     (files / "a").write_text("x", encoding="utf-8")
     assert sb("undo", "--run", str(made["run_id"]), "--yes").code == 0
@@ -141,6 +141,7 @@ def test_a_run_that_is_undone_names_its_calls_in_doubt(sb: CommandLine, files: P
         (("undo", "mut_1_abcd"), 1),
         (("undo", "\x1b[31m"), 1),
         (("undo", "--run", "run_0000000000000000"), 1),
+        (("undo", "--list", "--run", "run_0000000000000000"), 1),
         (("undo", "mut_1_abcd", "--run", "run_0000000000000000"), 2),
         (("recovery", "show", "esc_0"), 1),
         (("recovery", "show", "mut_99999999999999999999_abcd"), 1),

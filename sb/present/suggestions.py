@@ -1,0 +1,61 @@
+"""Suggested memories: the cells of their lines, and why one cannot be saved or decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sb.present.times import minute
+
+if TYPE_CHECKING:
+    from sb.types import MemorySuggestion
+
+CHANGE_FIRST = "sb suggestions accept --with JSON changes it first"
+
+
+@dataclass(frozen=True)
+class SuggestionLine:
+    """One suggestion, cell by cell."""
+
+    id: str
+    kind: str
+    status: str
+    confidence: str
+    made: str
+    text: str
+
+
+def suggestion_line(found: MemorySuggestion) -> SuggestionLine:
+    """A suggestion as lists show it."""
+    return SuggestionLine(
+        found.id,
+        found.memory_type,
+        found.status,
+        f"{found.confidence:.2f}",
+        minute(found.created_at),
+        " · ".join(dict.fromkeys(str(value) for value in found.content.values() if value)),
+    )
+
+
+def suggestion_fields(found: MemorySuggestion) -> Iterator[tuple[str, str]]:
+    """All of a suggestion by name: the fields of the memory, then where it comes from and what became of it."""
+    yield from ((name, str(value)) for name, value in found.content.items())
+    yield "confidence", f"{found.confidence:.2f}"
+    named = (
+        ("derived from", ", ".join(found.source_raw_ids)),
+        ("became", found.promoted_to),
+        ("reason", found.resolution_reason),
+    )
+    yield from ((name, text) for name, text in named if text)
+
+
+def unsavable(found: MemorySuggestion) -> str:
+    """Why accepting a suggestion saved no memory."""
+    return f"{found.id} makes no {found.memory_type}: the text is too short, or a fragment"
+
+
+def already_settled(found: MemorySuggestion) -> str:
+    """That a suggestion was decided before, and what it became."""
+    became = f", as {found.promoted_to}" if found.promoted_to else ""
+    return f"{found.id} was {found.status} already{became}"
