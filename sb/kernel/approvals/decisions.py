@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
@@ -284,7 +283,7 @@ class Approvals(ApprovalQueue):
             "UPDATE approvals SET state = ?, decided_at = ?, decided_by = ?, reason = ? WHERE number = ?",
             (state, now, names, reason, approval.number),
         )
-        return replace(approval, state=state, decided_at=now, decided_by=names, reason=reason)
+        return approval._replace(state=state, decided_at=now, decided_by=names, reason=reason)
 
     def _grant(
         self,
@@ -331,7 +330,7 @@ class Approvals(ApprovalQueue):
         signed = self.signed(by, "revoke", grant.binding(self.log.database_id), reason)
         write.append(GRANT_REVOKED, {"reason": reason, "by": by.name}, _subject(grant), {"signed": signed})
         write.execute("UPDATE grants SET state = 'revoked' WHERE number = ?", (grant.number,))
-        return replace(grant, state="revoked")
+        return grant._replace(state="revoked")
 
 
 def _standing(approval: Approval) -> list[str]:
