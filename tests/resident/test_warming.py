@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sb.config import load_config
+from sb.runtime import open_runtime
+
 # In a process of its own: the test's has imported everything.
 JUDGED = """\
 import json, sys
@@ -15,13 +18,10 @@ from sb.config import load_config
 from sb.hosts.hooks.judging import judge
 from sb.hosts.registry import adapter_for
 from sb.resident.warming import warm
-from sb.runtime import open_runtime
 
 home = Path(sys.argv[1])
 warm()
 config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
-with open_runtime(config, hosted=True):  # makes the database
-    pass
 for name, payload in json.load(sys.stdin).items():
     before = set(sys.modules)
     adapter = adapter_for("claude-code", payload)
@@ -54,6 +54,9 @@ def test_events_are_judged_without_importing_more_of_sb(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     home = tmp_path / "home"
     home.mkdir()
+    config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
+    with open_runtime(config, hosted=True):
+        pass  # a database is made by more code than opens it
     session = {"session_id": "s1", "transcript_path": "/t", "cwd": str(tmp_path)}
     payloads = {name: {**session, "tool_use_id": name, **event} for name, event in EVENTS.items()}
     command = [sys.executable, "-c", JUDGED, str(home)]
