@@ -24,7 +24,7 @@ _MODULES = (
     "sb.hosts.hooks.remembering",
     *(f"sb.hosts.hooks.{name}" for name in ("advising", "arguments", "keeping", "mcp", "scratch")),
     *(
-        f"sb.shell.{name}" for name in ("git_keeping", "inline_python", "landing")
+        f"sb.shell.{name}" for name in ("command_patterns", "git_keeping", "inline_python", "landing")
     ),  # with all that these import
     "sb.kernel.calls.narrative",
     "sb.memory.brain",
