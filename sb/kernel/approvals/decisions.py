@@ -188,7 +188,7 @@ class Approvals(ApprovalQueue):
 
     def expire(self, write: LogWrite) -> None:
         """Record that the time of open requests is over; they count as denied with or without that."""
-        sql = f"{SELECT_APPROVALS} WHERE a.state IN ('waiting', 'approved') AND a.expires_at <= ? LIMIT ?"
+        sql = f"{SELECT_APPROVALS} WHERE a.state IN ('waiting', 'approved') AND a.expires_at <= ? LIMIT +?"
         for row in write.execute(sql, (self.now(), MOST_EXPIRED)).fetchall():
             approval = approval_of(row)
             facts = {"was": str(approval.state), "binding": approval.binding(self.log.database_id)}

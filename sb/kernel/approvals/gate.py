@@ -164,7 +164,7 @@ class ApprovalGate:
         only = f" AND a.state IN ('{OPEN[0]}', '{OPEN[1]}')" if call.reverses else ""
         rows = self._log.database.query(
             f"{SELECT_APPROVALS} WHERE a.agent = ? AND a.tool_id = ? AND a.args_digest = ? AND a.fingerprint = ?"
-            f"{only} ORDER BY a.number DESC LIMIT ?",
+            f"{only} ORDER BY a.number DESC LIMIT +?",
             (
                 call.ctx.agent_name,
                 call.tool_id,

@@ -71,7 +71,7 @@ class ApprovalQueue:
         where, parameters = self._where(states, words)
         if before:
             where, parameters = f"{where} AND a.number < ?", (*parameters, before)
-        sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT ?"
+        sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT +?"
         rows = self.log.database.query(sql, (*parameters, limit or -1))
         bounds = self._bounds()
         return [self._listed(approval_of(row), bounds) for row in rows]
@@ -152,7 +152,7 @@ class ApprovalQueue:
         """
         where = "state = 'active' AND expires_at > ?" if active else "?"
         rows = self.log.database.query(
-            f"SELECT {GRANT_COLUMNS} FROM grants WHERE {where} ORDER BY number DESC LIMIT ?",
+            f"SELECT {GRANT_COLUMNS} FROM grants WHERE {where} ORDER BY number DESC LIMIT +?",
             (self.now() if active else 1, limit or -1),
         )
         now = self.now()
