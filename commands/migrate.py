@@ -84,7 +84,7 @@ def _apply(database: Database, config: Config) -> list[schema.MigrationStatus]:
 
 def _print(lines: list[schema.MigrationStatus], as_json: bool) -> None:
     if as_json:
-        output.emit_json({"items": [vars(line) for line in lines]})
+        output.emit_json({"items": [line._asdict() for line in lines]})
     elif lines:
         output.table(
             ["migration", "state", "missing or changed"],

@@ -138,7 +138,7 @@ def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
     opened = _Opened(ctx)
     found = opened.authority.operators()
     if as_json:
-        output.emit_json({"items": [vars(operator) for operator in found]})
+        output.emit_json({"items": [operator._asdict() for operator in found]})
     elif found:
         output.table(
             ["operator", "key", "state", "since", "enrolled by"],

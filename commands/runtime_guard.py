@@ -84,7 +84,7 @@ def show(
     store, registry = baselines(ctx, surface)
     entry, history = store.entry(tool, registry), store.history(tool)
     if as_json:
-        output.emit_json(entry.to_dict() | {"history": [vars(baseline) for baseline in history]})
+        output.emit_json(entry.to_dict() | {"history": [baseline._asdict() for baseline in history]})
         return
     output.line(f"{entry.tool_id}: {entry.status}, from {entry.source or 'nowhere'}")
     output.line(f"contract {entry.live_fingerprint or '(missing)'}")

@@ -1,6 +1,8 @@
 """The `sb` program."""
 
-import sys  # and no annotations from the future, whose module every hook would read
+# And no annotations from the future, whose module every hook would read.
+import gc
+import sys
 
 # Commands that a helper runs, if one is there: they only read, and ask nothing.
 _OF_A_HELPER = frozenset({("approvals", "list"), ("memory", "search"), ("statusline",)})
@@ -23,6 +25,7 @@ def main(start: str = "") -> None:
     """
     # A host calls this on every tool call of a person's agent: nothing of the command line is loaded for it.
     if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
+        gc.disable()  # it ends after one event: looking for garbage among its imports costs a twelfth of its time
         if start:
             try:
                 from sb.resident.client import hook

@@ -263,6 +263,14 @@ _first_looks = [
 ] * 50  # are taken one hint at a time: a process that ends soon need not compile for all of them
 
 
+def compile_all() -> None:
+    """Compile every expression now, for a process whose children look at texts."""
+    _first_looks.clear()
+    _quick()
+    for one in RECOGNISERS:
+        _ = one.pattern
+
+
 def _one_by_one(lowered: str) -> bool:
     """The same answer, or True where it would be False, without the large expressions."""
     for hint, shape in _BY_HINT:

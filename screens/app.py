@@ -127,16 +127,18 @@ class ConsoleApp(App[None]):
             type_ahead(event)
 
     def _start_looking(self) -> None:
-        if not gc.isenabled():  # whoever started us wanted the first screen first
-            gc.freeze()
-            gc.enable()
         self.run_worker(self._import_the_rest, group="look", thread=True, exit_on_error=False)
         self.run_worker(self._keep_looking, group="look", thread=True, exit_on_error=False)
 
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
-        for name in (*SECTIONS, "record", "palette", "help", "grants", "killing", "harness"):
-            import_module(f"sb.screens.{name}")
+        try:
+            for name in (*SECTIONS, "record", "palette", "help", "grants", "killing", "harness"):
+                import_module(f"sb.screens.{name}")
+        finally:
+            if not gc.isenabled():  # whoever started us wanted the first screen first
+                gc.freeze()  # or keys wait 40 to 70 ms, again and again, while modules are searched for garbage
+                gc.enable()
 
     def _keep_looking(self) -> None:
         worker = get_current_worker()

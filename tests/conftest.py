@@ -137,7 +137,8 @@ def schema_made_once() -> Iterator[None]:
 @pytest.fixture
 def own_folder(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Path]:
     """A folder for this test alone; it is kept if the test fails."""
-    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.node.name[:30])
+    # Short, since a socket's path has at most 100 bytes, also below pytest's own folders.
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.node.name[:20])
     folder = scratch / f"{name}-{next(numbers)}"
     folder.mkdir(mode=0o700)
     yield folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -31,8 +30,7 @@ class Subject(NamedTuple):
 NOBODY = Subject()
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One row of the log; `payload` is None once it was pruned. `at` is in microseconds since the epoch."""
 
     stream: str
@@ -57,8 +55,7 @@ class Event:
         }
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """The last event of a stream; seq 0 before the first."""
 
     seq: int

@@ -71,7 +71,7 @@ class EventReader:
         where = "".join(f" AND {column} = ?" for column in filters) + (" AND at >= ?" if since else "")
         sql = (
             f"SELECT {EVENT_COLUMNS} FROM events WHERE id > ? AND id < ?{where}"
-            f" ORDER BY id {'DESC' if newest_first else 'ASC'} LIMIT ?"
+            f" ORDER BY id {'DESC' if newest_first else 'ASC'} LIMIT +?"
         )
         low, high = self.first_id + after, self.first_id + SEQ_MASK + 1
         left = limit or SEQ_MASK

@@ -35,7 +35,7 @@ def beginning_with(database: Database, reference: str) -> list[str]:
     if not is_prefix(reference):
         return []
     for table, column in _COLUMNS.get(reference.partition("_")[0], ()):
-        sql = f"SELECT DISTINCT {column} FROM {table} WHERE {column} >= ? AND {column} < ? LIMIT ?"
+        sql = f"SELECT DISTINCT {column} FROM {table} WHERE {column} >= ? AND {column} < ? LIMIT +?"
         found = [row[0] for row in database.query(sql, (reference, reference + _LAST, _MOST_READ))]
         if found:
             return found

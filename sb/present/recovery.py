@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import Escalation, EscalationState
-from sb.kernel.recovery.service import Undone
 from sb.kernel.recovery.variants import paths_of
 from sb.kernel.results import ToolResult
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.present.times import ago, date_and_time, left, moment
 from sb.redaction import redact_json
 from sb.text import revealed_line
+
+if TYPE_CHECKING:
+    from sb.kernel.recovery.service import Undone
 
 UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, of a call, of a reversal
 _WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}

@@ -249,12 +249,14 @@ def _judge_here(
     def afterwards(config: "Config | None", cwd: str) -> None:
         if config is None:
             return
-        from sb.hosts.hooks import resident
-
         hung = unavailable.hung and _hangs(posix.environ[b"SB_HOME"])
-        if hung:
-            resident.kill(config.home)
-        if hung or unavailable.startable:
-            resident.start(config, start)
+        startable = config.hooks.resident and (hung or unavailable.startable)
+        if hung or startable:
+            from sb.hosts.hooks import resident
+
+            if hung:
+                resident.kill(config.home)
+            if startable:
+                resident.start(config.home, start)
 
     main(arguments, Given(data, nonce, unavailable.again, spent_s, afterwards=afterwards))

@@ -19,12 +19,18 @@ from sb.hosts.registry import WITH_HOOKS, adapter_for, events_module
 # As in the warm-up of a runtime: what a hook imports on its way to a verdict.
 _MODULES = (
     *map(events_module, WITH_HOOKS),
+    *("sb.hosts.claude_code.servers", "sb.hosts.claude_code.transcripts", "sb.hosts.usage"),
     "sb.hosts.hooks.judging",
     "sb.hosts.hooks.remembering",
     *(f"sb.hosts.hooks.{name}" for name in ("advising", "arguments", "keeping", "mcp", "scratch")),
-    *(f"sb.shell.{name}" for name in ("git_keeping", "inline_python")),  # with all that these import
+    *(
+        f"sb.shell.{name}" for name in ("command_patterns", "git_keeping", "inline_python", "landing")
+    ),  # with all that these import
     "sb.kernel.calls.narrative",
     "sb.memory.brain",
+    "sb.memory.context_package",
+    "sb.store.path_states",
+    "sb.tools.file_changes",
     "sb.resident.worker",
     "rfc8785",
     "yaml",
@@ -58,14 +64,16 @@ class Hint(NamedTuple):
 
 
 def warm() -> None:
-    """Import what hooks need."""
+    """Import what hooks need, and compile its expressions."""
     for name in _MODULES:
         import_module(name)
     from sb.hosts.hooks.secrets import PATTERNS
+    from sb.secret_shapes import compile_all
     from sb.shell.words import compiled
 
     for pattern in PATTERNS:
         compiled(pattern)
+    compile_all()
 
 
 def warm_more() -> None:

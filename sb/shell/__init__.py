@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell.guarded import Guarded
@@ -23,8 +23,7 @@ from sb.shell.taints import Upload
 __all__ = ["ShellVerdict", "Upload", "classify"]
 
 
-@dataclass(frozen=True)
-class ShellVerdict:
+class ShellVerdict(NamedTuple):
     """The class of a command line, as far as it can be told without running it.
 
     Args:

@@ -62,7 +62,7 @@ def _newest(container: Container, columns: str, *kinds: str) -> list[tuple[Any, 
     legs = [(place, kind) for place in container.places() for kind in kinds]
     part = (
         f"SELECT * FROM (SELECT {columns} FROM records WHERE place = ? AND kind = ? AND state = 'active'"
-        " AND strength >= ? ORDER BY happened_at DESC LIMIT ?)"
+        " AND strength >= ? ORDER BY happened_at DESC LIMIT +?)"
     )
     found: list[tuple[Any, ...]] = []
     for start in range(0, len(legs), _AT_ONCE):

@@ -50,7 +50,7 @@ def _batches(container: Container) -> Iterator[list[tuple[str, str, Sequence[str
         rows = container.space.database.query(
             "SELECT r.id, r.kind, r.uid, json_extract(r.fields, '$.derived_from') FROM records AS r"
             f" WHERE r.id > ? AND r.place IN ({marks}) AND r.kind IN ({kinds}) AND r.state = 'active'"
-            " AND json_array_length(r.fields, '$.derived_from') > 0 ORDER BY r.id LIMIT ?",
+            " AND json_array_length(r.fields, '$.derived_from') > 0 ORDER BY r.id LIMIT +?",
             (after, *places, *_KINDS, _AT_ONCE),
         )
         if not rows:

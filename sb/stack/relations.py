@@ -130,7 +130,7 @@ class Relater:
                 continue
             found = self._space.database.query(
                 "SELECT i.rowid, r.text FROM record_index AS i JOIN records AS r ON r.id = i.rowid"
-                " WHERE record_index MATCH ? ORDER BY i.rowid DESC LIMIT ?",
+                " WHERE record_index MATCH ? ORDER BY i.rowid DESC LIMIT +?",
                 (f'(body : "{said}") AND (place : ({allowed}))', _MOST_MENTIONS),
             )
             for number, text in found:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sb.errors import StoreError
 from sb.store.statement_file import FILE_NAME, StatementFile
@@ -17,15 +17,13 @@ from sb.store.statement_file import FILE_NAME, StatementFile
 OPERATORS_STREAM = "operators"  # the chain of the operators file, which is anchored beside those of logs
 
 
-@dataclass(frozen=True)
-class AnchoredHead:
+class AnchoredHead(NamedTuple):
     seq: int
     hash: str
     at: str
 
 
-@dataclass(frozen=True)
-class Anchored:
+class Anchored(NamedTuple):
     """What the file says of one chain.
 
     Args:
@@ -63,7 +61,7 @@ class Anchor:
             database: the database's path, without symbolic links.
         """
         place = {"database": database_id, "path": database, "stream": stream}
-        line = json.dumps({**place, **vars(head)})
+        line = json.dumps({**place, **head._asdict()})
         try:
             fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

@@ -1,7 +1,7 @@
 """The one database, opened, read and written by many threads and processes at once.
 
-A file in WAL mode has two connections: NORMAL for everything (a commit survives `kill -9`), FULL for what must
-survive power loss too. Writes are BEGIN IMMEDIATE under a process-wide lock, and wait for other processes with
+A file in WAL mode has one connection, which is NORMAL for everything (a commit survives `kill -9`) and FULL for what
+must survive power loss too: a second one would make each forget the pages that it has read. Writes are BEGIN IMMEDIATE under a process-wide lock, and wait for other processes with
 jitter, so that no lock error reaches a caller before `patience_s` is over.
 """
 
@@ -25,11 +25,16 @@ Row = tuple[Any, ...]
 
 
 class _Write:
-    """A write transaction on one connection; yields the connection's `execute`."""
+    """A write transaction; yields the connection's `execute`.
 
-    def __init__(self, database: Database, connection: driver.Connection) -> None:
+    Args:
+        synchronous: NORMAL, or FULL for a commit that survives power loss.
+    """
+
+    def __init__(self, database: Database, connection: driver.Connection, synchronous: str) -> None:
         self._database = database
         self._connection = connection
+        self._synchronous = synchronous
 
     def __enter__(self) -> Callable[..., driver.Cursor]:
         database = self._database
@@ -47,6 +52,7 @@ class _Write:
 
     def _begin(self) -> None:
         try:
+            self._database.synchronise(self._synchronous)
             self._connection.execute("BEGIN IMMEDIATE")
         except driver.Error as error:
             if not driver.is_busy(error):
@@ -108,25 +114,22 @@ class Database:
         self._patience_s = patience_s
         self._clock = clock
         self._ids = ids
-        self._open: list[driver.Connection] = []
         self._vectors = False
-        self._normal = self._connect("NORMAL")
-        self._process_write = _Write(self, self._normal)
-        self._power_write: _Write | None = None
+        self._synchronous = "NORMAL"
+        self._normal = self._connect()
+        self._process_write = _Write(self, self._normal, "NORMAL")
+        self._power_write = _Write(self, self._normal, "FULL")
 
-    def _connect(self, synchronous: str) -> driver.Connection:
+    def _connect(self) -> driver.Connection:
         connection = driver.connect(self.path, read_only=self.read_only)
         try:
-            self.patiently(lambda: self._prepare(connection, synchronous))
-            if self._vectors:
-                driver.load_vectors(connection)
+            self.patiently(lambda: self._prepare(connection))
         except BaseException:
             connection.close()
             raise
-        self._open.append(connection)
         return connection
 
-    def _prepare(self, connection: driver.Connection, synchronous: str) -> None:
+    def _prepare(self, connection: driver.Connection) -> None:
         if self.read_only:
             return
         mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
@@ -137,7 +140,7 @@ class Database:
                     f"database {self.path} cannot use a write-ahead log here (it stays in {mode} mode)",
                     "move it to a local disk with --db or SB_DB",
                 )
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
@@ -170,12 +173,13 @@ class Database:
         """
         if self.read_only:
             raise StoreReadOnly(f"database {self.path} was opened for reading only")
-        if not power or self.in_memory:
-            return self._process_write
-        with self.lock:
-            if self._power_write is None:
-                self._power_write = _Write(self, self._connect("FULL"))
-        return self._power_write
+        return self._power_write if power and not self.in_memory else self._process_write
+
+    def synchronise(self, level: str) -> None:
+        """Have the commits from now on survive as `level` says; who calls holds the lock, and has nothing open."""
+        if level != self._synchronous:
+            self._normal.execute(f"PRAGMA synchronous = {level}")
+            self._synchronous = level
 
     def write_each(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Run a statement for each of these rows within the write transaction that this thread has open.
@@ -223,15 +227,14 @@ class Database:
             return not self._normal.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def use_vectors(self) -> None:
-        """Load sqlite-vec into every connection, present and future.
+        """Load sqlite-vec into the connection, and those of snapshots to come.
 
         Raises:
             StoreError: it cannot be loaded; nothing else of the database is affected.
         """
         with self.lock:
             if not self._vectors:
-                for connection in self._open:
-                    driver.load_vectors(connection)
+                driver.load_vectors(self._normal)
                 self._vectors = True
 
     def check_process(self) -> None:
@@ -270,8 +273,7 @@ class Database:
 
     def close(self) -> None:
         with self.lock:
-            while self._open:
-                self._open.pop().close()
+            self._normal.close()
 
 
 def _lenient_text(data: bytes) -> str:

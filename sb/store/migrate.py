@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import SchemaMismatch
 from sb.sources import iso
@@ -35,8 +34,7 @@ _LEDGER = """CREATE TABLE schema_migrations (
 ) STRICT"""
 
 
-@dataclass(frozen=True)
-class Migration:
+class Migration(NamedTuple):
     number: int
     name: str
     sql: str
@@ -46,8 +44,7 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class MigrationStatus:
+class MigrationStatus(NamedTuple):
     """One line of `sb migrate --status`; `differing` names the objects that are missing or changed."""
 
     number: int

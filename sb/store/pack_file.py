@@ -11,9 +11,8 @@ import json
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 from sb.errors import NotFoundError, SBError
 
@@ -28,8 +27,7 @@ _TRIED = 32 << 10  # bytes of a blob that show whether compressing it is worth i
 _STORED, _DEFLATED = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One path of a pack, or one named blob.
 
     Args:
@@ -51,8 +49,7 @@ class Entry:
     gid: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """The first line of a pack.
 
     Args:
@@ -71,8 +68,7 @@ class Header:
         return f"{MAGIC} {json.dumps(fields)}\n".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(NamedTuple):
     """What a pack holds, without contents.
 
     Args:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from sb.errors import UsageError
 from sb.files import write_atomic
@@ -39,8 +40,7 @@ class SnapshotStoreFull(CannotKeep):
     kind = "snapshot_store_full"
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """How full the store is.
 
     Args:

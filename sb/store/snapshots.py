@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.sources import SYSTEM_CLOCK, Clock
@@ -41,8 +41,7 @@ class SnapshotTooLarge(SBError):
         self.limit = limit
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """What a snapshot holds, without its content.
 
     Args:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import StoreCorrupt, StoreError
 from sb.files import sync_folder
@@ -42,8 +42,7 @@ class StatementLine:
     signed: Any = None
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(NamedTuple):
     """What the file says about one database.
 
     Args:

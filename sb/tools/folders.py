@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.text import normal_name
@@ -75,8 +76,7 @@ def belongs_to_us(path: Path) -> ToolError:
     return denied(f"{display(path)} belongs to SecondBrain; tools must not touch it")
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(NamedTuple):
     """An open folder below a root; valid inside the context that yielded it.
 
     Args:

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
 
@@ -132,7 +132,7 @@ class PackRestoring:
                 temporary = _temporary(name, reader.pack.header.key)
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder.fd)
-                _write(folder, temporary, replace(entry, mode=_OF_EXTRA), reader)
+                _write(folder, temporary, entry._replace(mode=_OF_EXTRA), reader)
                 with suppress(FileExistsError):
                     os.link(temporary, base, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
                 os.unlink(temporary, dir_fd=folder.fd)

@@ -150,8 +150,7 @@ def _die_at(at: int, operation: Callable[[Brain], object], home: Home) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     brain = home.brain()
-    for connection in brain.database._open:
-        connection.set_trace_callback(trace)
+    brain.database._normal.set_trace_callback(trace)
     operation(brain)
 
 
@@ -165,8 +164,7 @@ def statements(home: Home, operation: str) -> Iterator[int]:
 
     with closing(home.brain().database) as database:
         brain = Brain("ada", config=home.config, database=database, scope=SHOP, session="monday")
-        for connection in database._open:
-            connection.set_trace_callback(count)
+        database._normal.set_trace_callback(count)
         OPERATIONS[operation](home, brain)
     step = max(1, counted // KILLS)
     yield from range(counted, 0, -step)

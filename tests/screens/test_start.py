@@ -25,7 +25,9 @@ LATER = (
     "sqlite_vec",
     "numpy",
     "aiohttp",
+    "sb.kernel.recovery.service",
     "sb.runtime",
+    "sb.shell",
     "sb.tools",
     "sb.demo.story",
 )

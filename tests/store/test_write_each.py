@@ -1,4 +1,4 @@
-"""Many rows are written by one statement, as part of the transaction that is open in this thread."""
+"""Write transactions: many rows by one statement, and what survives power loss."""
 
 from __future__ import annotations
 
@@ -54,3 +54,21 @@ def test_without_a_transaction_of_this_thread_nothing_is_written(database: Datab
     write()
     assert len(refused) == 3
     assert database.query("SELECT a FROM t") == []
+
+
+def test_only_what_asks_for_it_survives_power_loss(database: Database) -> None:
+    def level(*, power: bool) -> int:
+        with database.write(power=power) as execute:
+            return int(execute("PRAGMA synchronous").fetchone()[0])
+
+    normal, full = 1, 2
+    assert [level(power=power) for power in (True, False, True, True, False)] == [
+        full,
+        normal,
+        full,
+        full,
+        normal,
+    ]
+    with pytest.raises(RuntimeError), database.write(power=True):
+        raise RuntimeError
+    assert level(power=False) == normal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.failures import refusal
@@ -72,8 +71,8 @@ def _forged(bank: _Bank) -> Check:
     somebody decides without any key."""
     approval_id = bank.ask("mallory")
     _, own = make_key("clerk", None)
-    operator = replace(own, name="ada", public_key=bank.ada.public_key)
-    signatories: list[Decider] = [own, replace(own, name="grace"), operator, Label("ada")]
+    operator = own._replace(name="ada", public_key=bank.ada.public_key)
+    signatories: list[Decider] = [own, own._replace(name="grace"), operator, Label("ada")]
     refused = [bank.decide(approval_id, by) for by in signatories]
     result = bank.call("mallory", approval_id=approval_id)
     uncalled = {"to": "mallory"} not in bank.pay.calls

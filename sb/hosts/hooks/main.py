@@ -7,9 +7,11 @@ call. So nothing leaves here but an answer: every exception is caught, and the d
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -88,18 +90,33 @@ class _Settings:
 
 
 class _Process:
-    """Delivers the first answer and ends the process."""
+    """Delivers the first answer and ends the process; a thread of its own delivers one when the time is over."""
 
     def __init__(self, given: Given) -> None:
         self._given = given
         self._answered = threading.Lock()
-        self._timer: threading.Timer | None = None
+        self._moved = threading.Condition()
+        self._until = math.inf
+        self._late: Callable[[], Answer] | None = None
 
-    def expire_after(self, seconds: float, late: Any) -> None:
-        """Answer with what `late` gives, unless there was an answer before."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = _timer(max(seconds - self._given.spent_s, _LEAST_S), lambda: self.end(late()))
+    def expire_after(self, seconds: float, late: Callable[[], Answer]) -> None:
+        """Answer with what `late` gives, unless there was an answer before; replaces the former deadline."""
+        until = time.monotonic() + max(seconds - self._given.spent_s, _LEAST_S)
+        with self._moved:
+            earlier, started = until < self._until, self._late is not None
+            self._until, self._late = until, late
+            if earlier and started:  # the thread wakes at the former deadline, and sees a later one by itself
+                self._moved.notify()
+        if not started:
+            threading.Thread(target=self._expire, daemon=True).start()
+
+    def _expire(self) -> None:
+        with self._moved:
+            while (left := self._until - time.monotonic()) > 0:
+                self._moved.wait(left)
+            late = self._late
+        if late is not None:
+            self.end(late())
 
     def end(self, answer: Answer, done: _Settings | None = None) -> None:
         """Deliver it and end the process, without waiting for anything that hangs.

@@ -6,14 +6,12 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from sb.config import Config
 from sb.config.home import Home
 
 COMMAND = "resident"  # what starts it, of the file that hooks start with
@@ -25,8 +23,7 @@ _POLL_S = 0.02
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(NamedTuple):
     """A helper that runs.
 
     Args:
@@ -49,15 +46,15 @@ def has_no_path(home: Home) -> bool:
     return len(os.fsencode(home.resident / SOCKET)) > LONGEST_PATH
 
 
-def start(config: Config, start: str) -> None:
-    """Start a helper, unless that is switched off or was tried just now; it outlives this process.
+def start(home: Home, start: str) -> None:
+    """Start a helper, unless that was tried just now; it outlives this process.
 
     Args:
         start: the file that hooks start with.
     """
-    if not config.hooks.resident or has_no_path(config.home):
+    if has_no_path(home):
         return
-    folder = config.home.resident
+    folder = home.resident
     folder.mkdir(mode=0o700, exist_ok=True)
     stamp = folder / STARTING
     with contextlib.suppress(FileNotFoundError):
@@ -65,7 +62,7 @@ def start(config: Config, start: str) -> None:
             return
     stamp.touch(mode=0o600)
     caches = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
-    command = [sys.executable, "-I", "-S", *caches, start, COMMAND, str(config.home.folder)]
+    command = [sys.executable, "-I", "-S", *caches, start, COMMAND, str(home.folder)]
     nowhere = [
         (os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in range(3)
     ]  # a host that waits for the end of our output does not wait for the helper
@@ -98,6 +95,8 @@ def stop(home: Home, *, wait_s: float = 2.0) -> bool:
 
 def remove(home: Home) -> None:
     """End the helper of a home, and remove its folder."""
+    import shutil  # with three libraries for compression, which a hook that starts a helper need not load
+
     stop(home)
     shutil.rmtree(home.resident, ignore_errors=True)
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -296,7 +295,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "cannot be parsed: PowerShell"
-        verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread, changes=NOTHING_KNOWN)
+        verdict = verdict._replace(safety_class=SafetyClass.DESTRUCTIVE, reason=unread, changes=NOTHING_KNOWN)
     verdict = _patching(call, verdict, context)
     if (
         folder_unknown
@@ -307,8 +306,8 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         refused = (
             f"{setting} may be a host's settings or a git hook there: {_FOLDER_UNKNOWN}" if setting else ""
         )
-        verdict = replace(
-            verdict, reason=f"{verdict.reason}; {_FOLDER_UNKNOWN}", refused=verdict.refused or refused
+        verdict = verdict._replace(
+            reason=f"{verdict.reason}; {_FOLDER_UNKNOWN}", refused=verdict.refused or refused
         )
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
@@ -360,11 +359,11 @@ def _patching(call: NativeCall, verdict: ShellVerdict, context: JudgingContext) 
     for folder in folders:
         there = context.cwd / os.path.expanduser(folder)
         patch = changing(call, paths, context._replace(cwd=there))
-        verdict = replace(verdict, refused=verdict.refused or patch.refused)
+        verdict = verdict._replace(refused=verdict.refused or patch.refused)
         if patch.tool_id != WRITE:
             why = "has a patch of a host's settings, a login, what git runs, or the system"
-            verdict = replace(
-                verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why, changes=NOTHING_KNOWN
+            verdict = verdict._replace(
+                safety_class=SafetyClass.DESTRUCTIVE, reason=why, changes=NOTHING_KNOWN
             )
     return verdict
 

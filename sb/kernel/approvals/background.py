@@ -16,7 +16,7 @@ _LAST_OF_RUN = (
     f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND kind IN ({', '.join('?' * len(_CALLS))})"
     # The text may stand in an argument too: only where it does is the payload parsed.
     """ AND (instr(coalesce(payload, ''), '"phase":"intent"') = 0"""
-    " OR iif(json_valid(payload), json_extract(payload, '$.phase'), '') IS NOT 'intent') ORDER BY id DESC LIMIT ?"
+    " OR iif(json_valid(payload), json_extract(payload, '$.phase'), '') IS NOT 'intent') ORDER BY id DESC LIMIT +?"
 )
 
 

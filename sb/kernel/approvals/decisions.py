@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
@@ -189,7 +188,7 @@ class Approvals(ApprovalQueue):
 
     def expire(self, write: LogWrite) -> None:
         """Record that the time of open requests is over; they count as denied with or without that."""
-        sql = f"{SELECT_APPROVALS} WHERE a.state IN ('waiting', 'approved') AND a.expires_at <= ? LIMIT ?"
+        sql = f"{SELECT_APPROVALS} WHERE a.state IN ('waiting', 'approved') AND a.expires_at <= ? LIMIT +?"
         for row in write.execute(sql, (self.now(), MOST_EXPIRED)).fetchall():
             approval = approval_of(row)
             facts = {"was": str(approval.state), "binding": approval.binding(self.log.database_id)}
@@ -284,7 +283,7 @@ class Approvals(ApprovalQueue):
             "UPDATE approvals SET state = ?, decided_at = ?, decided_by = ?, reason = ? WHERE number = ?",
             (state, now, names, reason, approval.number),
         )
-        return replace(approval, state=state, decided_at=now, decided_by=names, reason=reason)
+        return approval._replace(state=state, decided_at=now, decided_by=names, reason=reason)
 
     def _grant(
         self,
@@ -331,7 +330,7 @@ class Approvals(ApprovalQueue):
         signed = self.signed(by, "revoke", grant.binding(self.log.database_id), reason)
         write.append(GRANT_REVOKED, {"reason": reason, "by": by.name}, _subject(grant), {"signed": signed})
         write.execute("UPDATE grants SET state = 'revoked' WHERE number = ?", (grant.number,))
-        return replace(grant, state="revoked")
+        return grant._replace(state="revoked")
 
 
 def _standing(approval: Approval) -> list[str]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.errors import DeniedError
@@ -33,8 +32,7 @@ class MustBeOpened(DeniedError):
     kind = "must_be_opened"
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """A piece of an argument's value, safe for a screen and on one line.
 
     Args:
@@ -49,8 +47,7 @@ class Segment:
         return f"[hidden: {len(self.text):,} characters]" if self.hidden and not reveal else self.text
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument of the call."""
 
     name: str
@@ -66,8 +63,7 @@ class Argument:
         return "".join(segment.displayed(reveal=reveal) for segment in self.segments)
 
 
-@dataclass(frozen=True)
-class Disclosure:
+class Disclosure(NamedTuple):
     """A request as the person who decides is shown it.
 
     Args:

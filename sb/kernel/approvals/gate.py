@@ -7,8 +7,7 @@ of the intent, where an approval is used up once and for all.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import encode
 from sb.errors import NotFoundError, SBError
@@ -42,8 +41,7 @@ from sb.sources import MICROSECONDS, iso_micros
 POLL_S = 0.1
 
 
-@dataclass(frozen=True)
-class ApprovalSettings:
+class ApprovalSettings(NamedTuple):
     """How long requests wait, and which tools need two people.
 
     Args:
@@ -166,7 +164,7 @@ class ApprovalGate:
         only = f" AND a.state IN ('{OPEN[0]}', '{OPEN[1]}')" if call.reverses else ""
         rows = self._log.database.query(
             f"{SELECT_APPROVALS} WHERE a.agent = ? AND a.tool_id = ? AND a.args_digest = ? AND a.fingerprint = ?"
-            f"{only} ORDER BY a.number DESC LIMIT ?",
+            f"{only} ORDER BY a.number DESC LIMIT +?",
             (
                 call.ctx.agent_name,
                 call.tool_id,
@@ -303,7 +301,7 @@ class ApprovalGate:
         }
         # As it will be read: what a person is shown then, with the whole arguments, is what counts.
         written = json.loads(redact_json(approval.request))
-        read = replace(approval, request=json.loads(encode(facts)) | written)
+        read = approval._replace(request=json.loads(encode(facts)) | written)
         facts[SHOWN] = display_digest(self._log, read, call.args)
         if written.get("args", {}) != call.args:
             self._log.open_requests.put(approval.id, call.args)
@@ -365,8 +363,7 @@ def _as_called(approval: Approval, call: ToolCall) -> Approval:
             if name in call.recovery.facts
         }
         request["recovery"] = {**_mapping(request.get("recovery")), **facts}
-    return replace(
-        approval,
+    return approval._replace(
         agent=call.ctx.agent_name,
         tool_id=call.tool_id,
         fingerprint=call.fingerprint,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from sb.errors import NotFoundError
 from sb.kernel.approvals.disclosure import Disclosure, disclose
@@ -42,7 +41,7 @@ class ApprovalQueue:
     def as_of_now(self, approval: Approval) -> Approval:
         """The same as it counts now, whatever was done to the clock meanwhile."""
         if approval.state in OPEN and over(self.log, approval.id, approval.requested_at, approval.expires_at):
-            return replace(approval, state=ApprovalState.EXPIRED)
+            return approval._replace(state=ApprovalState.EXPIRED)
         return approval
 
     def _bounds(self) -> tuple[int, int]:
@@ -56,7 +55,7 @@ class ApprovalQueue:
     @staticmethod
     def _listed(approval: Approval, bounds: tuple[int, int]) -> Approval:
         early = approval.state in OPEN and approval.requested_at > bounds[1]
-        return replace(approval, state=ApprovalState.EXPIRED) if early else approval.at(bounds[0])
+        return approval._replace(state=ApprovalState.EXPIRED) if early else approval.at(bounds[0])
 
     def page(
         self, *, states: Collection[ApprovalState] = (), words: str = "", before: int = 0, limit: int = 200
@@ -72,7 +71,7 @@ class ApprovalQueue:
         where, parameters = self._where(states, words)
         if before:
             where, parameters = f"{where} AND a.number < ?", (*parameters, before)
-        sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT ?"
+        sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT +?"
         rows = self.log.database.query(sql, (*parameters, limit or -1))
         bounds = self._bounds()
         return [self._listed(approval_of(row), bounds) for row in rows]
@@ -153,7 +152,7 @@ class ApprovalQueue:
         """
         where = "state = 'active' AND expires_at > ?" if active else "?"
         rows = self.log.database.query(
-            f"SELECT {GRANT_COLUMNS} FROM grants WHERE {where} ORDER BY number DESC LIMIT ?",
+            f"SELECT {GRANT_COLUMNS} FROM grants WHERE {where} ORDER BY number DESC LIMIT +?",
             (self.now() if active else 1, limit or -1),
         )
         now = self.now()

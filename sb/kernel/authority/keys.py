@@ -10,9 +10,8 @@ import base64
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes
 from sb.errors import ConfigError, DeniedError, NotFoundError, UsageError
@@ -44,8 +43,7 @@ def name_from(text: str) -> str:
     return fitting or "operator"
 
 
-@dataclass(frozen=True)
-class KeyFile:
+class KeyFile(NamedTuple):
     """One private key as it lies on the disk."""
 
     name: str
@@ -199,6 +197,6 @@ class KeyFolder:
         path = self._pending(file.name) if pending else self.path(file.name)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomic(path, f"{json.dumps(vars(file), indent=2)}\n".encode())
+            write_atomic(path, f"{json.dumps(file._asdict(), indent=2)}\n".encode())
         except OSError as error:
             raise ConfigError(f"cannot write {path}: {error.strerror}") from None

@@ -11,10 +11,9 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.errors import ConfigError, SBError
@@ -26,8 +25,7 @@ LARGEST = 1 << 20  # bytes: thousands of entries
 ACTIONS = ("root", "add", "revoke", "rotate")
 
 
-@dataclass(frozen=True)
-class EnrolledOperator:
+class EnrolledOperator(NamedTuple):
     """One public key of one person.
 
     Args:
@@ -53,8 +51,7 @@ class Damaged(SBError):
     kind = "operators_damaged"
 
 
-@dataclass(frozen=True)
-class Roster:
+class Roster(NamedTuple):
     """What the root file says.
 
     Args:
@@ -160,7 +157,7 @@ def _changed(
 def _ended(
     roster: Roster, whom: EnrolledOperator, state: str, at: str, entry: str
 ) -> tuple[EnrolledOperator, ...]:
-    ended = replace(whom, state=state, until=at, ended_by=entry)
+    ended = whom._replace(state=state, until=at, ended_by=entry)
     return tuple(ended if one is whom else one for one in roster.operators)
 
 

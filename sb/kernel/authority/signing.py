@@ -8,9 +8,8 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sb.canonical import canonical_bytes
 from sb.errors import UsageError
@@ -42,8 +41,7 @@ class Decider(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """A name that nothing proves."""
 
     name: str
@@ -53,8 +51,7 @@ class Label:
         return ""
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(NamedTuple):
     """A person whose key is unlocked, in memory only."""
 
     name: str

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.text import quoted_name, revealed
 
 _ABSENT = object()
 
 
-@dataclass(frozen=True)
-class FieldChange:
+class FieldChange(NamedTuple):
     """One field; `before` or `after` is None where the document does not have it, else its JSON text, in which what cannot be
     seen stands as an escape.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
@@ -18,8 +17,7 @@ SURFACES = (KERNEL_SURFACE, REVERSAL_SURFACE)
 LARGEST_DOCUMENT = 64 * 1024  # bytes; a larger contract cannot be shown, and so not approved
 
 
-@dataclass(frozen=True)
-class SeenContract:
+class SeenContract(NamedTuple):
     """One contract as some process met it; times in microseconds since the epoch."""
 
     surface: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import Authority
@@ -40,8 +40,7 @@ class BaselineStatus(StrEnum):
     UNREADABLE = "unreadable"
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(NamedTuple):
     """One approval of one contract; `at` in ISO 8601."""
 
     tool_id: str
@@ -51,8 +50,7 @@ class Baseline:
     reason: str
 
 
-@dataclass(frozen=True)
-class ContractEntry:
+class ContractEntry(NamedTuple):
     """One tool of a surface.
 
     Args:
@@ -79,11 +77,11 @@ class ContractEntry:
         return changes(self.baseline_document, self.live_document) if both else []
 
     def to_dict(self) -> dict[str, Any]:
-        return vars(self) | {
+        return self._asdict() | {
             "status": str(self.status),
-            "baseline": None if self.baseline is None else vars(self.baseline),
+            "baseline": None if self.baseline is None else self.baseline._asdict(),
             "first_seen_at": None if self.first_seen_at is None else iso_micros(self.first_seen_at),
-            "changes": [vars(change) for change in self.changes],
+            "changes": [change._asdict() for change in self.changes],
         }
 
 

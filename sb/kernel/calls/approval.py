@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.kernel.calls.intents import HOST, process_lives
 from sb.sources import iso_micros
@@ -35,8 +34,7 @@ GRANT_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Approval:
+class Approval(NamedTuple):
     """One request for a person's decision; all times are in microseconds since the epoch.
 
     Args:
@@ -80,7 +78,7 @@ class Approval:
     def at(self, now: int) -> Approval:
         """The same as it counts at this time: an open one is expired once its time is over."""
         over = self.state in OPEN and now >= self.expires_at
-        return replace(self, state=ApprovalState.EXPIRED) if over else self
+        return self._replace(state=ApprovalState.EXPIRED) if over else self
 
     @property
     def state_line(self) -> str:
@@ -106,7 +104,7 @@ class Approval:
 
     def to_dict(self, now: int) -> dict[str, Any]:
         """Plain JSON, with times in ISO 8601."""
-        return vars(self) | {
+        return self._asdict() | {
             "state": str(self.state),
             "overdue": self.overdue(now),
             "requested_at": iso_micros(self.requested_at),
@@ -142,8 +140,7 @@ def waiter_gone(waiter: str) -> bool:
     return bool(waiter) and host == HOST and not process_lives(pid)
 
 
-@dataclass(frozen=True)
-class Grant:
+class Grant(NamedTuple):
     """Calls of one kind that a person approved in advance; times in microseconds since the epoch.
 
     Args:
@@ -168,7 +165,7 @@ class Grant:
 
     def at(self, now: int) -> Grant:
         """The same as it counts at this time."""
-        return replace(self, state="expired") if self.state == "active" and now >= self.expires_at else self
+        return self._replace(state="expired") if self.state == "active" and now >= self.expires_at else self
 
     def binding(self, database_id: str) -> dict[str, Any]:
         """What the person signed."""
@@ -185,7 +182,7 @@ class Grant:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, with times in ISO 8601."""
-        return vars(self) | {
+        return self._asdict() | {
             "made_at": iso_micros(self.made_at),
             "expires_at": iso_micros(self.expires_at),
             "last_used_at": None if self.last_used_at is None else iso_micros(self.last_used_at),

@@ -6,7 +6,7 @@ Source: the survival layer, section 1: blast radius is hard, a ceiling of irreve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.calls.mutations import Reversibility
@@ -17,8 +17,7 @@ from sb.kernel.run_context import RiskDimension
 Ceilings = Mapping[RiskDimension, float]
 
 
-@dataclass(frozen=True)
-class Consequences:
+class Consequences(NamedTuple):
     """The limits of consequence that one executor holds calls to.
 
     Args:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import digest, encode
 from sb.errors import StoreCorrupt
@@ -39,8 +38,7 @@ class IntentState(StrEnum):
     UNREPORTED = "unreported"
 
 
-@dataclass(frozen=True)
-class Intent:
+class Intent(NamedTuple):
     """An announced call without an outcome; `deadline` is in microseconds since the epoch.
 
     Args:
@@ -88,8 +86,7 @@ class KnownStep(Exception):
 INTENT_COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_digest, idempotency_key, state, owner, deadline, reversal, reverses"
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """What identifies one call to its tool and to whoever asks for it again.
 
     Args:
@@ -104,8 +101,7 @@ class Step:
     idempotency_key: str
 
 
-@dataclass(frozen=True)
-class StepResult:
+class StepResult(NamedTuple):
     """What is kept of a named step that is done."""
 
     step: Step
@@ -340,8 +336,8 @@ class Intents:
         """Calls that were announced and that a living process has not ended, oldest first."""
         return [intent for intent in self._all() if self._is_running(intent)]
 
-    def _all(self) -> list[Intent]:
-        rows = self._log.database.query(f"SELECT {INTENT_COLUMNS} FROM intents ORDER BY id")
+    def _all(self, where: str = "") -> list[Intent]:
+        rows = self._log.database.query(f"SELECT {INTENT_COLUMNS} FROM intents {where} ORDER BY id")
         return [self._as_written(intent_of(row)) for row in rows]
 
     def _as_written(self, intent: Intent) -> Intent:
@@ -355,10 +351,10 @@ class Intents:
         except StoreCorrupt:
             said = {}
         if not said:
-            return replace(intent, reversal=None)
+            return intent._replace(reversal=None)
         owner, deadline, leaves_nothing = _decided_by(said, intent)
         reversal = None if intent.reversal == LEAVES_NOTHING and not leaves_nothing else intent.reversal
-        return replace(intent, owner=owner, deadline=deadline, reversal=reversal)
+        return intent._replace(owner=owner, deadline=deadline, reversal=reversal)
 
     def _is_running(self, intent: Intent) -> bool:
         now = micros(self._log.clock.now())
@@ -375,8 +371,8 @@ class Intents:
 
         Those of tools that leave nothing behind have failed.
         """
-        orphans = [intent for intent in self.in_doubt() if intent.state is IntentState.STARTED]
-        return sum(self._settle(intent) for intent in orphans)
+        started = self._all("WHERE state = 'started'")  # calls in doubt may be many, and wait for a person
+        return sum(self._settle(intent) for intent in started if not self._is_running(intent))
 
     def _orphaned(self, intent: Intent, now: int) -> bool:
         """Whether nobody can be running it any more: its process is gone, or gave it up, or its deadline is over."""

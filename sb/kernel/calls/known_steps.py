@@ -10,7 +10,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import digest
 from sb.errors import StoreCorrupt
@@ -32,8 +32,7 @@ def step_key(run_id: str, tool_id: str, name: str) -> str:
     return digest(f"{run_id}\n{tool_id}\n{name}".encode())
 
 
-@dataclass(frozen=True)
-class LoggedStep:
+class LoggedStep(NamedTuple):
     """A named step that was announced and has not failed.
 
     Args:

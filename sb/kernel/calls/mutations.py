@@ -316,7 +316,7 @@ class MutationStore:
 
     def newest(self, *, limit: int = 50) -> list[MutationRef]:
         """The last mutations, newest first; 0 for all."""
-        rows = self.log.database.query(f"{_SELECT} ORDER BY m.id DESC LIMIT ?", (limit or -1,))
+        rows = self.log.database.query(f"{_SELECT} ORDER BY m.id DESC LIMIT +?", (limit or -1,))
         return [self._ref(row) for row in rows]
 
     def resolve(self, reference: str) -> str:

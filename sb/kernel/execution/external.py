@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import freeze
 from sb.errors import SBError
@@ -35,8 +34,7 @@ _STARTED = "SELECT payload FROM events WHERE run_id = ? AND kind = ? ORDER BY id
 LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What a host says of a call that it performed.
 
     Args:

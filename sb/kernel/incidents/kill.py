@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import UsageError
 from sb.kernel.contracts import SafetyClass
@@ -67,8 +66,7 @@ def quoted(name: str) -> str:
     return f"$'{escaped}'"
 
 
-@dataclass(frozen=True)
-class Kill:
+class Kill(NamedTuple):
     """One kill in force.
 
     Args:
@@ -108,7 +106,7 @@ class Kill:
         return f"sb kill --lift {quoted(self.name)} --reason WHY"
 
     def to_dict(self) -> dict[str, Any]:
-        return vars(self) | {
+        return self._asdict() | {
             "scope": str(self.scope),
             "lifted_by": list(self.lifted_by),
             "rejected": list(self.rejected),

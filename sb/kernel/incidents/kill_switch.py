@@ -7,8 +7,8 @@ read stops everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority
@@ -33,8 +33,7 @@ _CHANGING = tuple(one for one in SafetyClass if one is not SafetyClass.READ_ONLY
 _Active = dict[str, Kill]  # by name
 
 
-@dataclass(frozen=True)
-class Thrown:
+class Thrown(NamedTuple):
     """A kill that is in force.
 
     Args:
@@ -256,7 +255,7 @@ class KillSwitch:
                 kill = _thrown(statement)
                 before = active.get(kill.name)
                 people = kill.people if before is None else max(kill.people, before.people)
-                active[kill.name] = replace(kill, people=people)
+                active[kill.name] = kill._replace(people=people)
         return active
 
 
@@ -293,10 +292,10 @@ def _lift(active: _Active, statement: Statement) -> None:
     if kill is None:
         return
     if statement.doubt:
-        active[name] = replace(kill, rejected=(*kill.rejected, f"by {statement.by}: {statement.doubt}"))
+        active[name] = kill._replace(rejected=(*kill.rejected, f"by {statement.by}: {statement.doubt}"))
         return
     names = (*kill.lifted_by, *({statement.by} - set(kill.lifted_by)))
     if len(names) >= kill.people:
         del active[name]
     else:
-        active[name] = replace(kill, lifted_by=names)
+        active[name] = kill._replace(lifted_by=names)

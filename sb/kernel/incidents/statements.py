@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import SBError
 from sb.kernel.authority.authority import OPERATORS, Authority
@@ -31,8 +30,7 @@ def may_be_anybody(kind: str) -> bool:
     return kind in (KILL_THROWN, INCIDENT_OPENED)
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """One statement.
 
     Args:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from sb.config.command_patterns import CommandPattern, parse_pattern
 from sb.config.rules import PolicyRule
-from sb.shell.command_patterns import may_run, surely_runs
 
 # Arguments that are command lines, or lists of them, or of a program's words.
 LINES = ("command", "cmd", "command_line", "commandline", "shell_command", "commands")
@@ -40,6 +39,8 @@ def fits_commands(rule: PolicyRule, args: dict[str, Any], *, allows: bool) -> bo
     Args:
         allows: whether the rule allows, and so needs every command, surely; else one that may be it is enough.
     """
+    from sb.shell.command_patterns import may_run, surely_runs  # only where a rule says `runs`
+
     lines = [*commands_of_call(args)]
     patterns = [_pattern(text) for text in rule.runs]
     if not lines:
@@ -93,7 +94,7 @@ def _lines(args: dict[str, Any]) -> Iterator[str | None]:
 
 @lru_cache(maxsize=256)
 def _parsed(line: str, cwd: str) -> Commands:
-    from sb.shell import classify  # only where a rule says `runs`
+    from sb.shell import classify  # as above
 
     folder = Path(cwd) if cwd.startswith("/") else _CALCULATED
     # Without the environment: what a variable holds there may differ from what the agent's shell has.

@@ -6,9 +6,8 @@ Everything that does not depend on the arguments is looked up, so 1 000 entries 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass, ToolSpec
@@ -26,8 +25,7 @@ class PolicyAction(StrEnum):
     REQUIRE_APPROVAL = "require_approval"
 
 
-@dataclass(frozen=True)
-class PolicyDecision:
+class PolicyDecision(NamedTuple):
     """A verdict; `rule` names what decided it, `reason` says it to a person.
 
     Args:

@@ -8,7 +8,6 @@ and safety class and looked up afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
@@ -34,8 +33,7 @@ class Hit(NamedTuple):
         return cls(rule.name, rule.effect, rule.reason or in_words(rule))
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What the rules say together.
 
     Args:

@@ -130,7 +130,7 @@ class Escalations:
             limit: at most so many of the newest; 0 for all.
         """
         where = "" if everything else _UNSETTLED  # before the limit, or many settled ones would hide others
-        rows = self.log.database.query(f"{_SELECT}{where} ORDER BY x.number DESC LIMIT ?", (limit or -1,))
+        rows = self.log.database.query(f"{_SELECT}{where} ORDER BY x.number DESC LIMIT +?", (limit or -1,))
         found = [self._escalation(row) for row in rows]
         return [one for one in found if everything or one.state in UNSETTLED]
 

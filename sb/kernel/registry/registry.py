@@ -7,9 +7,8 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import ContractError
 from sb.kernel.contracts import AgentCapabilities, ReversalSpec, SafetyClass, ToolSpec
@@ -92,8 +91,7 @@ def _risk_dimension(spec: ToolSpec) -> RiskDimension | None:
     return RiskDimension(name)
 
 
-@dataclass(frozen=True)
-class ToolListing:
+class ToolListing(NamedTuple):
     """One tool as `sb kernel tools` lists it."""
 
     spec: ToolSpec

@@ -256,7 +256,7 @@ class ChangeLog:
         """
         which = " AND erased = 1" if erased else ""
         while True:
-            sql = f"SELECT {_COLUMNS} FROM sync_changes WHERE stack = ? AND seq > ? AND at >= ?{which} ORDER BY seq LIMIT ?"
+            sql = f"SELECT {_COLUMNS} FROM sync_changes WHERE stack = ? AND seq > ? AND at >= ?{which} ORDER BY seq LIMIT +?"
             values = (self.stack, seq, since, AT_ONCE)
             rows = execute(sql, values).fetchall() if execute else self.space.database.query(sql, values)
             yield from map(_stored, rows)

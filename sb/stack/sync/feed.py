@@ -48,20 +48,20 @@ class Feed(ChangeLog):
         """Write down what was changed, up to `AT_ONCE` records; returns whether there may be more."""
         found = self.position(execute)
         new = self._numbers(
-            execute, "SELECT id, id FROM records WHERE id > ? ORDER BY id LIMIT ?", found.record
+            execute, "SELECT id, id FROM records WHERE id > ? ORDER BY id LIMIT +?", found.record
         )
         if new:
             self._stamp(execute, [number for number, _ in new])
             self._reached(execute, record=new[-1][0])
             return True
         changed = self._numbers(
-            execute, "SELECT id, record FROM record_history WHERE id > ? ORDER BY id LIMIT ?", found.change
+            execute, "SELECT id, record FROM record_history WHERE id > ? ORDER BY id LIMIT +?", found.change
         )
         if changed:
             self._stamp(execute, [record for _, record in changed], found.change, changed[-1][0])
             self._reached(execute, change=changed[-1][0])
             return True
-        related = self._numbers(execute, f"{TELLING} WHERE e.id > ? ORDER BY e.id LIMIT ?", found.edge)
+        related = self._numbers(execute, f"{TELLING} WHERE e.id > ? ORDER BY e.id LIMIT +?", found.edge)
         if related:
             self._stamp(execute, [record for _, record in related])
             self._reached(execute, edge=related[-1][0])

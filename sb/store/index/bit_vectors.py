@@ -147,7 +147,7 @@ def _of_model(execute: Execute, model: str) -> Iterator[list[tuple[int, int, byt
     while True:
         rows = execute(
             "SELECT v.record, r.place, v.vector FROM vectors AS v JOIN records AS r ON r.id = v.record"
-            " WHERE v.model = ? AND v.record > ? AND r.state = 'active' ORDER BY v.record LIMIT ?",
+            " WHERE v.model = ? AND v.record > ? AND r.state = 'active' ORDER BY v.record LIMIT +?",
             (model, after, _SLICE),
         ).fetchall()
         if not rows:

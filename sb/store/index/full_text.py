@@ -72,7 +72,7 @@ class WordIndex:
         join = f"JOIN records AS r ON r.id = record_index.rowid AND {where}" if where else ""
         sql = (
             f"SELECT record_index.rowid, -{rank} FROM record_index {join}"
-            f" WHERE record_index MATCH ? ORDER BY {rank} LIMIT ?"
+            f" WHERE record_index MATCH ? ORDER BY {rank} LIMIT +?"
         )
         return [(int(n), float(s)) for n, s in self._database.query(sql, (*parameters, expression, k))]
 
@@ -93,7 +93,7 @@ class WordIndex:
         sql = (
             "SELECT record_index.rowid FROM record_index JOIN records AS r ON r.id = record_index.rowid"
             f" WHERE record_index MATCH ? AND record_index.rowid < ? AND {where}"
-            " ORDER BY record_index.rowid DESC LIMIT ?"
+            " ORDER BY record_index.rowid DESC LIMIT +?"
         )
         end = (1 << 62) if below is None else below
         return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]

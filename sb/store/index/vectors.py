@@ -208,7 +208,7 @@ class VectorIndex:
         """
         found: list[Source] = []
         while len(found) < limit:
-            rows = self._database.query(f"{_SOURCES} AND r.id > ? ORDER BY r.id LIMIT ?", (after, _SLICE))
+            rows = self._database.query(f"{_SOURCES} AND r.id > ? ORDER BY r.id LIMIT +?", (after, _SLICE))
             if not rows:
                 break
             after = rows[-1][0]
@@ -239,7 +239,7 @@ class VectorIndex:
         if where == "1" and place in self._many:
             return None
         matching = f"r.place = ? AND r.state = 'active' AND ({where})"
-        counted = f"SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE {matching} LIMIT ?)"
+        counted = f"SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE {matching} LIMIT +?)"
         if self._database.query(counted, (place, *parameters, FEW + 1))[0][0] > FEW:
             self._many.add(place)  # a filter let so many pass: without it there are more
             return None

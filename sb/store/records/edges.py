@@ -79,9 +79,9 @@ class EdgeStore:
         seen = _marks(places)
         of_one = " UNION ALL ".join(
             "SELECT * FROM (SELECT e.source, e.relation, e.target, e.weight FROM ("
-            f" SELECT * FROM edges WHERE {near} = ? AND place IN ({seen}) ORDER BY weight DESC LIMIT ?"
+            f" SELECT * FROM edges WHERE {near} = ? AND place IN ({seen}) ORDER BY weight DESC LIMIT +?"
             f") AS e JOIN records AS other ON other.id = e.{far} AND +other.place IN ({seen})"
-            " AND other.state = 'active' ORDER BY e.weight DESC, e.id LIMIT ?)"
+            " AND other.state = 'active' ORDER BY e.weight DESC, e.id LIMIT +?)"
             for near, far in (("source", "target"), ("target", "source"))
         )
         found: dict[Edge, None] = {}

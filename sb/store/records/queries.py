@@ -48,7 +48,7 @@ class RecordQueries:
         Args:
             where, order: SQL that holds no value. limit: the most that are returned; -1 for all.
         """
-        sql = f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ?"
+        sql = f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT +?"
         for found in self.database.query(sql, (*parameters, limit)):
             yield dict(zip(COLUMNS, found, strict=True))
 
@@ -85,7 +85,7 @@ class RecordQueries:
             there = f"r.place IN (SELECT value FROM json_each(?)) AND r.kind IN ({marks})"
             sql = f"{one} {there} AND r.state = 'active' AND {where}"
             values = [named, *kinds, *parameters]
-        found = self.database.query(f"{sql} ORDER BY {order} LIMIT ? OFFSET ?", (*values, limit, skip))
+        found = self.database.query(f"{sql} ORDER BY {order} LIMIT +? OFFSET +?", (*values, limit, skip))
         return [one[0] for one in found]
 
     def prominent(self, places: Sequence[int], kinds: Sequence[str], each: int) -> Iterator[Row]:
@@ -101,14 +101,14 @@ class RecordQueries:
         values: list[Any] = []
         for place in places:
             parts.append(
-                "SELECT record AS id FROM record_stats WHERE place = ? ORDER BY accessed DESC LIMIT ?"
+                "SELECT record AS id FROM record_stats WHERE place = ? ORDER BY accessed DESC LIMIT +?"
             )
             values += (place, each * len(kinds))
             for kind in kinds:
                 for also in ("", " AND protected = 1"):
                     parts.append(
                         f"SELECT id FROM records WHERE place = ? AND kind = ? AND state = 'active'{also}"
-                        " ORDER BY id DESC LIMIT ?"
+                        " ORDER BY id DESC LIMIT +?"
                     )
                     values += (place, kind, each)
         found = " UNION ".join(f"SELECT id FROM ({part})" for part in parts)
@@ -178,5 +178,5 @@ class RecordQueries:
 
     def changed(self, after: int, limit: int) -> set[int]:
         """Returns the records changed after this change; at most `limit`."""
-        sql = "SELECT DISTINCT record FROM record_history WHERE id > ? LIMIT ?"
+        sql = "SELECT DISTINCT record FROM record_history WHERE id > ? LIMIT +?"
         return {record for (record,) in self.database.query(sql, (after, limit))}

@@ -125,7 +125,7 @@ class ReadLog:
             " SELECT id AS record, created_at AS at FROM records WHERE session = ?"
             " UNION ALL SELECT a.record, b.at FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
             " WHERE b.session = ?) GROUP BY record) AS k JOIN records AS r ON r.id = k.record"
-            " ORDER BY k.at DESC, k.record DESC LIMIT ?",
+            " ORDER BY k.at DESC, k.record DESC LIMIT +?",
             (agent, session, session, limit),
         )
         return [
@@ -151,7 +151,7 @@ class ReadLog:
         names = ("broadcast", "at", "agent", "operation", "query", "score")
         rows = self._database.query(
             "SELECT b.id, b.at, b.agent, b.operation, b.query, a.score FROM broadcasts AS b"
-            " JOIN access_log AS a ON a.broadcast = b.id AND a.record = ? ORDER BY b.id DESC LIMIT ?",
+            " JOIN access_log AS a ON a.broadcast = b.id AND a.record = ? ORDER BY b.id DESC LIMIT +?",
             (record, limit),
         )
         return [dict(zip(names, row, strict=True)) for row in rows]

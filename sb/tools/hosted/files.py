@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
@@ -33,8 +32,7 @@ SESSION: ContextVar[str] = ContextVar("session", default="")
 EXTRA: ContextVar[Mapping[str, bytes]] = ContextVar("extra", default=MappingProxyType({}))
 
 
-@dataclass(frozen=True)
-class CallLimits:
+class CallLimits(NamedTuple):
     """The most that the snapshot of one call may hold.
 
     Args:

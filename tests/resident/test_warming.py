@@ -1,0 +1,64 @@
+"""What the helper has imported before it is asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from sb.config import load_config
+from sb.runtime import open_runtime
+
+# In a process of its own: the test's has imported everything.
+JUDGED = """\
+import json, sys
+from pathlib import Path
+from sb.config import load_config
+from sb.hosts.hooks.judging import judge
+from sb.hosts.registry import adapter_for
+from sb.resident.warming import warm
+
+home = Path(sys.argv[1])
+warm()
+config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
+for name, payload in json.load(sys.stdin).items():
+    before = set(sys.modules)
+    adapter = adapter_for("claude-code", payload)
+    judge(config, adapter, adapter.read(payload))
+    imported = sorted(module for module in set(sys.modules) - before if module.startswith("sb."))
+    if imported:
+        print(name, *imported)
+"""
+EVENTS: dict[str, dict[str, object]] = {
+    "reads": {"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "a.txt"}},
+    "runs": {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make | tail"}},
+    "deletes": {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm a.txt"}},
+    "writes": {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": "a.txt", "content": "x"},
+    },
+    "wrote": {
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": "a.txt", "content": "x"},
+        "tool_response": "ok",
+    },
+    "calls a server": {"hook_event_name": "PreToolUse", "tool_name": "mcp__x__y", "tool_input": {}},
+    "ends a turn": {"hook_event_name": "Stop"},
+}
+
+
+def test_events_are_judged_without_importing_more_of_sb(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    home = tmp_path / "home"
+    home.mkdir()
+    config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
+    with open_runtime(config, hosted=True):
+        pass  # a database is made by more code than opens it
+    session = {"session_id": "s1", "transcript_path": "/t", "cwd": str(tmp_path)}
+    payloads = {name: {**session, "tool_use_id": name, **event} for name, event in EVENTS.items()}
+    command = [sys.executable, "-c", JUDGED, str(home)]
+    done = subprocess.run(command, input=json.dumps(payloads), capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
