@@ -73,9 +73,11 @@ def list_approvals(
         ]
         output.emit_json({"items": items, "total": total})
     elif found:
+        on_terminal = output.fits_terminal()  # where the object has a column of its own
+        call = ["call", "effect"] if on_terminal else ["call"]
         output.table(
-            ["state", "left", "agent", "call", "asked", "request"],
-            [_row(queue.disclose(item), now) for item in found],
+            ["state", "left", "agent", *call, "asked", "request"],
+            [_row(queue.disclose(item), now, apart=on_terminal) for item in found],
         )
     else:
         note("no pending requests")
@@ -83,9 +85,10 @@ def list_approvals(
         note(f"showing {len(found)} of {total:,}; --limit 0 shows all")
 
 
-def _row(disclosed: Disclosure, now: int) -> tuple[str, ...]:
+def _row(disclosed: Disclosure, now: int, *, apart: bool) -> tuple[str, ...]:
     line = request_line(disclosed, now, limit=WIDEST)
-    return (line.state, line.left, line.agent, line.call, line.asked, line.id)
+    call = (line.object, line.effect) if apart else (line.call,)
+    return (line.state, line.left, line.agent, *call, line.asked, line.id)
 
 
 @app.command(epilog="Example: sb approvals show apr_820e --full")

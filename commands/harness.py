@@ -57,6 +57,7 @@ def _usage_errors_apart() -> Iterator[None]:
 app = group("Grade the harness against the forty controls.", cls=GateGroup)
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
 STDOUT = Path("-")
+_TONES = {"fail": "danger", "partial": "warn", "BLOCKED": "danger"}
 SLOWEST_SHOWN = 5
 LONGEST_REPORT = 16 << 20  # bytes; one has some 60 KB
 
@@ -241,7 +242,7 @@ def _print(
     if compared:
         lines += ["", *scorecard.changes(compared)]
     for line in lines:
-        output.line(line)
+        output.line(line, tones=_TONES)
     if standing:
         output.line()
         output.findings("live", standing)
