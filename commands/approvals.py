@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 app = group("Show pending approval requests, and decide them.")
 Ids = Annotated[list[str], typer.Argument(help="Ids of requests; each is decided on its own.")]
 WIDEST = 48  # characters of a cell
-COMMAND_S = 30  # seconds that a notification command may take
 
 
 @app.command(name="list", epilog="Example: sb approvals list --state waiting")
@@ -314,12 +310,10 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Print requests as they arrive, expire or are decided."""
+    from sb.attention.notifying import command_words, hand_over
     from sb.kernel.approvals.watching import Watcher
 
-    try:
-        arguments = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--exec: {error}") from None
+    arguments = command_words("--exec", command) if command else []
     queue = approval_queue(ctx)
     watcher = Watcher(queue)
     while True:
@@ -329,8 +323,8 @@ def watch(
                 output.emit_json_line(said)
             else:
                 output.line(_notice_line(notice), one_line=True)
-            if arguments:
-                _run(arguments, json.dumps(said, ensure_ascii=False))
+            if arguments and (problem := hand_over(arguments, said)):
+                note(f"warning: {problem}")
         output.flush()
         if once:
             return
@@ -343,19 +337,6 @@ def _notice_line(notice: Notice) -> str:
         by = f" by {item.decided_by}: {item.reason}" if item.decided_by else ""
         return f"{item.state:<9} {item.id} {item.tool_id}{by}"
     return f"{notice.change:<9} {item.id} {item.agent} wants {item.tool_id}"
-
-
-def _run(arguments: list[str], said: str) -> None:
-    """Hand one item to a notification command; without a shell, so that nothing in it is a command."""
-    try:
-        done = subprocess.run(
-            arguments, input=said, text=True, encoding="utf-8", timeout=COMMAND_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        note(f"warning: {arguments[0]}: {error}")
-        return
-    if done.returncode:
-        note(f"warning: {arguments[0]} ended with {done.returncode}")
 
 
 app.add_typer(servers_app)

@@ -53,6 +53,7 @@ COMMANDS = {
     "trust": "Set and show trust scores.",
     "undo": "Reverse what an agent's call did.",
     "uninstall": "Disconnect a coding agent's host from sb.",
+    "watch": "Print what needs you, as it appears.",
 }
 
 
