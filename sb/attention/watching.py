@@ -34,6 +34,7 @@ class Watcher:
         self._looked_at = 0.0
         self._known: set[str] = set()
         self._started = False
+        self._count = 0
 
     def news(self) -> Iterator[Need]:
         """What needs a person since the last look; at first, all that does. Costs one small query when nothing changed.
@@ -47,6 +48,11 @@ class Watcher:
         except SBError as error:
             self.close()
             self.trouble = error
+
+    def count_needs(self) -> int:
+        """How many things need a person; what it was, while the database cannot be read."""
+        list(self.news())
+        return self._count
 
     def close(self) -> None:
         """Close the database; the next look opens it again."""
@@ -90,4 +96,6 @@ class Watcher:
         others = {one.key for one in found if one.kind is not Kind.REQUEST}
         self._known = waiting | others  # what is over is forgotten, and reported again when it comes back
         self._started = True
+        asked = sum(one.kind is Kind.REVERSAL and one.state == "reversal" for one in found)
+        self._count = len(waiting) - asked + len(others - {"more"})  # a reversal's request is the reversal
         yield from fresh
