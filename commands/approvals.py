@@ -13,6 +13,7 @@ from sb.commands.approvals_servers import app as servers_app
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, Limit, group
 from sb.commands.session import approval_queue, baselines, configuration, decider
+from sb.commands.terminal import fits_terminal
 
 from sb.duration import parse_duration
 from sb.errors import NotFoundError, SBError, UsageError
@@ -69,7 +70,7 @@ def list_approvals(
         ]
         output.emit_json({"items": items, "total": total})
     elif found:
-        on_terminal = output.fits_terminal()  # where the object has a column of its own
+        on_terminal = fits_terminal()  # where the object has a column of its own
         call = ["call", "effect"] if on_terminal else ["call"]
         output.table(
             ["state", "left", "agent", *call, "asked", "request"],

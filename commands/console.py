@@ -107,7 +107,7 @@ def _print(ctx: typer.Context, screen: str) -> None:
     with closing(Records(configuration(ctx))) as records:
         found = PLAIN[screen](records)
     if found.rows:
-        output.table(found.titles, found.rows)
+        output.table(found.titles, found.rows, whole=True)
     else:
         note(f"nothing on screen {screen}")
     if len(found.rows) < found.total:

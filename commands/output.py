@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.commands.diagnostics import note
-from sb.commands.tables import NARROWEST, lay_out, plain_table
+from sb.commands.tables import lay_out, plain_table
+from sb.commands.terminal import NARROWEST, fits_terminal, has_colour, paint, width, write_line
 
 from sb.errors import SBError
 from sb.fitting import relative_age, wrap
@@ -23,9 +22,6 @@ from sb.text import json_text, plain
 if TYPE_CHECKING:
     from sb.kernel.review.findings import Finding
 
-HANGING = 4  # cells before what goes on from the line above, so that it passes for no line of its own
-PLAIN = "SB_PLAIN"  # set by --plain
-_CODES = {"heading": "1", "ok": "32", "warn": "33", "danger": "31", "info": "36"}
 LONGEST_NOTED = 1600  # characters of a call that is approved: all of any that need not be opened
 
 
@@ -62,18 +58,7 @@ def line(text: str = "", *, one_line: bool = True, tones: Mapping[str, str] | No
     """
     shown = plain(text, one_line=one_line)
     for part in shown.split("\n") if fits_terminal() else [shown]:
-        hanging = " " * (len(part) - len(part.lstrip()) + HANGING)
-        first, *more = wrap(part, max(_width(), 2 * NARROWEST), hanging) if fits_terminal() else [part]
-        sys.stdout.write("\n".join([_toned(first, tones or {}), *more]) + "\n")
-
-
-def _toned(text: str, tones: Mapping[str, str]) -> str:
-    if not tones or not has_colour():
-        return text
-    words = "|".join(map(re.escape, tones))
-    return re.sub(
-        rf"(?<!\S)(?:{words})(?![^\s:])", lambda match: _paint(match[0], tones[match[0]]), text, count=1
-    )
+        write_line(part, sys.stdout, tones)
 
 
 def passage(
@@ -84,38 +69,16 @@ def passage(
     Args:
         marked: gives where in a line of the text the parts to be set off begin and end.
     """
-    width = max(_width() - len(indent), NARROWEST) if fits_terminal() else 0
+    cells = max(width() - len(indent), NARROWEST) if fits_terminal() else 0
     for line in plain(text).replace("\t", " ").split("\n"):
-        for part in wrap(line, width) if width else [line]:
+        for part in wrap(line, cells, breaks=False) if cells else [line]:
             sys.stdout.write(indent + (_bold(part, marked(part)) if has_colour() else part) + "\n")
-
-
-def fits_terminal() -> bool:
-    """Whether output is fitted to a terminal; in a pipe, and with --plain, it is neither cut nor wrapped."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(PLAIN)
-
-
-def has_colour() -> bool:
-    """Whether output may have colour and bold text: on a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or fits_terminal()
-
-
-def _width() -> int:
-    return shutil.get_terminal_size().columns
-
-
-def _paint(text: str, tone: str) -> str:
-    """A text in the terminal's own colours, whose contrast is the terminal's affair."""
-    code = _CODES.get(tone)
-    return f"\x1b[{code}m{text}\x1b[0m" if code and has_colour() else text
 
 
 def _bold(line: str, parts: Iterable[tuple[int, int]]) -> str:
     shown, at = "", 0
     for start, end in parts:
-        shown += line[at:start] + _paint(line[start:end], "heading")
+        shown += line[at:start] + paint(line[start:end], "heading")
         at = end
     return shown + line[at:]
 
@@ -125,11 +88,15 @@ def text(document: str) -> None:
     sys.stdout.write(document)
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns for people: fitted to a terminal, never cut in a pipe."""
-    on_terminal = fits_terminal()
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, whole: bool = False) -> None:
+    """Columns for people: fitted to a terminal, never cut in a pipe.
+
+    Args:
+        whole: print what a pipe gets.
+    """
+    on_terminal = fits_terminal() and not whole
     cells = [[_cell(value, on_terminal) for value in row] for row in rows]
-    lines = lay_out(headers, cells, _width(), _paint) if on_terminal else plain_table(headers, cells, _paint)
+    lines = lay_out(headers, cells, width(), paint) if on_terminal else plain_table(headers, cells, paint)
     sys.stdout.write("".join(f"{text}\n" for text in lines))
 
 
