@@ -13,7 +13,7 @@ from sb.fitting import wrap
 
 PLAIN = "SB_PLAIN"  # set by --plain
 NARROWEST = 24  # cells of a line
-HANGING = 4  # cells before what goes on from the line above, so that it passes for no line of its own
+HANGING = 4  # cells; what goes on from the line above is indented to the next multiple, and passes for no line of its own
 _CODES = {"heading": "1", "ok": "32", "warn": "33", "danger": "31", "info": "36"}
 
 
@@ -52,7 +52,8 @@ def write_line(text: str, stream: TextIO, tones: Mapping[str, str] | None = None
     """
     lines = [text]
     if fits_terminal(stream):
-        hanging = " " * (len(text) - len(text.lstrip()) + HANGING)
+        indent = len(text) - len(text.lstrip())
+        hanging = " " * ((indent // HANGING + 1) * HANGING)
         lines = wrap(text, width(), hanging, breaks=False)  # what is copied, such as an address, stays whole
     stream.write("\n".join([_toned(lines[0], tones or {}, stream), *lines[1:]]) + "\n")
 

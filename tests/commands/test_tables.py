@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -18,6 +14,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from sb.commands.tables import as_it_is, lay_out, plain_table
 
+from evals.terminal import on_terminal
 from sb.demo.story import play
 
 ESCAPES = re.compile(r"\x1b\[[0-9]*m")
@@ -33,27 +30,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return play(tmp_path_factory.mktemp("demo")).home
 
 
-def on_terminal(home: Path, columns: int, *commands: str, **variables: str) -> str:
-    """What commands print on a terminal of that width, with no environment but these variables."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "SB_HOME": str(home), "TERM": "xterm", **variables}
-    running = subprocess.Popen([sys.executable, "-c", RUN, *commands], stdout=slave, stderr=slave, env=env)
-    os.close(slave)
-    printed = b""
-    while True:
-        try:
-            printed += os.read(master, 65_536)
-        except OSError:  # the terminal's other end has closed
-            break
-    os.close(master)
-    running.wait()
-    return printed.decode().replace("\r\n", "\n")
+def printed_at(home: Path, columns: int, *commands: str, **variables: str) -> str:
+    """What commands print on a terminal of that width."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "SB_HOME": str(home), **variables}
+    return on_terminal([sys.executable, "-c", RUN, *commands], columns, env)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_no_line_on_a_terminal_is_wider_than_it(home: Path, columns: int) -> None:
-    printed = ESCAPES.sub("", on_terminal(home, columns, *LISTS))
+    printed = ESCAPES.sub("", printed_at(home, columns, *LISTS))
     lines = printed.split("\n")
     assert len(lines) > 100
     long_word = re.compile(rf"\S{{{columns - 10},}}")  # such as an address to copy, which stays whole
@@ -61,11 +46,11 @@ def test_no_line_on_a_terminal_is_wider_than_it(home: Path, columns: int) -> Non
 
 
 def test_colour_is_left_out_on_request_and_the_words_stay(home: Path) -> None:
-    coloured = on_terminal(home, 80, "recovery list --all")
+    coloured = printed_at(home, 80, "recovery list --all")
     assert "\x1b[33mwaiting\x1b[0m" in coloured
-    plain = on_terminal(home, 80, "recovery list --all", NO_COLOR="1")
+    plain = printed_at(home, 80, "recovery list --all", NO_COLOR="1")
     assert plain.split()[:8] == ESCAPES.sub("", coloured).split()[:8]
-    assert "\x1b" not in plain + on_terminal(home, 80, "--no-color recovery list --all")
+    assert "\x1b" not in plain + printed_at(home, 80, "--no-color recovery list --all")
 
 
 def test_plain_on_a_terminal_is_what_a_pipe_gets(home: Path) -> None:
@@ -76,7 +61,7 @@ def test_plain_on_a_terminal_is_what_a_pipe_gets(home: Path) -> None:
         text=True,
         check=True,
     ).stdout
-    assert on_terminal(home, 60, "--plain kernel tools") == piped
+    assert printed_at(home, 60, "--plain kernel tools") == piped
     assert "…" not in piped
 
 
