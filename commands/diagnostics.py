@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from sb.commands.terminal import write_line
+
 from sb.errors import SBError
 from sb.text import json_text, plain
 
@@ -15,7 +17,7 @@ from sb.text import json_text, plain
 def note(text: str) -> None:
     """One line of narration, beside the data on stdout."""
     sys.stdout.flush()
-    sys.stderr.write(plain(text, one_line=True) + "\n")
+    write_line(plain(text, one_line=True), sys.stderr, {"warning:": "warn"})
 
 
 def progress(doing: str) -> Callable[[int, int], None] | None:
@@ -38,9 +40,9 @@ def report(error: SBError, *, as_json: bool) -> None:
         failure = {"kind": error.kind, "message": error.message, "hint": error.hint}
         sys.stdout.write(json_text({"error": failure}) + "\n")
         return
-    sys.stderr.write(f"sb: error: {plain(error.message, one_line=True)}\n")
+    write_line(f"sb: error: {plain(error.message, one_line=True)}", sys.stderr, {"error:": "danger"})
     if error.hint:
-        sys.stderr.write(f"hint: {plain(error.hint, one_line=True)}\n")
+        write_line(f"hint: {plain(error.hint, one_line=True)}", sys.stderr)
 
 
 def internal_error(error: Exception) -> SBError:

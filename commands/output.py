@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.commands.diagnostics import note
+from sb.commands.tables import lay_out, plain_table
+from sb.commands.terminal import NARROWEST, fits_terminal, has_colour, paint, width, write_line
 
 from sb.errors import SBError
+from sb.fitting import relative_age, wrap
+from sb.sources import SYSTEM_CLOCK, micros
 from sb.text import json_text, plain
 
 if TYPE_CHECKING:
@@ -46,35 +49,36 @@ def whoever_reads() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it ends
 
 
-def line(text: str = "", *, one_line: bool = True) -> None:
-    """A line of text, made safe for a terminal.
+def line(text: str = "", *, one_line: bool = True, tones: Mapping[str, str] | None = None) -> None:
+    """A line of text, made safe for a terminal and wrapped to its width.
 
     Args:
         one_line: keep what others wrote from beginning lines of its own; False for a text that has several.
+        tones: words of which the first that occurs is set off, each with the name of its tone.
     """
-    sys.stdout.write(plain(text, one_line=one_line) + "\n")
+    shown = plain(text, one_line=one_line)
+    for part in shown.split("\n") if fits_terminal() else [shown]:
+        write_line(part, sys.stdout, tones)
 
 
 def passage(
     text: str, indent: str, marked: Callable[[str], Iterable[tuple[int, int]]] = lambda line: ()
 ) -> None:
-    """A text of several lines, indented; on a terminal folded to its width, with what is marked in bold.
+    """A text of several lines, indented; on a terminal wrapped to its width, with what is marked in bold.
 
     Args:
         marked: gives where in a line of the text the parts to be set off begin and end.
     """
-    to_terminal = sys.stdout.isatty()
-    bold = to_terminal and not os.environ.get("NO_COLOR")
-    width = shutil.get_terminal_size().columns if to_terminal else 0
+    cells = max(width() - len(indent), NARROWEST) if fits_terminal() else 0
     for line in plain(text).replace("\t", " ").split("\n"):
-        for part in textwrap.wrap(line, max(width - len(indent), 20)) or [""] if width else [line]:
-            sys.stdout.write(indent + (_bold(part, marked(part)) if bold else part) + "\n")
+        for part in wrap(line, cells, breaks=False) if cells else [line]:
+            sys.stdout.write(indent + (_bold(part, marked(part)) if has_colour() else part) + "\n")
 
 
 def _bold(line: str, parts: Iterable[tuple[int, int]]) -> str:
     shown, at = "", 0
     for start, end in parts:
-        shown += f"{line[at:start]}\x1b[1m{line[start:end]}\x1b[0m"
+        shown += line[at:start] + paint(line[start:end], "heading")
         at = end
     return shown + line[at:]
 
@@ -84,23 +88,39 @@ def text(document: str) -> None:
     sys.stdout.write(document)
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns for people: fitted to a terminal, never cut in a pipe."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, whole: bool = False) -> None:
+    """Columns for people: fitted to a terminal, never cut in a pipe.
 
-    to_terminal = sys.stdout.isatty()
-    drawn = Table(box=box.SIMPLE_HEAD if to_terminal else None, pad_edge=False, header_style="bold")
-    for number, header in enumerate(headers):
-        drawn.add_column(header, no_wrap=not to_terminal or number == 0, overflow="fold")
-    for row in rows:
-        drawn.add_row(*(Text(plain(cell, one_line=True)) for cell in row))
-    console = Console(file=sys.stdout, width=None if to_terminal else 10_000, highlight=False)
-    with console.capture() as capture:
-        console.print(drawn)
-    sys.stdout.write("".join(text.rstrip() + "\n" for text in capture.get().splitlines()))
+    Args:
+        whole: print what a pipe gets.
+    """
+    on_terminal = fits_terminal() and not whole
+    cells = [[_cell(value, on_terminal) for value in row] for row in rows]
+    lines = lay_out(headers, cells, width(), paint) if on_terminal else plain_table(headers, cells, paint)
+    sys.stdout.write("".join(f"{text}\n" for text in lines))
+
+
+def _cell(value: object, on_terminal: bool) -> str:
+    if on_terminal and isinstance(value, When):
+        return relative_age(value.at, micros(SYSTEM_CLOCK.now()))
+    return plain(value.text if isinstance(value, When) else value, one_line=True)
+
+
+class When(NamedTuple):
+    """A time in a table: its age on a terminal, its text in a pipe.
+
+    Args:
+        at: microseconds since the epoch.
+    """
+
+    text: str
+    at: int
+
+
+def when(text: str, at: datetime | str | None) -> When | str:
+    """A time in a table, of a moment or its ISO 8601; the text alone for none."""
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return text if moment is None else When(text, micros(moment.timestamp()))
 
 
 def findings(title: str, found: Sequence[Finding]) -> None:

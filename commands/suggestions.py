@@ -31,7 +31,6 @@ from sb.present.suggestions import (
     unsavable,
 )
 from sb.references import full_one, is_prefix
-from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.stack import SQLiteStack
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 _MOST_KNOWN = 10_000  # suggestions among which the beginning of an id is looked up
 app = group("Review suggested memories.")
 PENDING, ANY = "pending", "any"
-WIDEST = 80  # characters of a suggestion in a table
 
 
 def statuses(incomplete: str) -> list[str]:
@@ -92,8 +90,15 @@ def list_suggestions(
         output.table(
             ["suggestion", "kind", "status", "sure", "at", "what"],
             [
-                (one.id, one.kind, one.status, one.confidence, one.made, shorten(one.text, WIDEST))
-                for one in map(suggestion_line, found)
+                (
+                    line.id,
+                    line.kind,
+                    line.status,
+                    line.confidence,
+                    output.when(line.made, one.created_at),
+                    line.text,
+                )
+                for one, line in ((one, suggestion_line(one)) for one in found)
             ],
         )
     else:

@@ -10,6 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
+from sb.commands.terminal import fits_terminal
 
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.kernel.contracts import ToolError
@@ -228,7 +229,7 @@ def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: b
     if not (run or as_json):
         _note_doubts(opened)
     snapshots, now = open_snapshots(opened.config), store.now()
-    widest = 0 if everything or as_json else WIDEST_OBJECT
+    widest = 0 if everything or as_json or fits_terminal() else WIDEST_OBJECT
     lines = [undo_line(ref, opened.log, snapshots, now, widest=widest) for ref in found]
     if as_json:
         items = [ref.to_dict() | line.to_dict() for ref, line in zip(found, lines, strict=True)]

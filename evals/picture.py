@@ -1,4 +1,4 @@
-"""Draw the pictures of the documents: what `sb demo` prints, and the console on what it and a coding agent left."""
+"""Draw the pictures of the documents: what commands print, and the console on what a demo and a coding agent left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,33 +18,24 @@ from sb.screens.app import ConsoleApp
 from sb.screens.state.records import Records
 
 from evals.agent_session import play_session
+from evals.terminal import on_terminal
 from sb.config import Config
-from sb.demo.story import SHIPPED, Demo, demo_config, play
-from sb.kernel.calls.narrative import log_line
-from sb.kernel.review.log_verification import verify
-from sb.parts import open_log
+from sb.demo.story import demo_config
 
 ROOT = Path(__file__).parents[1]
-STYLES = {
-    "DENIED": "bold red",
-    "NEEDS A PERSON": "bold yellow",
-    "BUDGET": "bold magenta",
-    "RECOVERY": "bold yellow",
-    "ok": "green",
-    "whole": "bold green",
-}
-WIDTH = 156
-
-
+PROGRAM = Path(sys.executable).parent / "sb"
 CONSOLE_SIZE = (118, 34)  # columns and rows
+COLUMNS = 110  # of a terminal that commands print on
+DEMO_COLUMNS = 130  # log lines are long
 UNDOING = ("sb undo --list", "sb undo --path legacy --yes", "cat legacy/prices.csv")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        story = play(Path(folder).resolve())
-        draw_story(story)
-        asyncio.run(draw_console(demo_config(story.home), "console.svg", ("2", "down")))
+        draw_demo(Path(folder).resolve() / "demo")
+        asyncio.run(
+            draw_console(demo_config(Path(folder).resolve() / "demo" / "home"), "console.svg", ("2", "down"))
+        )
     ada = Path(tempfile.gettempdir()) / "ada"  # its name is in the pictures
     ada.mkdir()
     try:
@@ -57,38 +47,30 @@ def main() -> None:
         shutil.rmtree(ada)
 
 
-def draw_story(story: Demo) -> None:
-    log = open_log(demo_config(story.home))
-    lines = [log_line(event) for event in log.events(after=story.before)]
-    agent = story.shipped_after - story.before
-    lines[agent:agent] = ["", SHIPPED, ""]
-    found = verify(log)
-    log.close()
-    lines += ["", f"The log is whole: {found.rows} rows, each chained to the one before."]
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, legacy_windows=False)
-    console.print(Text("$ make demo", style="bold"))
-    for line in lines:
-        text = Text(re.sub(r"/tmp/\S+?/shop", "shop", line), overflow="ellipsis", no_wrap=True)
-        for word, style in STYLES.items():
-            text.highlight_regex(rf"(?<= ){word}(?=[ :])", style)
-        console.print(text)
-    write("demo.svg", console.export_svg(title="sb demo"))
+def draw_demo(folder: Path) -> None:
+    """What `sb demo` prints of the agent's work."""
+    text = on_terminal([str(PROGRAM), "demo", str(folder)], DEMO_COLUMNS, {"PATH": os.environ["PATH"]})
+    told = text.partition("\nWaiting for you:")[0].replace(f"{folder}/shop", "~/shop")
+    write("demo.svg", picture([("make demo", told)], "sb demo", DEMO_COLUMNS))
 
 
 def draw_commands(config: Config, folder: Path, commands: Sequence[str], name: str) -> None:
     """What commands print in a terminal, in this order."""
+    path = f"{PROGRAM.parent}:{os.environ['PATH']}"
+    env = {"PATH": path, "HOME": str(folder.parent), "SB_HOME": str(config.home.folder)}
+    printed = [(line, on_terminal(["sh", "-c", line], COLUMNS, env, folder)) for line in commands]
+    write(name, picture(printed, "sb undo"))
+
+
+def picture(printed: Sequence[tuple[str, str]], title: str, columns: int = COLUMNS) -> str:
+    """A terminal with commands and what each printed, in its colours."""
     console = Console(
-        record=True, width=CONSOLE_SIZE[0], file=io.StringIO(), force_terminal=True, legacy_windows=False
+        record=True, width=columns, file=io.StringIO(), force_terminal=True, legacy_windows=False
     )
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    env = {"PATH": path, "HOME": str(folder.parent), "SB_HOME": str(config.home.folder), "COLUMNS": "110"}
-    for command in commands:
+    for command, text in printed:
         console.print(Text(f"$ {command}", style="bold"))
-        done = subprocess.run(
-            command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=True
-        )
-        console.print(Text(f"{done.stderr}{done.stdout}".rstrip("\n")))
-    write(name, console.export_svg(title="sb undo"))
+        console.print(Text.from_ansi(text.rstrip("\n")))
+    return console.export_svg(title=title)
 
 
 async def draw_console(config: Config, name: str, keys: Sequence[str]) -> None:

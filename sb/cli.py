@@ -53,6 +53,7 @@ COMMANDS = {
     "trust": "Set and show trust scores.",
     "undo": "Reverse what an agent's call did.",
     "uninstall": "Disconnect a coding agent's host from sb.",
+    "watch": "Print what needs you, as it appears.",
 }
 
 
@@ -142,11 +143,21 @@ def root(
     ctx: typer.Context,
     db: Annotated[str | None, typer.Option(help="Database file, instead of the configured one.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback for an internal error.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="On a terminal too, neither fit nor colour the output.")
+    ] = False,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="Print without colour, as NO_COLOR=1 does.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     ctx.obj = Options(db, debug)
+    if plain:
+        os.environ["SB_PLAIN"] = "1"
+    if plain or no_color:
+        os.environ["NO_COLOR"] = "1"
 
 
 def run(arguments: list[str]) -> int:

@@ -110,23 +110,25 @@ def padded(text: str, cells: int, *, right: bool = False) -> str:
     return spaces + text if right else text + spaces
 
 
-def wrap(text: str, cells: int, hanging: str = "") -> list[str]:
+def wrap(text: str, cells: int, hanging: str = "", *, breaks: bool = True) -> list[str]:
     """A text of one line as lines of at most so many cells, broken between words.
-
-    A word that is wider than a line is broken after a separator such as a slash, else anywhere.
 
     Args:
         hanging: what every line but the first begins with.
+        breaks: whether a word that is wider than a line is broken too, after a separator such as a slash if it has one.
     """
     if cell_width(text) <= cells:
         return [text]
     lines, room, full = [""], cells, max(cells - len(hanging), 1)
     for word in _WORD.findall(text):
         whole = cell_width(word.lstrip()) <= full
-        for piece in [word] if whole or cell_width(word) <= room else _parts_of(word, full):
+        for piece in _parts_of(word, full) if breaks and not whole and cell_width(word) > room else [word]:
             if cell_width(piece) > room:
-                lines.append(hanging)
-                room, piece = full, piece.lstrip()
+                if lines[-1].strip():
+                    lines.append(hanging)
+                else:
+                    lines[-1] = hanging if len(lines) > 1 else ""
+                room, piece = cells - len(lines[-1]), piece.lstrip()
             lines[-1], room = lines[-1] + piece, room - cell_width(piece)
     return lines
 

@@ -122,6 +122,14 @@ def test_a_word_wider_than_the_line_is_broken_after_a_slash() -> None:
     ]
 
 
+def test_what_is_to_be_copied_can_stay_whole() -> None:
+    assert wrap("open http://127.0.0.1:4012/?token=abc now", 20, "  ", breaks=False) == [
+        "open",
+        "  http://127.0.0.1:4012/?token=abc",
+        "  now",
+    ]
+
+
 def test_padding_counts_cells() -> None:
     assert padded("漢", 4) == "漢  "
     assert padded("7", 3, right=True) == "  7"
