@@ -22,7 +22,7 @@ def main(start: str = "") -> None:
         start: the file of a runtime that hooks start with, which names their version; "" for any other start.
     """
     # A host calls this on every tool call of a person's agent: nothing of the command line is loaded for it.
-    if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:] and not {"-h", "--help"} & {*sys.argv}:
         if start:
             try:
                 from sb.resident.client import hook

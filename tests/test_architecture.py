@@ -259,6 +259,8 @@ def loaded_by(arguments: list[str], environment: dict[str, str] | None = None) -
         (["--help"], {}),
         (["--version"], {}),
         (["kernle"], {}),
+        (["aproove", "apr_82"], {}),
+        (["help", "exit-codes"], {}),
         ([], {"_SB_COMPLETE": "complete_bash", "COMP_WORDS": "sb ", "COMP_CWORD": "1"}),
     ],
 )
