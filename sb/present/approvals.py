@@ -8,11 +8,11 @@ from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosur
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.run_context import RECOVERY_AGENT
+from sb.present.calls import OBJECTS
 from sb.present.times import ago, left, moment
 from sb.text import revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
-OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
 BETWEEN = " · "
 
 

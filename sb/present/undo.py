@@ -9,7 +9,7 @@ from typing import Any
 from sb.kernel.recovery.variants import paths_of, snapshot_of
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
-from sb.present.approvals import OBJECTS
+from sb.present.calls import OBJECTS
 from sb.present.recovery import NO_UNDO, state_word
 from sb.present.times import ago, left, moment
 from sb.store.pack_file import EXTRA, FILE, LINK, Entry

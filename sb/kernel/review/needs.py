@@ -1,0 +1,159 @@
+"""What needs a person in the kernel: true counts, and the first of each kind with what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.calls.intents import Intent, Intents
+from sb.kernel.recovery.escalations import UNSETTLED, Escalation, Escalations, EscalationState
+from sb.kernel.review.runs import project_name
+from sb.log.event import Event
+from sb.log.event_log import EventLog
+
+# Reversals that a person looks at; those with an unknown outcome are among the calls with one.
+_REVERSALS = frozenset(UNSETTLED) - {EscalationState.IN_DOUBT}
+
+
+class Kind(StrEnum):
+    """What is needed, in the order in which it is listed."""
+
+    REQUEST = "request"
+    UNKNOWN = "unknown"
+    REVERSAL = "reversal"
+
+
+@dataclass(frozen=True)
+class CallOrigin:
+    """Where the calls of a run come from; empty where its first event does not say.
+
+    Args:
+        project: a folder.
+    """
+
+    host: str = ""
+    project: str = ""
+    session: str = ""
+
+    @property
+    def project_name(self) -> str:
+        """The name of the project's folder."""
+        return project_name(self.project)
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing that needs a person.
+
+    Args:
+        args: of the call that it is about, as the log has them; None where they are not known.
+        why: of a call with an unknown outcome, what became known of it.
+        at: since when, in microseconds since the epoch.
+    """
+
+    kind: Kind
+    about: Disclosure | Intent | Escalation
+    origin: CallOrigin
+    args: Any
+    why: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Needs:
+    """How many of each kind there are, and the first ones.
+
+    Args:
+        first: requests, the soonest to expire first; then calls with unknown outcomes and reversals, the newest first.
+    """
+
+    requests: int = 0
+    unknown: int = 0
+    reversals: int = 0
+    first: tuple[Need, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.requests + self.unknown + self.reversals
+
+
+def needs(log: EventLog, most: int = 50) -> Needs:
+    """What waits for a person.
+
+    Args:
+        most: of each kind, that are described.
+    """
+    queue = ApprovalQueue(log)
+    reversals = [one for one in Escalations(log).page(limit=0) if one.state in _REVERSALS]
+    asked = {one.approval_id for one in reversals if one.approval_id}
+    waiting = queue.numbers(states=[ApprovalState.WAITING])
+    found = queue.numbered(waiting[: most + len(asked)])
+    requests = [found[one] for one in waiting if one in found and found[one].id not in asked][:most]
+    doubtful = Intents(log).in_doubt()[::-1]
+    first = [
+        *(
+            Need(Kind.REQUEST, queue.disclose(one), CallOrigin(), None, "", one.requested_at)
+            for one in requests
+        ),
+        *(_unknown(log, one) for one in doubtful[:most]),
+        *(
+            Need(Kind.REVERSAL, one, CallOrigin(), call_args(log, one.run_id, one.call_id), "", one.opened_at)
+            for one in reversals[:most]
+        ),
+    ]
+    origins = call_origins(log, {_run_of(one) for one in first})
+    return Needs(
+        len(waiting) - sum(one.state is EscalationState.WAITING for one in reversals),
+        len(doubtful),
+        len(reversals),
+        tuple(_placed(one, origins) for one in first),
+    )
+
+
+def _run_of(need: Need) -> str:
+    return need.about.approval.run_id if isinstance(need.about, Disclosure) else need.about.run_id
+
+
+def _placed(need: Need, origins: dict[str, CallOrigin]) -> Need:
+    origin = origins.get(_run_of(need), CallOrigin())
+    return Need(need.kind, need.about, origin, need.args, need.why, need.at)
+
+
+def _unknown(log: EventLog, intent: Intent) -> Need:
+    events = list(log.events(run_id=intent.run_id, call_id=intent.call_id))
+    last = (events[-1].payload or {}) if events else {}
+    why = str(last.get("error") or last.get("cause") or "")
+    return Need(Kind.UNKNOWN, intent, CallOrigin(), _args(events), why, events[-1].at if events else 0)
+
+
+def call_args(log: EventLog, run_id: str, call_id: str) -> Any:
+    """The arguments of a call as the log has them; None where it has none."""
+    return _args(log.events(run_id=run_id, call_id=call_id))
+
+
+def _args(events: Iterable[Event]) -> Any:
+    payloads = (event.payload or {} for event in events)
+    return next((payload["args"] for payload in payloads if "args" in payload), None)
+
+
+def call_origins(log: EventLog, runs: Collection[str]) -> dict[str, CallOrigin]:
+    """Host, project and session of runs, from their first events. For a screenful, not for all."""
+    names: Sequence[str] = sorted(runs)
+    if not names:
+        return {}
+    fields = ", ".join(
+        f"CASE WHEN json_valid(payload) THEN coalesce(json_extract(payload, '$.{name}'), '') ELSE '' END"
+        for name in ("host", "project", "session_id")
+    )
+    rows = log.database.query(
+        f"SELECT run_id, {fields} FROM events WHERE id IN"
+        f" (SELECT min(id) FROM events WHERE run_id IN ({', '.join('?' * len(names))}) GROUP BY run_id)",
+        tuple(names),
+    )
+    return {run_id: CallOrigin(*map(str, said)) for run_id, *said in rows}

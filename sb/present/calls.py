@@ -1,0 +1,68 @@
+"""What a call is about, on one line: the command, the file, the address, or the tool with its arguments."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from sb.text import revealed_line
+
+OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
+_ALSO = ("notebook_path", "pattern", "query")  # the same, of hosts' tools
+_QUIET = {"tool", "server", "keep"}  # said by the tool's name, or of no use in a row
+
+
+def call_object(tool_id: str, args: Any) -> str:
+    """The object of a call, without control characters; the tool's name where nothing is known of its arguments.
+
+    Args:
+        args: as the log has them, masked.
+    """
+    if not isinstance(args, Mapping):
+        return revealed_line(tool_id)
+    given = args.get("input")
+    known = {**given, **args} if isinstance(given, Mapping) else dict(args)
+    command = _command(known)
+    if command:
+        return _one_line(command)
+    listed = known.get("paths")
+    if isinstance(listed, list) and listed:
+        more = f" and {len(listed) - 1} more" if len(listed) > 1 else ""
+        return _one_line(f"{_verb(tool_id, known)} {listed[0]}{more}")
+    about = next((known[name] for name in (*OBJECTS, *_ALSO) if isinstance(known.get(name), str)), "")
+    if about:
+        return _one_line(f"{_verb(tool_id, known)} {about}")
+    values = given if isinstance(given, Mapping) else args
+    return _one_line(f"{_name(tool_id, args)} {_pairs(values)}".rstrip())
+
+
+def _command(args: Mapping[str, Any]) -> str:
+    """The command line of a shell, or "" for other tools."""
+    command, argv = args.get("command"), args.get("argv")
+    if isinstance(command, str):
+        return command
+    return shlex.join(map(str, argv)) if isinstance(argv, list) else ""
+
+
+def _verb(tool_id: str, args: Mapping[str, Any]) -> str:
+    """What the tool does with its file or address: the host's own name of the tool, else the end of its id."""
+    return str(args.get("tool") or tool_id.rpartition(".")[2]).lower()
+
+
+def _name(tool_id: str, args: Mapping[str, Any]) -> str:
+    return str(args.get("tool") or tool_id)
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_text(value)}" for name, value in values.items() if name not in _QUIET)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    """A line break separates commands, so it stays visible."""
+    return " ".join(revealed_line(text.replace("\t", " ").replace("\n", "\\n")).split())

@@ -1,0 +1,123 @@
+"""What needs a person, line by line: a badge, the object, why, who, and since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.baselines.store import BaselineStatus, ContractEntry
+from sb.kernel.calls.intents import Intent
+from sb.kernel.contracts import SafetyClass
+from sb.kernel.recovery.escalations import Escalation
+from sb.kernel.review.needs import Need
+from sb.present.approvals import short_call, state_word
+from sb.present.calls import call_object
+from sb.present.recovery import UNDECIDED, UNKNOWN
+from sb.present.states import State, state
+from sb.present.times import short_age, short_left
+from sb.text import plain
+
+BETWEEN = " · "
+_EFFECTS = {
+    SafetyClass.READ_ONLY: "reads",
+    SafetyClass.LOCAL_WRITE: "writes",
+    SafetyClass.NETWORK: "network",
+    SafetyClass.DESTRUCTIVE: "destroys",
+}
+_CONTRACTS = {
+    BaselineStatus.NEW: "never approved",
+    BaselineStatus.CHANGED: "changed since it was approved",
+    BaselineStatus.UNREADABLE: "its approval cannot be read",
+}
+
+
+@dataclass(frozen=True)
+class NeedLine:
+    """One thing that needs a person, cell by cell.
+
+    Args:
+        reference: the id under which its screen finds it.
+        left: until it is too late, or "". age: since when.
+    """
+
+    reference: str
+    state: State
+    object: str
+    why: str
+    agent: str
+    project: str
+    left: str
+    age: str
+
+    @property
+    def who(self) -> str:
+        """The agent and its project."""
+        return BETWEEN.join(filter(None, (self.agent, self.project)))
+
+    @property
+    def when(self) -> str:
+        """The time left where it runs out, else the age."""
+        return f"{self.left} left" if self.left else self.age
+
+
+def effect_word(safety_class: str) -> str:
+    """What calls of a class do, in at most eight characters."""
+    return (
+        _EFFECTS.get(SafetyClass(safety_class), safety_class)
+        if safety_class in list(SafetyClass)
+        else safety_class
+    )
+
+
+def request_why(disclosed: Disclosure) -> str:
+    """Why a call waits: what our parser says of a command line, else the first reason of the policy."""
+    said = next((one.text() for one in disclosed.arguments if one.name == "why"), "")
+    if said and disclosed.approval.tool_id.startswith("host.shell."):
+        return said.strip('"')
+    reasons = disclosed.approval.request.get("reasons")
+    first = reasons[0] if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict) else {}
+    return plain(str(first.get("reason", "")), one_line=True)
+
+
+def need_line(need: Need, now: int) -> NeedLine:
+    """A request, a call with an unknown outcome or a reversal as lists show it; `now` in microseconds."""
+    about, ends_at = need.about, None
+    if isinstance(about, Disclosure):
+        asked = about.approval
+        reference, word, ends_at = asked.id, state_word(asked, now), asked.expires_at
+        text, why, agent = short_call(about), request_why(about), asked.agent
+    elif isinstance(about, Intent):
+        reference, word, agent = about.call_id, UNKNOWN, about.agent
+        text, why = call_object(about.tool_id, need.args), need.why or "no outcome reported"
+    else:
+        reference, agent, why = about.id, about.agent, about.why or about.cause
+        word, text = _reversal_word(about), call_object(about.tool_id, need.args)
+        ends_at = about.expires_at if about.state in UNDECIDED else None
+    return NeedLine(
+        reference,
+        state(word),
+        text,
+        plain(why, one_line=True),
+        plain(agent, one_line=True),
+        plain(need.origin.project_name, one_line=True),
+        short_left(ends_at, now),
+        short_age(need.at, now),
+    )
+
+
+def _reversal_word(about: Escalation) -> str:
+    return "reversal" if about.state in UNDECIDED else str(about.state)
+
+
+def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:
+    """A contract that has to be approved; None for one that need not."""
+    why = _CONTRACTS.get(entry.status)
+    if why is None:
+        return None
+    fields = len(entry.changes)
+    if entry.status is BaselineStatus.CHANGED and fields:
+        why = f"{fields} fields changed" if fields > 1 else f"{entry.changes[0].path} changed"
+    age = "" if entry.first_seen_at is None else short_age(entry.first_seen_at, now)
+    return NeedLine(
+        entry.tool_id, state(str(entry.status)), plain(entry.tool_id, one_line=True), why, "", "", "", age
+    )

@@ -1,0 +1,49 @@
+"""State words: the one list of them, with the tone of each and whether it asks for action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SOFT, OK, WARN, DANGER, INFO = "soft", "ok", "warn", "danger", "info"
+
+
+@dataclass(frozen=True)
+class State:
+    """How a state word is shown.
+
+    Args:
+        tone: names a color token.
+        badge: filled: somebody has to act.
+    """
+
+    word: str
+    tone: str = SOFT
+    badge: bool = False
+
+
+_BADGES = {
+    WARN: "waiting changed reversal flaky",
+    DANGER: "expiring overdue unknown quarantine unreadable",
+    INFO: "new conflict trigger suggested",
+}
+_PLAIN = {
+    SOFT: "ok approved passed ended expired revoked used reversed dismissed settled started present",
+    WARN: "asked fading weak pending edited",
+    DANGER: "denied failed stopped broken",
+    INFO: "undone restored lifted",
+    OK: "on verified active running protected current granted",
+}
+STATES = {
+    **{word: State(word, tone, True) for tone, words in _BADGES.items() for word in words.split()},
+    **{word: State(word, tone) for tone, words in _PLAIN.items() for word in words.split()},
+}
+
+
+def state(word: str) -> State:
+    """A state word with its tone; one that is not listed is quiet."""
+    return STATES.get(word) or State(word)
+
+
+def fact(word: str) -> State:
+    """The same for a list of what happened, where nothing asks for action."""
+    return State(word, OK if word == "approved" else state(word).tone)

@@ -1,0 +1,80 @@
+"""What needs a person: true counts, the most urgent first, each with its object and its project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
+from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.kernel.review.needs import call_origins, needs
+from sb.present.needs import effect_word, need_line
+from sb.runtime import Runtime, open_runtime
+from sb.sources import CountingIds, SteeredClock
+from tests.conftest import approve_tools
+
+
+@pytest.fixture
+def runtime(home: Path, clock: SteeredClock, ids: CountingIds) -> Iterator[Runtime]:
+    def silent(to: str) -> None:
+        raise ToolError(ToolErrorCode.TIMEOUT, f"no answer from {to}")
+
+    with open_runtime(clock=clock, ids=ids) as opened:
+        opened.registry.register_fn("bank.pay", "Pay", lambda to: to, SafetyClass.DESTRUCTIVE)
+        opened.registry.register_fn("mail.send", "Send", silent, SafetyClass.NETWORK)
+        approve_tools(opened)
+        yield opened
+
+
+def call(runtime: Runtime, tool: str, to: str) -> ToolResult:
+    ctx = RunContext.create(
+        "clerk",
+        metadata={"host": "claude-code", "project": "/data/ada/shop"},
+        budget=RunBudget(max_tool_calls=10**6, max_latency_ms=10**9),
+        clock=runtime.log.clock,
+        ids=runtime.log.ids,
+    )
+    return runtime.executor.execute(ctx, tool, {"to": to})
+
+
+def test_counts_are_true_however_few_are_described(runtime: Runtime) -> None:
+    for number in range(12):
+        call(runtime, "bank.pay", f"p{number}")
+    call(runtime, "mail.send", "bob")
+    found = needs(runtime.log, most=5)
+    assert (found.requests, found.unknown, found.reversals, found.total) == (12, 1, 0, 13)
+    assert len(found.first) == 6
+
+
+def test_the_first_to_expire_is_first_and_says_what_it_is_about(
+    runtime: Runtime, clock: SteeredClock
+) -> None:
+    call(runtime, "mail.send", "bob")
+    call(runtime, "bank.pay", "ada")
+    clock.time += 90
+    call(runtime, "bank.pay", "eve")
+    lines = [need_line(one, int(clock.time * 1e6)) for one in needs(runtime.log).first]
+    assert [(one.state.word, one.state.badge) for one in lines] == [
+        ("waiting", True),
+        ("waiting", True),
+        ("unknown", True),
+    ]
+    assert [one.object for one in lines] == ['bank.pay(to="ada")', 'bank.pay(to="eve")', "mail.send to=bob"]
+    assert {one.who for one in lines} == {"clerk · shop"}
+    assert "no answer from bob" in lines[2].why
+    assert lines[0].when.endswith(" left")
+    assert lines[2].when == "1m"
+
+
+def test_nothing_needs_anybody_at_first(runtime: Runtime) -> None:
+    assert needs(runtime.log).total == 0
+    assert needs(runtime.log).first == ()
+    assert call_origins(runtime.log, set()) == {}
+
+
+def test_effects_fit_their_column() -> None:
+    words = [effect_word(one) for one in SafetyClass]
+    assert all(len(word) <= 8 for word in words)
+    assert effect_word("never heard of") == "never heard of"
