@@ -114,10 +114,11 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
 
     Tokens come from transcripts, cost from `prices` in the configuration; unknown where either is missing.
     """
+    from sb.fitting import short_count
     from sb.kernel.review.runs import first_events, runs_at
     from sb.parts import open_log
     from sb.present.runs import run_line
-    from sb.present.usage import dollars, human_count, session_cost
+    from sb.present.usage import dollars, session_cost
 
     config = configuration(ctx)
     log = open_log(config)
@@ -128,7 +129,7 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
     for first in chosen:
         run, line = found[first], run_line(found[first])
         tokens, cost = session_cost(config, run.run_id)
-        counts = [human_count(tokens.prompt), human_count(tokens.output)] if tokens else ["-", "-"]
+        counts = [short_count(tokens.prompt), short_count(tokens.output)] if tokens else ["-", "-"]
         priced = dollars(cost) if tokens else "-"
         rows.append(
             (line.started, line.host, line.project, line.state, line.events, *counts, priced, line.id)

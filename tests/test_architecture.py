@@ -22,6 +22,7 @@ GROUND = ("contracts", "results", "reversal_contracts", "run_context", "error_ki
 LAYERS = (
     (
         *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
+        "sb.fitting",
         *(
             "sb.files",
             "sb.numeric",

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from sb.config import Config
+from sb.fitting import money, short_count
 from sb.kernel.review.session_usage import load_usage
 from sb.kernel.review.usage import Tokens, cost_usd, total
 
 UNKNOWN = "unknown"
-_THOUSAND = 1_000
-
-
-def human_count(count: int) -> str:
-    """A number of tokens in a few characters: 950, 12k, 3.4M."""
-    for size, letter in ((_THOUSAND**3, "G"), (_THOUSAND**2, "M"), (_THOUSAND, "k")):
-        if count >= size:
-            return (
-                f"{count / size:.1f}".removesuffix(".0") + letter
-                if count < 10 * size
-                else f"{count // size}{letter}"
-            )
-    return str(count)
 
 
 def dollars(cost: float | None) -> str:
     """A cost in US dollars; what is unknown is never 0."""
-    return UNKNOWN if cost is None else f"${cost:,.2f}"
+    return UNKNOWN if cost is None else money(cost)
 
 
 def session_cost(config: Config, run_id: str) -> tuple[Tokens | None, float | None]:
@@ -38,4 +26,4 @@ def tokens_line(tokens: Tokens | None, cost: float | None) -> str:
     """Tokens and what they cost: `1.2M in, 34k out, cost $0.42`; "" if no tokens are known."""
     if tokens is None:
         return ""
-    return f"{human_count(tokens.prompt)} tokens in, {human_count(tokens.output)} out, cost {dollars(cost)}"
+    return f"{short_count(tokens.prompt)} tokens in, {short_count(tokens.output)} out, cost {dollars(cost)}"

@@ -13,12 +13,13 @@ import pytest
 from sb.screens.state.runs import one_run
 
 from sb.config import load_config
+from sb.fitting import short_count
 from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.judging import judge
 from sb.hosts.statusline import status_line
 from sb.kernel.review.runs import first_events
 from sb.parts import open_log
-from sb.present.usage import dollars, human_count
+from sb.present.usage import dollars
 from tests.conftest import CommandLine
 from tests.hosts.transcripts import written
 
@@ -139,7 +140,7 @@ def test_cap_without_prices_is_said(user: Path, sb: CommandLine) -> None:
 
 
 def test_counts_are_short() -> None:
-    assert [human_count(count) for count in (0, 950, 1_000, 12_345, 3_400_000, 10**10)] == [
+    assert [short_count(count) for count in (0, 950, 1_000, 12_345, 3_400_000, 10**10)] == [
         "0",
         "950",
         "1k",

@@ -1,0 +1,213 @@
+"""Fit texts, ages, amounts of money and counts into the cells of a terminal."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import accumulate
+
+from sb.sources import MICROSECONDS
+
+ELLIPSIS = "…"
+_HEAD = 0.6  # of a text cut in the middle; the rest is its tail
+_JUST_NOW_S = 10
+_DATED_S = 7 * 86_400
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
+_THOUSAND = 1_000
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+Span = tuple[int, int]
+
+
+class Cut(StrEnum):
+    """Where a text that is too wide loses characters."""
+
+    END = "end"  # prose, memories
+    MIDDLE = "middle"  # commands: 60 % head, 40 % tail
+    PATH = "path"  # the left, at a slash where there is one
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A text cut to fit, with the hits that are still in it, as character positions of the new text."""
+
+    text: str
+    hits: tuple[Span, ...] = ()
+
+
+class _Measured:
+    """A text's positions where it may be cut, and the cells before each."""
+
+    def __init__(self, text: str) -> None:
+        if text.isascii():
+            self.ends: Sequence[int] = range(len(text) + 1)
+            self.cells: Sequence[int] = self.ends
+            return
+        from rich.cells import split_graphemes  # 5 ms, for texts that need it
+
+        spans, _ = split_graphemes(text)
+        self.ends = [0, *(end for _, end, _ in spans)]
+        self.cells = [0, *accumulate(width for _, _, width in spans)]
+
+    @property
+    def width(self) -> int:
+        return self.cells[-1]
+
+    def head(self, cells: int, start: int = 0) -> int:
+        """The end of the longest piece from `start` that takes at most so many cells."""
+        before = self.cells[bisect_left(self.ends, start)]
+        return self.ends[bisect_right(self.cells, before + max(cells, 0)) - 1]
+
+    def tail(self, cells: int, end: int | None = None) -> int:
+        """The start of the longest piece up to `end` that takes at most so many cells."""
+        after = self.width if end is None else self.cells[bisect_left(self.ends, end)]
+        return self.ends[bisect_left(self.cells, after - max(cells, 0))]
+
+    def between(self, start: int, end: int) -> int:
+        """The cells from one cutting position to another."""
+        return self.cells[bisect_left(self.ends, end)] - self.cells[bisect_left(self.ends, start)]
+
+
+def cell_width(text: str) -> int:
+    """The cells that a text of one line takes on a terminal."""
+    return len(text) if text.isascii() else _Measured(text).width
+
+
+def fit(text: str, cells: int, cut: Cut = Cut.END, hit: Span | None = None) -> str:
+    """A text of one line in at most so many cells; what is cut away is marked by an ellipsis.
+
+    Args:
+        hit: characters that stay in view, such as what a search matched.
+    """
+    return fit_hits(text, cells, cut, (hit,) if hit else ()).text
+
+
+def fit_hits(text: str, cells: int, cut: Cut = Cut.END, hits: Sequence[Span] = ()) -> Fitted:
+    """The same, with all hits at their new positions; the first of them stays in view."""
+    measured = _Measured(text)
+    if measured.width <= cells:
+        return Fitted(text, tuple(hits))
+    if cells < 1:
+        return Fitted("")
+    pieces = _pieces(text, measured, cells, cut)
+    if hits and not any(start <= hits[0][0] and hits[0][1] <= end for start, end in pieces):
+        pieces = [_around(measured, cells, hits[0])]
+    return _joined(text, pieces, hits)
+
+
+def padded(text: str, cells: int, *, right: bool = False) -> str:
+    """A text filled with spaces up to so many cells, on its right end or, for numbers, on its left."""
+    spaces = " " * (cells - cell_width(text))
+    return spaces + text if right else text + spaces
+
+
+def _pieces(text: str, measured: _Measured, cells: int, cut: Cut) -> list[Span]:
+    """The pieces of a text that is too wide, without regard to hits."""
+    room = cells - 1
+    if cut is Cut.MIDDLE:
+        head = measured.head(round(room * _HEAD))
+        return [(0, head), (measured.tail(room - measured.between(0, head)), len(text))]
+    if cut is Cut.PATH:
+        start = measured.tail(room)
+        slash = text.find("/", start, len(text) - 1)
+        return [(slash if slash >= 0 else start, len(text))]
+    return [(0, measured.head(room))]
+
+
+def _around(measured: _Measured, cells: int, hit: Span) -> Span:
+    """The piece that has the hit a third from its left; of a hit that is wider, its beginning."""
+    end_of_text = measured.ends[-1]
+    first = measured.ends[bisect_right(measured.ends, min(hit[0], end_of_text)) - 1]
+    last = measured.ends[min(bisect_left(measured.ends, hit[1]), len(measured.ends) - 1)]
+    spare = max(cells - 2 - measured.between(first, last), 0)
+    start = measured.tail(spare // 3, first)
+    room = cells - (start > 0)
+    if measured.between(start, end_of_text) <= room:
+        return (measured.tail(cells - 1), end_of_text)
+    return (start, measured.head(room - 1, start))
+
+
+def _joined(text: str, pieces: Sequence[Span], hits: Sequence[Span]) -> Fitted:
+    """The pieces with ellipses where something is missing, and the hits moved along."""
+    built, at = "", 0
+    moved: list[Span] = []
+    for start, end in pieces:
+        built += ELLIPSIS if start > at else ""
+        moved += _shifted(hits, start, end, len(built) - start)
+        built, at = built + text[start:end], end
+    return Fitted(built + (ELLIPSIS if at < len(text) else ""), tuple(moved))
+
+
+def _shifted(hits: Sequence[Span], start: int, end: int, by: int) -> Iterator[Span]:
+    for first, last in hits:
+        if max(first, start) < min(last, end):
+            yield max(first, start) + by, min(last, end) + by
+
+
+def home_as_tilde(path: str, home: str = "") -> str:
+    """A path with `~` for the home folder.
+
+    Args:
+        home: the home folder, if not that of the user.
+    """
+    home = (home or os.path.expanduser("~")).rstrip("/")
+    if home and (path == home or path.startswith(f"{home}/")):
+        return "~" + path[len(home) :]
+    return path
+
+
+def short_span(seconds: float) -> str:
+    """A span of time in its largest unit: 40s, 9m, 3h, 6d."""
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(int(seconds), 0)}s"
+
+
+def relative_age(at: int, now: int) -> str:
+    """How long ago something was: now, 40s, 9m, 3h, 6d, then its day (12 Nov), of another year its month (Nov 2025).
+
+    Args:
+        at, now: microseconds since the epoch.
+    """
+    seconds = (now - at) / MICROSECONDS
+    if seconds < _JUST_NOW_S:
+        return "now"
+    if seconds < _DATED_S:
+        return short_span(seconds)
+    then = datetime.fromtimestamp(at // MICROSECONDS, UTC)
+    month = _MONTHS[then.month - 1]
+    if then.year == datetime.fromtimestamp(now // MICROSECONDS, UTC).year:
+        return f"{then.day} {month}"
+    return f"{month} {then.year}"
+
+
+def time_left(ends_at: int, now: int) -> str:
+    """The time until something ends, of microseconds since the epoch: 58m left; over, when it has ended."""
+    return f"{short_span((ends_at - now) / MICROSECONDS)} left" if ends_at > now else "over"
+
+
+def count(number: int) -> str:
+    """A number with its thousands set apart: 12 408."""
+    return f"{number:,}".replace(",", " ")
+
+
+def short_count(number: int) -> str:
+    """A number in a few characters, never rounded up: 950, 12k, 3.4M."""
+    for size, letter in ((_THOUSAND**3, "G"), (_THOUSAND**2, "M"), (_THOUSAND, "k")):
+        if number >= 10 * size:
+            return f"{number // size}{letter}"
+        if number >= size:
+            return f"{number * 10 // size / 10:.1f}".removesuffix(".0") + letter
+    return str(number)
+
+
+def money(usd: float) -> str:
+    """An amount of US dollars: $1.84, $12,408.00, <$0.01."""
+    if 0 < usd < 0.005:
+        return "<$0.01"
+    return f"{'-' if usd <= -0.005 else ''}${abs(usd):,.2f}"

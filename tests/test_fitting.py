@@ -1,0 +1,160 @@
+"""What lists rely on when texts, ages and amounts are fitted into cells."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from sb.fitting import (
+    Cut,
+    cell_width,
+    count,
+    fit,
+    fit_hits,
+    home_as_tilde,
+    money,
+    padded,
+    relative_age,
+    short_count,
+    short_span,
+    time_left,
+)
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+NOW = 1_795_000_000 * SECOND  # 18 November 2026
+
+# Wide letters, marks over letters, and emoji of several characters, beside ordinary ones.
+LETTERS = st.sampled_from(
+    [*"abcXYZ019 ./-_", "漢", "字", "한", "é", "e\u0301", "👍", "👩\u200d🔬", "❤\ufe0f", "🇩", "…"]
+)
+TEXTS = st.lists(LETTERS, max_size=80).map("".join)
+
+
+@given(TEXTS, st.integers(0, 60), st.sampled_from(Cut))
+def test_fitted_text_never_takes_more_cells_and_wastes_at_most_one_for_each_end(
+    text: str, cells: int, cut: Cut
+) -> None:
+    fitted = fit(text, cells, cut)
+    assert cell_len(fitted) <= cells
+    if cell_len(text) <= cells:
+        assert fitted == text
+    elif cells and cut is not Cut.PATH:
+        assert "…" in fitted
+        assert cell_len(fitted) >= cells - 1
+
+
+@given(st.text("abc 012/.", max_size=200), st.integers(1, 60), st.sampled_from([Cut.END, Cut.MIDDLE]))
+def test_a_text_of_narrow_letters_fills_its_cells_exactly(text: str, cells: int, cut: Cut) -> None:
+    assert len(fit(text, cells, cut)) == min(cells, len(text))
+
+
+@given(TEXTS)
+def test_the_width_is_the_one_that_the_console_paints(text: str) -> None:
+    assert cell_width(text) == cell_len(text)
+
+
+@given(TEXTS, TEXTS, TEXTS.filter(bool), st.integers(3, 60), st.sampled_from(Cut))
+def test_the_first_hit_stays_in_view_or_its_beginning_where_it_is_too_wide(
+    before: str, after: str, hit: str, cells: int, cut: Cut
+) -> None:
+    text = before + hit + after
+    fitted = fit_hits(text, cells, cut, [(len(before), len(before) + len(hit))])
+    assert cell_len(fitted.text) <= cells
+    seen = "".join(fitted.text[start:end] for start, end in fitted.hits)
+    assert hit.startswith(seen)
+    if cell_len(hit) <= cells - 4:  # two ellipses, and a letter of two cells that ends beside it
+        assert seen == hit
+    else:
+        assert cell_len(seen) >= min(cell_len(hit), cells - 4)
+
+
+@given(TEXTS, st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), max_size=4), st.integers(0, 40))
+def test_hits_name_the_same_characters_after_the_cut(
+    text: str, pairs: list[tuple[int, int]], cells: int
+) -> None:
+    hits = [(min(pair), max(pair)) for pair in pairs if max(pair) <= len(text)]
+    fitted = fit_hits(text, cells, Cut.MIDDLE, hits)
+    wanted = [text[start:end] for start, end in hits]
+    assert all(any(fitted.text[start:end] in one for one in wanted) for start, end in fitted.hits)
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "cut", "fitted"),
+    [
+        ("rm -rf build dist .cache packages/checkout/coverage", 26, Cut.MIDDLE, "rm -rf build di…t/coverage"),
+        ("payments are stored in table ledger", 20, Cut.END, "payments are stored…"),
+        ("/home/ada/src/shop/cart.py", 17, Cut.PATH, "…/shop/cart.py"),
+        ("a-file-with-a-very-long-name.py", 10, Cut.PATH, "…g-name.py"),
+        ("short", 5, Cut.PATH, "short"),
+        ("漢字漢字漢字", 6, Cut.END, "漢字…"),
+    ],
+)
+def test_each_kind_of_text_is_cut_where_it_says_least(text: str, cells: int, cut: Cut, fitted: str) -> None:
+    assert fit(text, cells, cut) == fitted
+
+
+def test_a_match_far_into_a_memory_is_shown_with_what_stands_around_it() -> None:
+    text = "the payments service retries for 73 seconds and then the order is marked as failed for good"
+    at = text.index("failed")
+    assert fit(text, 30, Cut.END, (at, at + 6)) == "… is marked as failed for good"
+
+
+def test_padding_counts_cells() -> None:
+    assert padded("漢", 4) == "漢  "
+    assert padded("7", 3, right=True) == "  7"
+
+
+def test_the_home_folder_is_a_tilde() -> None:
+    assert home_as_tilde("/home/ada/src/cart.py", "/home/ada") == "~/src/cart.py"
+    assert home_as_tilde("/home/ada", "/home/ada/") == "~"
+    assert home_as_tilde("/home/adam/cart.py", "/home/ada") == "/home/adam/cart.py"
+
+
+@pytest.mark.parametrize(
+    ("ago", "age"),
+    [
+        (-5 * SECOND, "now"),
+        (0, "now"),
+        (40 * SECOND, "40s"),
+        (9 * 60 * SECOND + 59 * SECOND, "9m"),
+        (3 * 3600 * SECOND, "3h"),
+        (7 * DAY - SECOND, "6d"),
+        (7 * DAY, "11 Nov"),
+        (400 * DAY, "Oct 2025"),
+    ],
+)
+def test_an_age_is_one_unit_and_a_date_after_a_week(ago: int, age: str) -> None:
+    assert relative_age(NOW - ago, NOW) == age
+
+
+def test_spans_are_in_their_largest_unit() -> None:
+    assert [short_span(seconds) for seconds in (0.4, 59, 60, 7_200, 200_000)] == [
+        "0s",
+        "59s",
+        "1m",
+        "2h",
+        "2d",
+    ]
+    assert time_left(NOW + 58 * 60 * SECOND, NOW) == "58m left"
+    assert time_left(NOW, NOW) == "over"
+
+
+def test_counts_and_money() -> None:
+    assert [count(12), count(12_408)] == ["12", "12 408"]
+    assert [short_count(n) for n in (950, 1_000, 9_999, 10_000, 3_450_000)] == [
+        "950",
+        "1k",
+        "9.9k",
+        "10k",
+        "3.4M",
+    ]
+    assert [money(n) for n in (0, 0.001, 1.836, 12_408, -2)] == [
+        "$0.00",
+        "<$0.01",
+        "$1.84",
+        "$12,408.00",
+        "-$2.00",
+    ]
