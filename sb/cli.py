@@ -26,6 +26,7 @@ from sb.text import nearest
 # Commands in the sections of `sb --help`, with their summaries.
 SECTIONS = {
     "Start": {
+        "status": "Show what needs you, who is connected, what is enforced.",
         "init": "Create the database and the configuration.",
         "install": "Connect a coding agent's host to sb.",
         "scan": "Show what sb would have done in past sessions.",
@@ -159,7 +160,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Govern what AI agents do, and keep what they learn.",
     epilog="`sb COMMAND -h` shows a command with an example, `sb help` the topics.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     context_settings={"help_option_names": list(HELP)},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -181,7 +182,11 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    """Without a command, what `sb status` prints."""
     ctx.obj = Options(db, debug)
+    if ctx.invoked_subcommand is None:
+        status = load("status")
+        status.invoke(status.make_context("status", [], parent=ctx))
 
 
 def run(arguments: list[str]) -> int:

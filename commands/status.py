@@ -1,0 +1,27 @@
+"""`sb status`: what waits, who is connected, what is enforced; also `sb` without a command."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import typer
+from sb.commands import output
+from sb.commands.options import AsJson, single
+from sb.commands.session import configuration
+
+app = single()
+
+
+@app.command(epilog="Example: sb status")
+def status(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Show what needs you, who is connected, what is enforced."""
+    from sb.status import summary
+
+    found = summary(configuration(ctx))
+    if as_json:
+        output.emit_json(found.to_dict())
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for line in found.lines(width):
+        output.line(line)
