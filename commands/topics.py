@@ -75,6 +75,9 @@ only ever added. `sb log tail`, `sb approvals watch` and `sb recovery watch` pri
 news say it in their own document instead: `kernel run` has `success` and `error_code`; `log verify`,
 `doctor` and `config check` have `ok`.
 
+The documentation has a JSON Schema of every document, `reference/output.schema.json`; `sb commands --json` lists every
+command with its options, its exit codes, whether it writes, and the name of its schema.
+
 Text from tools and files is stripped of control characters, escape sequences and bidirectional marks before
 it reaches a terminal; JSON is not, its escapes are safe.
 
@@ -218,7 +221,7 @@ An id may be shortened to any beginning that fits no other: `sb approvals show a
         columns=("id", "names"),
         rows=(
             ("apr_", "an approval request: `sb approvals show`"),
-            ("gra_", "a grant: `sb approvals grants`"),
+            ("grant_", "a grant: `sb approvals grants`"),
             ("call_", "a call: `sb log show`"),
             ("run_", "a run, or a session of a coding agent: `sb log show`"),
             ("mut_", "an undo record: `sb undo show`"),

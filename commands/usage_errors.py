@@ -117,7 +117,7 @@ OF_IDS = {
     "apr": "approvals show",
     "call": "log show",
     "esc": "recovery show",
-    "gra": "approvals grants",
+    "grant": "approvals grants",
     "inc": "incident show",
     "mem": "memory show",
     "mut": "undo show",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +13,7 @@ import typer
 from sb.commands.topics import TOPICS
 from sb.screens.actions import key_table
 
+from evals.output_schemas import output_schemas
 from evals.packs import TABLE, table
 from evals.secret_table import TABLE as SECRETS
 from evals.secret_table import secret_table
@@ -23,6 +25,7 @@ from sb.harness.scorecard import scorecard
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 CLI_PAGE = DOCS / "reference" / "cli.md"
+SCHEMAS = DOCS / "reference" / "output.schema.json"
 COMMANDS_PAGE = DOCS / "reference" / "commands.md"
 
 
@@ -85,6 +88,7 @@ def files() -> dict[Path, str]:
     return {
         CLI_PAGE: conventions(),
         COMMANDS_PAGE: cli_reference(),
+        SCHEMAS: json.dumps(output_schemas(), indent=1) + "\n",
         ROOT / "config.example.yaml": render_example(),
         TABLE: table(),
         SECRETS: secret_table(),

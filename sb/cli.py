@@ -63,6 +63,7 @@ SECTIONS = {
         "config": "Show and check settings, and trust a project's file.",
         "operator": "Enroll operators, and manage their keys.",
         "backup": "Copy the database while it is in use.",
+        "commands": "List every command; --json adds options and exit codes.",
         "migrate": "Bring the database to this version's schema.",
         "uninstall": "Disconnect a coding agent's host from sb.",
         "hook": "Answer one event of a coding agent's host.",

@@ -296,10 +296,10 @@ def _of_kill(kill: Kill) -> Item:
 
 def _of_need(need: Need, now: int) -> Item:
     line, about = _redacted(need_line(need, now)), need.about
+    if isinstance(about, Intent):
+        return Item(str(need.kind), line, f"sb log show {line.reference}", need.at or None)
     shows = "approvals" if isinstance(about, Disclosure) else "recovery"
     command = f"sb {shows} show {line.reference}"
-    if isinstance(about, Intent):
-        return Item(str(need.kind), line, command, need.at or None)
     ends_at = about.approval.expires_at if isinstance(about, Disclosure) else about.expires_at
     return Item(str(need.kind), line, command, need.at or None, ends_at if line.left else None)
 

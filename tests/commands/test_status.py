@@ -119,6 +119,15 @@ def test_the_beginning_of_an_id_on_a_terminal_names_the_request(
     assert sb("approvals", "show", line.split()[-1]).code == 0
 
 
+def test_the_command_beside_each_item_shows_it(sb: CommandLine, runtime: Runtime) -> None:
+    call(runtime, "mail.send", "bob")
+    call(runtime, "bank.pay", "ada")
+    commands = [item["command"] for item in sb("status", "--json").json["items"]]
+    assert [command.split()[1] for command in commands] == ["approvals", "log"]
+    for command in commands:
+        assert sb(*command.split()[1:]).code == 0
+
+
 def test_connected_agents_are_named_with_their_project(runtime: Runtime, home: Path) -> None:
     call(runtime, "mail.send", "bob")
     found = now(home)
