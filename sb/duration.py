@@ -46,13 +46,3 @@ def human_duration(seconds: float) -> str:
         if count or parts:
             parts.append((count, unit))
     return " ".join(f"{count}{unit}" for count, unit in parts[:2] if count) or "0s"
-
-
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
-
-
-def short_duration(seconds: float) -> str:
-    """A span of time in its largest unit, for narrow columns: 40s, 9m, 3h, 6d."""
-    whole = max(int(seconds), 0)
-    size, unit = next(((size, unit) for size, unit in _UNITS if whole >= size), _UNITS[-1])
-    return f"{whole // size}{unit}"

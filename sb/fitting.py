@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from sb.sources import MICROSECONDS
 
 ELLIPSIS = "…"
 _HEAD = 0.6  # of a text cut in the middle; the rest is its tail
+_WORD = re.compile(r"\s*\S+")
+_SEPARATED = re.compile(
+    r"[^/.,;:=&?_-]*[/.,;:=&?_-]+|[^/.,;:=&?_-]+"
+)  # where a word that is too wide is broken
 _JUST_NOW_S = 10
 _DATED_S = 7 * 86_400
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
@@ -103,6 +108,37 @@ def padded(text: str, cells: int, *, right: bool = False) -> str:
     """A text filled with spaces up to so many cells, on its right end or, for numbers, on its left."""
     spaces = " " * (cells - cell_width(text))
     return spaces + text if right else text + spaces
+
+
+def wrap(text: str, cells: int, hanging: str = "") -> list[str]:
+    """A text of one line as lines of at most so many cells, broken between words.
+
+    A word that is wider than a line is broken after a separator such as a slash, else anywhere.
+
+    Args:
+        hanging: what every line but the first begins with.
+    """
+    if cell_width(text) <= cells:
+        return [text]
+    lines, room, full = [""], cells, max(cells - len(hanging), 1)
+    for word in _WORD.findall(text):
+        whole = cell_width(word.lstrip()) <= full
+        for piece in [word] if whole or cell_width(word) <= room else _parts_of(word, full):
+            if cell_width(piece) > room:
+                lines.append(hanging)
+                room, piece = full, piece.lstrip()
+            lines[-1], room = lines[-1] + piece, room - cell_width(piece)
+    return lines
+
+
+def _parts_of(word: str, cells: int) -> Iterator[str]:
+    """Pieces of a word, each of at most so many cells."""
+    for part in _SEPARATED.findall(word):
+        measured, start = _Measured(part), 0
+        while start < len(part):
+            end = max(measured.head(max(cells, 1), start), measured.ends[bisect_right(measured.ends, start)])
+            yield part[start:end]
+            start = end
 
 
 def _pieces(text: str, measured: _Measured, cells: int, cut: Cut) -> list[Span]:

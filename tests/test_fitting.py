@@ -20,6 +20,7 @@ from sb.fitting import (
     short_count,
     short_span,
     time_left,
+    wrap,
 )
 
 SECOND = 1_000_000
@@ -86,7 +87,7 @@ def test_hits_name_the_same_characters_after_the_cut(
     [
         ("rm -rf build dist .cache packages/checkout/coverage", 26, Cut.MIDDLE, "rm -rf build di…t/coverage"),
         ("payments are stored in table ledger", 20, Cut.END, "payments are stored…"),
-        ("/home/ada/src/shop/cart.py", 17, Cut.PATH, "…/shop/cart.py"),
+        ("/u/ada/src/shop/cart.py", 17, Cut.PATH, "…/shop/cart.py"),
         ("a-file-with-a-very-long-name.py", 10, Cut.PATH, "…g-name.py"),
         ("short", 5, Cut.PATH, "short"),
         ("漢字漢字漢字", 6, Cut.END, "漢字…"),
@@ -102,15 +103,34 @@ def test_a_match_far_into_a_memory_is_shown_with_what_stands_around_it() -> None
     assert fit(text, 30, Cut.END, (at, at + 6)) == "… is marked as failed for good"
 
 
+@given(TEXTS, st.integers(4, 40), st.sampled_from(["", "  "]))
+def test_wrapped_text_fits_and_loses_nothing(text: str, cells: int, hanging: str) -> None:
+    lines = wrap(text, cells, hanging)
+    assert all(cell_len(line) <= cells for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+@given(st.lists(st.text("abc-/", min_size=1, max_size=10), min_size=1, max_size=20), st.integers(10, 40))
+def test_words_that_fit_are_never_broken(words: list[str], cells: int) -> None:
+    assert " ".join(wrap(" ".join(words), cells)).split() == words
+
+
+def test_a_word_wider_than_the_line_is_broken_after_a_slash() -> None:
+    assert wrap("see https://example.org/a/long/path now", 24, "  ") == [
+        "see https://example.org/",
+        "  a/long/path now",
+    ]
+
+
 def test_padding_counts_cells() -> None:
     assert padded("漢", 4) == "漢  "
     assert padded("7", 3, right=True) == "  7"
 
 
 def test_the_home_folder_is_a_tilde() -> None:
-    assert home_as_tilde("/home/ada/src/cart.py", "/home/ada") == "~/src/cart.py"
-    assert home_as_tilde("/home/ada", "/home/ada/") == "~"
-    assert home_as_tilde("/home/adam/cart.py", "/home/ada") == "/home/adam/cart.py"
+    assert home_as_tilde("/u/ada/src/cart.py", "/u/ada") == "~/src/cart.py"
+    assert home_as_tilde("/u/ada", "/u/ada/") == "~"
+    assert home_as_tilde("/u/adam/cart.py", "/u/ada") == "/u/adam/cart.py"
 
 
 @pytest.mark.parametrize(

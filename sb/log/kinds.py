@@ -45,6 +45,7 @@ INCIDENT_OPENED = "incident.opened"
 INCIDENT_CLOSED = "incident.closed"
 SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
+SESSION_TURN = "session.turn"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -79,6 +80,7 @@ _meanings = {
     INCIDENT_CLOSED: "A person closed an incident",
     SESSION_CONFLICT: "Two live sessions change the same file",
     SESSION_TOLD: "A session was told of a conflict",
+    SESSION_TURN: "The user of a session wrote, which begins a turn",
 }
 
 

@@ -26,14 +26,20 @@ def full_id(database: Database, reference: str) -> str:
     Raises:
         UsageError: several begin with it.
     """
+    found = beginning_with(database, reference)
+    return full_one(reference, found) if found else reference
+
+
+def beginning_with(database: Database, reference: str) -> list[str]:
+    """The ids that begin with the reference, a few at most; none for one that is too short."""
     if not is_prefix(reference):
-        return reference
+        return []
     for table, column in _COLUMNS.get(reference.partition("_")[0], ()):
         sql = f"SELECT DISTINCT {column} FROM {table} WHERE {column} >= ? AND {column} < ? LIMIT ?"
         found = [row[0] for row in database.query(sql, (reference, reference + _LAST, _MOST_READ))]
         if found:
-            return full_one(reference, found)
-    return reference
+            return found
+    return []
 
 
 def known_run(log: EventLog, reference: str) -> str:

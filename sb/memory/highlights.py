@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sb.memory.ranking.terms import MOST_CHARACTERS, STOP_WORDS, stem, words
 
@@ -19,6 +19,18 @@ def spans(query: str, text: str) -> Iterator[tuple[int, int]]:
     wanted = {stem(word) for word in asked if word not in STOP_WORDS} or {stem(word) for word in asked}
     for match in _WORD.finditer(text, 0, MOST_CHARACTERS):
         if any(stem(part) in wanted for part in words(match[0])):
+            yield match.span()
+
+
+def beginnings(typed: Iterable[str], text: str) -> Iterator[tuple[int, int]]:
+    """Returns start and end of what begins a word of a text, as the filter of the records looks for it.
+
+    Args:
+        typed: words of the filter, in any case.
+    """
+    any_word = "|".join(re.escape(word) for word in sorted(typed, key=len, reverse=True))
+    if any_word:
+        for match in re.finditer(rf"(?<![a-zA-Z0-9])(?:{any_word})", text[:MOST_CHARACTERS], re.IGNORECASE):
             yield match.span()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.review.request_context import Decided
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.calls import OBJECTS
 from sb.present.times import ago, left, moment
@@ -170,3 +172,14 @@ def granted_sentence(grant: Grant) -> str:
     scope = f"in run {grant.run_id}" if grant.run_id else "in every run"
     word = "Granted" if grant.state == "active" else str(grant.state).capitalize()
     return f"{word}: {grant.tool_id} for {grant.agent} {scope} ({grant.id}); sb approvals grants lists it"
+
+
+def decision_lines(approval: Approval, decisions: Sequence[Decided], now: int) -> list[str]:
+    """Who decided, when and why; of dual control who has to, too. `now` in microseconds since the epoch."""
+    lines = [
+        f"{one.by} {one.verb} it {ago(one.at, now)}" + (f": {one.reason}" if one.reason else "")
+        for one in decisions
+    ]
+    if approval.needed > 1 and approval.state is ApprovalState.WAITING:
+        lines.append(f"{len(decisions)} of {approval.needed} approved; another operator has to approve too")
+    return [revealed_line(line) for line in lines]

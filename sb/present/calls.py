@@ -1,4 +1,4 @@
-"""What a call is about, on one line: the command, the file, the address, or the tool with its arguments."""
+"""Calls: what one is about on one line, how it ended, and how long it took."""
 
 from __future__ import annotations
 

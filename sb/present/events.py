@@ -7,82 +7,54 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sb.fitting import short_span
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import ToolErrorCode
+from sb.kernel.review.activity import ASKS
+from sb.kernel.review.calls import CallRecord
+from sb.log import kinds
 from sb.log.event import Event
 from sb.log.event_log import EventLog
-from sb.log.kinds import (
-    APPROVAL_APPROVED,
-    APPROVAL_DENIED,
-    APPROVAL_EXPIRED,
-    APPROVAL_REQUESTED,
-    APPROVAL_REVOKED,
-    APPROVAL_USED,
-    BASELINE_CHANGED,
-    BUDGET_EXCEEDED,
-    GRANT_MADE,
-    GRANT_REVOKED,
-    INCIDENT_CLOSED,
-    INCIDENT_OPENED,
-    KILL_LIFTED,
-    KILL_THROWN,
-    MEMORY_GET,
-    MEMORY_PUT,
-    OPERATOR_CHANGED,
-    PRUNED,
-    RECOVERY_BEGUN,
-    RECOVERY_DECIDED,
-    RECOVERY_DISMISSED,
-    RECOVERY_ESCALATED,
-    RECOVERY_INVALIDATED,
-    RECOVERY_PURGED,
-    RECOVERY_SETTLED,
-    RUN_FINISHED,
-    RUN_STARTED,
-    SESSION_CONFLICT,
-    SESSION_TOLD,
-    TOOL_POLICY_BLOCKED,
-    WORKFLOW_SETTLED,
-)
 from sb.log.search import events_at
 from sb.present.calls import call_object
-from sb.present.states import State, fact
+from sb.present.states import State, fact, state
 from sb.text import plain
 
 _WORDS = {
-    RUN_STARTED: "started",
-    RUN_FINISHED: "ended",
-    APPROVAL_REQUESTED: "asked",
-    APPROVAL_APPROVED: "approved",
-    APPROVAL_DENIED: "denied",
-    APPROVAL_REVOKED: "revoked",
-    APPROVAL_EXPIRED: "expired",
-    APPROVAL_USED: "used",
-    GRANT_MADE: "granted",
-    GRANT_REVOKED: "revoked",
-    BASELINE_CHANGED: "approved",
-    RECOVERY_INVALIDATED: "changed",
-    RECOVERY_DECIDED: "recovery",
-    RECOVERY_ESCALATED: "reversal",
-    RECOVERY_DISMISSED: "dismissed",
-    RECOVERY_BEGUN: "started",
-    RECOVERY_SETTLED: "settled",
-    RECOVERY_PURGED: "purged",
-    WORKFLOW_SETTLED: "settled",
-    PRUNED: "pruned",
-    KILL_THROWN: "stopped",
-    KILL_LIFTED: "lifted",
-    INCIDENT_OPENED: "opened",
-    INCIDENT_CLOSED: "closed",
-    OPERATOR_CHANGED: "operators",
-    SESSION_CONFLICT: "conflict",
-    SESSION_TOLD: "notified",
-    MEMORY_PUT: "saved",
-    MEMORY_GET: "read",
-    TOOL_POLICY_BLOCKED: "denied",
-    BUDGET_EXCEEDED: "denied",
+    kinds.RUN_STARTED: "started",
+    kinds.RUN_FINISHED: "ended",
+    kinds.APPROVAL_REQUESTED: "asked",
+    kinds.APPROVAL_APPROVED: "approved",
+    kinds.APPROVAL_DENIED: "denied",
+    kinds.APPROVAL_REVOKED: "revoked",
+    kinds.APPROVAL_EXPIRED: "expired",
+    kinds.APPROVAL_USED: "used",
+    kinds.GRANT_MADE: "granted",
+    kinds.GRANT_REVOKED: "revoked",
+    kinds.BASELINE_CHANGED: "approved",
+    kinds.RECOVERY_INVALIDATED: "changed",
+    kinds.RECOVERY_DECIDED: "recovery",
+    kinds.RECOVERY_ESCALATED: "reversal",
+    kinds.RECOVERY_DISMISSED: "dismissed",
+    kinds.RECOVERY_BEGUN: "started",
+    kinds.RECOVERY_SETTLED: "settled",
+    kinds.RECOVERY_PURGED: "purged",
+    kinds.WORKFLOW_SETTLED: "settled",
+    kinds.PRUNED: "pruned",
+    kinds.KILL_THROWN: "stopped",
+    kinds.KILL_LIFTED: "lifted",
+    kinds.INCIDENT_OPENED: "opened",
+    kinds.INCIDENT_CLOSED: "closed",
+    kinds.OPERATOR_CHANGED: "operators",
+    kinds.SESSION_CONFLICT: "conflict",
+    kinds.SESSION_TOLD: "notified",
+    kinds.SESSION_TURN: "turn",
+    kinds.MEMORY_PUT: "saved",
+    kinds.MEMORY_GET: "read",
+    kinds.TOOL_POLICY_BLOCKED: "denied",
+    kinds.BUDGET_EXCEEDED: "denied",
 }
-_ASKS = "requires_approval"  # the rule of a call that waits for a person
+_SECOND_MS, _MINUTE_S, _LONGEST_MS = 1_000, 60, 1e15
 _DENIES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Events whose object is the call that they name, and not the call's arguments.
 _ABOUT_A_TOOL = ("approval.", "grant.", "recovery.")
@@ -93,7 +65,7 @@ class EventLine:
     """One event, cell by cell.
 
     Args:
-        at: microseconds since the epoch.
+        agent: whose call it is about, else who did it. at: microseconds since the epoch.
         why: the reason or the error that goes with it, or "".
     """
 
@@ -124,21 +96,22 @@ def _word(event: Event, payload: Mapping[str, Any]) -> str:
             return "settled"
         case "refused":
             return _refusal(payload)
-    if event.kind == RUN_FINISHED and payload.get("error"):
+    if event.kind == kinds.RUN_FINISHED and payload.get("error"):
         return "failed"
     return _WORDS.get(event.kind, "event")
 
 
 def _outcome(payload: Mapping[str, Any]) -> str:
     words = {"in_doubt": "unknown", "failed": "failed", "unreported": "unreported"}
-    if payload.get("state") in words:
-        return words[str(payload["state"])]
+    word = words.get(str(payload.get("state")))
+    if word:
+        return word
     return "undone" if payload.get("reverses") else "ok"
 
 
 def _refusal(payload: Mapping[str, Any]) -> str:
     """Asked a person, was denied, or could not be a call at all."""
-    if payload.get("rule") == _ASKS:
+    if payload.get("rule") == ASKS:
         return "asked"
     return "denied" if payload.get("code") in _DENIES else "failed"
 
@@ -155,7 +128,7 @@ def event_line(event: Event, args: Any = None) -> EventLine:
         event.seq,
         verdict(event),
         _object(event, payload, args),
-        plain(event.subject.agent, one_line=True),
+        plain(event.subject.agent or str(payload.get("by", "")), one_line=True),
         event.at,
         plain(str(why), one_line=True),
     )
@@ -166,13 +139,86 @@ def _object(event: Event, payload: Mapping[str, Any], args: Any) -> str:
     tool_id = event.subject.tool_id
     if tool_id and args is not None:
         return call_object(tool_id, args)
-    if tool_id and (event.kind.startswith("kernel.") or event.kind.startswith(_ABOUT_A_TOOL)):
-        return plain(tool_id, one_line=True)
-    if event.kind == RUN_STARTED:
-        return plain(str(payload.get("intent") or payload.get("project") or "a run"), one_line=True)
-    if event.kind == RUN_FINISHED:
-        return plain(str(payload.get("error") or "the run"), one_line=True)
-    return describe(event)
+    about = _about(event, payload)
+    return plain(about, one_line=True) if about else describe(event)
+
+
+def _about(event: Event, payload: Mapping[str, Any]) -> str:
+    """What an event without a call's arguments is about; "" where only its sentence says that."""
+    statement = _statement(payload)
+    match event.kind:
+        case kinds.RUN_STARTED:
+            return str(payload.get("intent") or payload.get("project") or "a run")
+        case kinds.RUN_FINISHED:
+            return str(payload.get("error") or "the run")
+        case kinds.BASELINE_CHANGED:
+            contracts = statement.get("contracts")
+            return f"contracts of {', '.join(contracts)}" if isinstance(contracts, dict) else ""
+        case kinds.KILL_THROWN | kinds.KILL_LIFTED:
+            return f"{statement.get('scope', '')} {statement.get('target', '')}".strip()
+        case kinds.INCIDENT_OPENED | kinds.INCIDENT_CLOSED:
+            return f"{statement.get('id', '')} {statement.get('title', '')}".strip()
+        case kinds.OPERATOR_CHANGED:
+            return f"{payload.get('how', '')} {payload.get('name', '')}".strip()
+        case kinds.SESSION_CONFLICT:
+            return str(payload.get("path", ""))
+        case kinds.MEMORY_PUT | kinds.MEMORY_GET:
+            return f"{payload.get('tier', '')} {payload.get('key', '')}".strip()
+        case kinds.RECOVERY_INVALIDATED:
+            return str(payload.get("assumption", ""))
+    named = event.kind.startswith(("kernel.", *_ABOUT_A_TOOL))
+    return event.subject.tool_id if named else ""
+
+
+def _statement(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an operator signed, as far as it is there."""
+    signed = payload.get("signed")
+    found = signed.get("statement") if isinstance(signed, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+@dataclass(frozen=True)
+class CallLine:
+    """One call, cell by cell.
+
+    Args:
+        took: "" while it has not ended. why: why it was refused or failed, or "".
+    """
+
+    first: int
+    call_id: str
+    verdict: State
+    object: str
+    agent: str
+    took: str
+    at: int
+    why: str
+
+
+def call_line(call: CallRecord) -> CallLine:
+    """A call as lists show it: by its newest event."""
+    line = event_line(call.last, call.args)
+    running = call.payload.get("phase") == "intent"
+    return CallLine(
+        call.first,
+        call.call_id,
+        state("running") if running else line.verdict,
+        call_object(call.tool_id, call.args),
+        plain(call.agent if not call.subagent else f"{call.agent} {call.subagent}", one_line=True),
+        took_text(call.took_ms),
+        call.at,
+        line.why,
+    )
+
+
+def took_text(milliseconds: float | None) -> str:
+    """How long a call took: 12ms, 3.4s, then in minutes; "" if that is not known."""
+    if not (isinstance(milliseconds, int | float) and 0 <= milliseconds < _LONGEST_MS):
+        return ""  # a database can be edited
+    if milliseconds < _SECOND_MS:
+        return f"{milliseconds:.0f}ms"
+    seconds = milliseconds / _SECOND_MS
+    return f"{seconds:.1f}s" if seconds < _MINUTE_S else short_span(seconds)
 
 
 def event_lines(log: EventLog, seqs: Sequence[int]) -> dict[int, EventLine]:
@@ -202,7 +248,7 @@ def _announced_in(event: Event) -> int:
 
 
 def _decides(event: Event) -> bool:
-    return event.kind.startswith("approval.") and event.kind != APPROVAL_REQUESTED
+    return event.kind.startswith("approval.") and event.kind != kinds.APPROVAL_REQUESTED
 
 
 def _requested(log: EventLog, events: Sequence[Event]) -> dict[str, Any]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sb.sources import iso
+from sb.fitting import relative_age
+from sb.memory.highlights import beginnings, spans
+from sb.present.states import State, state
+from sb.sources import MICROSECONDS, iso
+from sb.stack.review_queue import ReviewItem
 from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
 from sb.store.records.places import Place
+from sb.text import plain
 from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
 
 Record = dict[str, Any]
+LONGEST_LINE = 1_000  # characters of a memory on one line
 PENDING = "pending"  # of a suggestion: somebody has to accept or dismiss it
+KIND_TONES = {"fact": "info", "decision": "accent", "lesson": "violet", "handoff": "ok"}  # others are soft
+CLOSEST = "No exact match; closest in meaning"
 _SETTLED = (ACTIVE, SUPERSEDED)  # states of a suggestion, of which its own word says more
 
 
@@ -63,6 +72,57 @@ def memory_line(record: Record, place: Place) -> MemoryLine:
         scope_text(place.scope, private=bool(place.owner)),
         record["agent"],
         "erased: nothing is left of it" if record["state"] == ERASED else text_of(record),
+    )
+
+
+@dataclass(frozen=True)
+class MemoryText:
+    """The text of a memory on one line, without control characters.
+
+    Args:
+        hits: start and end of what was searched for, in this text.
+    """
+
+    text: str
+    hits: tuple[tuple[int, int], ...] = ()
+
+
+def matched_text(record: Record, typed: Sequence[str]) -> MemoryText:
+    """The text of a memory with what was searched for.
+
+    Args:
+        typed: words of the filter; where none begins a word of the text, the words of the same stem count.
+    """
+    if record["state"] == ERASED:
+        return MemoryText("erased: nothing is left of it")
+    text = plain(text_of(record)[:LONGEST_LINE], one_line=True)
+    found = tuple(beginnings(typed, text)) or tuple(spans(" ".join(typed), text) if typed else ())
+    return MemoryText(text, found)
+
+
+@dataclass(frozen=True)
+class ReviewLine:
+    """One thing to review, cell by cell."""
+
+    reference: str
+    state: State
+    text: str
+    origin: str
+    age: str
+
+
+def review_line(item: ReviewItem, now: int) -> ReviewLine:
+    """A conflict, a quarantined memory, a suggestion or a trigger as lists show it.
+
+    Args:
+        now: microseconds since the epoch.
+    """
+    return ReviewLine(
+        item.reference,
+        state(str(item.kind)),
+        matched_text(item.record, ()).text,
+        plain(item.origin, one_line=True),
+        relative_age(int(item.at * MICROSECONDS), now),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sb.fitting import relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.intents import Intent
@@ -12,9 +14,12 @@ from sb.kernel.recovery.escalations import Escalation
 from sb.kernel.review.needs import Need
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
+from sb.present.contracts import ordered
+from sb.present.memories import review_line
 from sb.present.recovery import UNDECIDED, UNKNOWN
 from sb.present.states import State, state
-from sb.present.times import short_age, short_left
+from sb.sources import MICROSECONDS
+from sb.stack.review_queue import ReviewItem
 from sb.text import plain
 
 BETWEEN = " · "
@@ -36,10 +41,12 @@ class NeedLine:
     """One thing that needs a person, cell by cell.
 
     Args:
+        kind: request, unknown, reversal, contract or review.
         reference: the id under which its screen finds it.
         left: until it is too late, or "". age: since when.
     """
 
+    kind: str
     reference: str
     state: State
     object: str
@@ -94,15 +101,20 @@ def need_line(need: Need, now: int) -> NeedLine:
         word, text = _reversal_word(about), call_object(about.tool_id, need.args)
         ends_at = about.expires_at if about.state in UNDECIDED else None
     return NeedLine(
+        str(need.kind),
         reference,
         state(word),
         text,
         plain(why, one_line=True),
         plain(agent, one_line=True),
         plain(need.origin.project_name, one_line=True),
-        short_left(ends_at, now),
-        short_age(need.at, now),
+        _left(ends_at, now),
+        relative_age(need.at, now),
     )
+
+
+def _left(ends_at: int | None, now: int) -> str:
+    return "" if ends_at is None or ends_at <= now else short_span((ends_at - now) / MICROSECONDS)
 
 
 def _reversal_word(about: Escalation) -> str:
@@ -117,7 +129,17 @@ def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:
     fields = len(entry.changes)
     if entry.status is BaselineStatus.CHANGED and fields:
         why = f"{fields} fields changed" if fields > 1 else f"{entry.changes[0].path} changed"
-    age = "" if entry.first_seen_at is None else short_age(entry.first_seen_at, now)
-    return NeedLine(
-        entry.tool_id, state(str(entry.status)), plain(entry.tool_id, one_line=True), why, "", "", "", age
-    )
+    age = "" if entry.first_seen_at is None else relative_age(entry.first_seen_at, now)
+    text = plain(entry.tool_id, one_line=True)
+    return NeedLine("contract", entry.tool_id, state(str(entry.status)), text, why, "", "", "", age)
+
+
+def contract_needs(entries: Sequence[ContractEntry], now: int) -> list[NeedLine]:
+    """The contracts that have to be approved, the most urgent first."""
+    return [line for entry in ordered(entries) if (line := contract_need(entry, now))]
+
+
+def review_need(item: ReviewItem, now: int) -> NeedLine:
+    """Something in memory that waits; `now` in microseconds since the epoch."""
+    line = review_line(item, now)
+    return NeedLine("review", line.reference, line.state, line.text, line.origin, "", "", "", line.age)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sb.duration import human_duration
+from sb.fitting import relative_age
+from sb.kernel.review.activity import Tally
 from sb.kernel.review.runs import Run, RunState, project_name
+from sb.present.states import State, state
 from sb.present.times import moment
+from sb.present.usage import dollars
 from sb.sources import MICROSECONDS
-from sb.text import shorten
+from sb.text import plain, shorten
 
 LONGEST_ID, LONGEST_PATH = 60, 1_000
 
@@ -27,6 +31,47 @@ class RunLine:
     took: str
     session: str
     intent: str
+
+
+@dataclass(frozen=True)
+class SessionLine:
+    """One run as the first level of a tree, cell by cell.
+
+    Args:
+        name: the agent and its project. intent: what it was begun for, or its error.
+        state: running, ended or failed. cost: "" where it is unknown.
+    """
+
+    id: str
+    name: str
+    intent: str
+    state: State
+    calls: int
+    denied: int
+    cost: str
+    age: str
+
+
+_STATE_WORDS = {RunState.OPEN: "running", RunState.FINISHED: "ended", RunState.FAILED: "failed"}
+
+
+def run_state(run: Run) -> State:
+    """Whether a run goes on, has ended or failed."""
+    return state(_STATE_WORDS[run.state])
+
+
+def session_line(run: Run, tally: Tally, cost: float | None, now: int) -> SessionLine:
+    """A run with what its calls came to; `now` in microseconds since the epoch."""
+    return SessionLine(
+        run.run_id,
+        plain(" ".join(filter(None, (run.agent, project_name(run.project)))), one_line=True),
+        plain(f"failed: {run.error}" if run.error else run.intent, one_line=True),
+        run_state(run),
+        tally.calls,
+        tally.denied,
+        "" if cost is None else dollars(cost),
+        relative_age(run.last_at, now),
+    )
 
 
 def run_line(run: Run) -> RunLine:

@@ -4,25 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sb.duration import human_age, human_duration, short_duration
+from sb.duration import human_age, human_duration
 from sb.sources import MICROSECONDS, iso_micros
-
-NOW_S = 5  # seconds; what is younger happened now
-_WEEK_S = 7 * 86_400
-_MONTHS = (
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-)  # whatever the locale
 
 
 def moment(at: int) -> str:
@@ -48,23 +31,3 @@ def left(ends_at: int | None, now: int) -> str:
 def ago(at: int, now: int) -> str:
     """How long ago something was, of microseconds since the epoch."""
     return human_age((now - at) / MICROSECONDS)
-
-
-def short_age(at: int, now: int) -> str:
-    """How long ago something was, for a column of six cells: now, 40s, 9m, 3h, 6d, then 12 Nov, then 2024-11.
-
-    Args:
-        at, now: microseconds since the epoch.
-    """
-    seconds = (now - at) / MICROSECONDS
-    if seconds < NOW_S:
-        return "now"
-    if seconds < _WEEK_S:
-        return short_duration(seconds)
-    day, today = (datetime.fromtimestamp(one / MICROSECONDS, UTC) for one in (at, now))
-    return f"{day.day} {_MONTHS[day.month - 1]}" if day.year == today.year else f"{day:%Y-%m}"
-
-
-def short_left(ends_at: int | None, now: int) -> str:
-    """The time left in its largest unit, such as 58m; "" where nothing runs out, or it has."""
-    return "" if ends_at is None or ends_at <= now else short_duration((ends_at - now) / MICROSECONDS)

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from sb.kernel import RunContext, SafetyClass
+from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.log.event import NOBODY, Event
+from sb.log.event import NOBODY, Event, Subject
 from sb.log.kinds import namespaces
 from sb.present.calls import call_object
-from sb.present.events import event_lines, verdict
+from sb.present.events import event_line, event_lines, verdict
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
@@ -72,6 +73,55 @@ def test_an_outcome_names_the_object_that_its_announcement_has(lines: list[tuple
 
 def test_a_call_without_an_answer_is_unknown_and_stands_out(lines: list[tuple[str, str, str]]) -> None:
     assert ("unknown", "danger", "mail.send to=bob") in lines
+
+
+def test_what_operators_did_is_told_by_its_object(home: Path, clock: SteeredClock, ids: CountingIds) -> None:
+    with open_runtime(clock=clock, ids=ids) as runtime:
+        tools(runtime)
+        runtime.kill.throw("agent", "clerk", Label("ada"), "runs wild")
+        lines = event_lines(runtime.log, range(1, runtime.log.head().seq + 1))
+        found = [(one.verdict.word, one.object, one.agent, one.why) for _, one in sorted(lines.items())]
+    assert ("stopped", "agent clerk", "ada", "runs wild") in found
+    assert any(word == "approved" and about.startswith("contracts of bank.pay") for word, about, *_ in found)
+
+
+ODD: tuple[object, ...] = (
+    [],
+    {},
+    [{}],
+    None,
+    7,
+    -1.5,
+    True,
+    "x" * 5_000,
+    "\x1b[31m",
+    {"statement": []},
+    {"args": {"input": 3}},
+)
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_an_event_that_was_edited_to_anything_is_still_listed(value: object) -> None:
+    names = (
+        "args",
+        "state",
+        "rule",
+        "code",
+        "reason",
+        "by",
+        "signed",
+        "intent",
+        "reverses",
+        "latency_ms",
+        "budget",
+        "result_bytes",
+    )
+    for kind in (*namespaces(), "never.heard.of"):
+        for phase in ("intent", "outcome", "refused", "in_doubt", value):
+            payload = {**dict.fromkeys(names, value), "phase": phase}
+            about = Subject("run_1", "", "clerk", "host.write", "call_1")
+            line = event_line(Event("kernel", 1, 0, kind, about, "", "", "", payload))
+            assert "\x1b" not in f"{line.object}{line.why}{line.agent}"
 
 
 def test_every_kind_of_event_has_a_word_of_its_own(home: Path) -> None:

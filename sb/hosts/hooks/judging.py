@@ -103,6 +103,8 @@ class _Session:
                 self._report(call, event.nonce and f"{event.nonce}.{number}")
         if event.moment in _TURN_OVER:
             self._give_up()
+        if event.moment is Moment.PROMPT:
+            self._calls.begin_turn(self._ctx)
         if event.moment is Moment.SESSION_ENDED:
             self._calls.leave(self._ctx)
             self._files.expire(self._runtime.executor.mutations.promised_keys)

@@ -38,12 +38,14 @@ from sb.log.kinds import (
     RUN_STARTED,
     SESSION_CONFLICT,
     SESSION_TOLD,
+    SESSION_TURN,
 )
 from sb.sources import iso_micros
 from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
 WIDEST_COMMAND = 120
+_LARGEST = 1e15  # bytes or milliseconds; beyond it no number is meant
 _DECIDED = {
     APPROVAL_APPROVED: "approved",
     APPROVAL_DENIED: "denied",
@@ -77,7 +79,8 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == RUN_STARTED:
         return f"{agent} started a run" + (f": {payload['intent']}" if payload.get("intent") else "")
     if event.kind == RUN_FINISHED:
-        budget = payload.get("budget", {})
+        given = payload.get("budget")
+        budget = given if isinstance(given, dict) else {}
         used = (
             f", {budget.get('tool_calls_used', 0)} of {budget.get('max_tool_calls', 0)} calls used"
             if budget
@@ -89,6 +92,8 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == SESSION_CONFLICT:
         other = f"{payload.get('host')} {str(payload.get('session', ''))[:8]}"
         return f"{agent}: {payload.get('path')} is also being changed by {other}"
+    if event.kind == SESSION_TURN:
+        return f"{agent}: a turn began"
     if event.kind == SESSION_TOLD:
         return f"{agent} was told of sessions that change the same files: {payload.get('conflicts')}"
     if event.kind in (MEMORY_PUT, MEMORY_GET):
@@ -196,8 +201,14 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     if payload.get("code"):
         word = "IN DOUBT" if payload.get("state") == "in_doubt" else "failed"
         return f"{word} {_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
-    size = human_bytes(int(payload.get("result_bytes", 0)))
-    return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}{_way_back(payload)}"
+    size, took = human_bytes(int(_number(payload, "result_bytes"))), _number(payload, "latency_ms")
+    return f"ok {_named(event, payload, call)} gave {size} in {took:.1f} ms{changed}{_way_back(payload)}"
+
+
+def _number(payload: dict[str, Any], name: str) -> float:
+    """A number of an event, 0 where something else stands there: a database can be edited."""
+    value = payload.get(name)
+    return value if isinstance(value, int | float) and abs(value) < _LARGEST else 0
 
 
 def call_of(tool_id: str, args: Any) -> str:

@@ -224,6 +224,11 @@ class ExternalCalls:
         self._recorder.continue_run(ctx)
         self._recorder.run_started(ctx)
 
+    def begin_turn(self, ctx: RunContext) -> None:
+        """Put the start of a turn of a host's session on record."""
+        self._recorder.continue_run(ctx)
+        self._recorder.turn_began(ctx)
+
     def leave(self, ctx: RunContext) -> None:
         """Put the end of a host's session on record."""
         self._recorder.continue_run(ctx)

@@ -34,6 +34,7 @@ from sb.log.kinds import (
     BUDGET_EXCEEDED,
     RUN_FINISHED,
     RUN_STARTED,
+    SESSION_TURN,
     TOOL_DISPATCH,
     TOOL_POLICY_BLOCKED,
 )
@@ -141,6 +142,14 @@ class Recorder:
         with self.log.write() as write:
             self._announce(write, ctx)
             write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)
+
+    def turn_began(self, ctx: RunContext) -> None:
+        """A turn of a host's session, unless the last one is still empty; what its user wrote is not recorded."""
+        with self.log.write() as write:
+            self._announce(write, ctx)
+            newest = "SELECT kind FROM events WHERE run_id = ? ORDER BY id DESC LIMIT 1"
+            if write.execute(newest, (ctx.run_id,)).fetchone() != (SESSION_TURN,):
+                write.append(SESSION_TURN, {}, _run_subject(ctx))
 
     def finish_announced(self, ctx: RunContext) -> None:
         """End a run of which this log has the start."""

@@ -21,23 +21,23 @@ from sb.sources import MICROSECONDS
 
 HOUR_S, DAY_S = 3_600, 86_400
 QUARTER_S = 900  # no time zone is off by less than that, so days and hours are made of quarters of an hour
-_ASKS = "requires_approval"
-_DENIES = f"('{ToolErrorCode.PERMISSION_DENIED}', '{ToolErrorCode.BUDGET_EXCEEDED}')"
+ASKS = "requires_approval"  # the rule of a call that waits for a person
+DENIES = f"('{ToolErrorCode.PERMISSION_DENIED}', '{ToolErrorCode.BUDGET_EXCEEDED}')"
 # A call is counted where it was announced, refused, or ended without an announcement.
-_COUNTED = f"""SELECT run_id, agent, at / ?,
+_SUMS = f"""
     sum(phase IN ('intent', 'refused') OR (phase = 'outcome' AND args)),
-    sum(phase = 'refused' AND rule IS NOT '{_ASKS}' AND code IN {_DENIES}),
-    sum(phase = 'refused' AND rule IS '{_ASKS}'),
+    sum(phase = 'refused' AND rule IS NOT '{ASKS}' AND code IN {DENIES}),
+    sum(phase = 'refused' AND rule IS '{ASKS}'),
     sum(phase = 'outcome' AND state = 'done' AND reverses),
     sum(phase = 'outcome' AND state = 'failed'),
     sum(phase = 'in_doubt' OR (phase = 'outcome' AND state = 'in_doubt'))
-    FROM (SELECT run_id, agent, at,
+    FROM (SELECT id, run_id, agent, at,
         json_extract(payload, '$.phase') AS phase, json_extract(payload, '$.state') AS state,
         json_extract(payload, '$.rule') AS rule, json_extract(payload, '$.code') AS code,
         json_type(payload, '$.args') IS NOT NULL AS args, json_type(payload, '$.reverses') IS NOT NULL AS reverses
-        FROM events WHERE id > ? AND id <= ? AND kind IN ('{TOOL_DISPATCH}', '{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}')
-        AND json_valid(payload))
-    GROUP BY 1, 2, 3"""
+        FROM events WHERE kind IN ('{TOOL_DISPATCH}', '{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}') AND json_valid(payload)"""
+_BY_TIME = f"SELECT run_id, agent, at / ?, {_SUMS} AND id > ? AND id <= ?) GROUP BY 1, 2, 3"
+_OF_RUN = f"SELECT {_SUMS} AND run_id = ? AND id > ? AND id <= ?)"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Activity:
 
     def _count(self, after: int, to: int) -> None:
         first = self.log.first_id
-        rows = self.log.database.query(_COUNTED, (self.bucket_s * MICROSECONDS, first + after, first + to))
+        rows = self.log.database.query(_BY_TIME, (self.bucket_s * MICROSECONDS, first + after, first + to))
         for run_id, agent, bucket, *counts in rows:
             buckets = self._counts[_Doer(run_id, agent)]
             buckets[bucket] = buckets.get(bucket, Tally()) + Tally(*counts)
@@ -147,6 +147,15 @@ class Activity:
         """The names of those that called anything within the span, recovery left out."""
         return {doer.agent for doer in self._counts} - {RECOVERY_AGENT}
 
+    def runs(self, since: int = 0) -> dict[str, str]:
+        """The agent of each run that called anything since a time, as `total` takes it, recovery left out."""
+        bucket = since // (self.bucket_s * MICROSECONDS)
+        return {
+            doer.run_id: doer.agent
+            for doer, buckets in self._counts.items()
+            if doer.agent != RECOVERY_AGENT and max(buckets) >= bucket
+        }
+
     def _tallies(self, agent: str | None, runs: Collection[str] | None) -> Iterator[tuple[int, Tally]]:
         for doer, buckets in self._counts.items():
             if (agent is not None and doer.agent != agent) or (runs is not None and doer.run_id not in runs):
@@ -154,6 +163,25 @@ class Activity:
             own = doer.agent == RECOVERY_AGENT and agent is None
             for bucket, tally in buckets.items():
                 yield bucket, Tally(undone=tally.undone) if own else tally
+
+
+class RunTallies:
+    """What the calls of runs came to; a run is read once, and then only what was added. For one thread at a time."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self._known: dict[str, tuple[int, Tally]] = {}
+
+    def of(self, run_id: str) -> Tally:
+        """The tally of one run until now."""
+        after, tally = self._known.get(run_id, (self.log.first_id, Tally()))
+        (newest,) = self.log.database.query("SELECT max(id) FROM events WHERE run_id = ?", (run_id,))[0]
+        if newest is None or newest <= after:
+            return tally
+        (counts,) = self.log.database.query(_OF_RUN, (run_id, after, newest))
+        tally += Tally(*(count or 0 for count in counts))
+        self._known[run_id] = newest, tally
+        return tally
 
 
 def first_since(log: EventLog, at: int) -> int:

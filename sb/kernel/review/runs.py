@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK, Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_FINISHED, RUN_STARTED, TOOL_DISPATCH
@@ -71,33 +72,58 @@ class RunFilter(LogFilter):
 EVERY_RUN = RunFilter()
 
 
+_REVERSES = (
+    f"kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND json_extract(payload, '$.reverses') <> ''"
+    " AND json_extract(payload, '$.phase') <> 'refused'"
+)
+_REVERSING = f"SELECT 1 FROM events WHERE run_id = e.run_id AND {_REVERSES}"
+# Of the runs of recovery that began before a row, those that reversed something after it for the first time.
+_REVERSED_SINCE = (
+    "SELECT min(id) FROM events WHERE run_id IN (SELECT run_id FROM events AS e WHERE id > ? AND id <= ?"
+    f" AND agent = '{RECOVERY_AGENT}' AND {_REVERSES} AND NOT EXISTS ({_REVERSING} AND id <= ?))"
+    " GROUP BY run_id HAVING min(id) <= ?"
+)
+
+
 def project_name(project: str) -> str:
     """A project's folder without the path to it, whichever system's path that is."""
     return re.split(r"[/\\]", project.rstrip("/\\"))[-1] or project
 
 
-def first_events(log: EventLog, *, after: int = 0, wanted: RunFilter = EVERY_RUN) -> array[int]:
+def first_events(
+    log: EventLog, *, after: int = 0, wanted: RunFilter = EVERY_RUN, dry_runs: bool = True
+) -> array[int]:
     """The number of each run's first event, newest run first.
 
     Args:
         after: only those with a higher number.
         wanted: only runs that fit.
+        dry_runs: also those in which recovery looked at something and reversed nothing. Without them, one that began
+            before `after` and reversed something since comes last.
     """
     low, high = log.first_id, log.first_id + SEQ_MASK
     condition, parameters = wanted.condition()
+    if not dry_runs:
+        condition = f"{condition} AND (agent <> '{RECOVERY_AGENT}' OR EXISTS ({_REVERSING}))"
     if after:  # few rows: look at those that may begin a run, rather than at all runs
         sql = (
             "SELECT e.id FROM events AS e WHERE e.id > ? AND e.id <= ? AND e.kind = ?"
             f" AND e.id = (SELECT min(id) FROM events WHERE run_id = e.run_id) AND {condition} ORDER BY e.id DESC"
         )
         rows = log.database.query(sql, (low + after, high, RUN_STARTED, *parameters))
+        if not dry_runs:  # one that began before, and reversed something since
+            since = (
+                f"SELECT id FROM events AS e WHERE id IN ({_REVERSED_SINCE}) AND {condition} ORDER BY id DESC"
+            )
+            bounds = (low + after, high, low + after, low + after)
+            rows += log.database.query(since, (*bounds, *parameters))
     else:
         sql = (
             "SELECT min(id) FROM events WHERE run_id <> '' GROUP BY run_id"
             " HAVING min(id) > ? AND min(id) <= ? ORDER BY 1 DESC"
         )
-        if wanted:
-            sql = f"SELECT id FROM events WHERE id IN ({sql}) AND {condition} ORDER BY id DESC"
+        if wanted or not dry_runs:
+            sql = f"SELECT id FROM events AS e WHERE id IN ({sql}) AND {condition} ORDER BY id DESC"
         rows = log.database.query(sql, (low, high, *parameters))
     return array("q", (row[0] - low for row in rows))
 

@@ -160,6 +160,11 @@ class RecordQueries:
         )
         return int(self.database.query(sql, (kind, category))[0][0])
 
+    def in_category(self, kind: str, category: str, limit: int) -> list[Row]:
+        """The newest active records of a kind in a category; reads only those of the kind."""
+        where = "r.place IN (SELECT id FROM places) AND r.kind = ? AND r.state = 'active' AND r.category = ?"
+        return list(self.select(where, (kind, category), order="r.id DESC", limit=limit))
+
     def numbers(self, where: str, parameters: tuple[Any, ...], *, above: int, to: int) -> list[int]:
         """The numbers of the records that meet a condition over `r`, newest first; those `above` < number <= `to`."""
         sql = f"SELECT r.id FROM records AS r WHERE r.id > ? AND r.id <= ? AND ({where}) ORDER BY r.id DESC"

@@ -13,6 +13,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.calls.narrative import describe
 from sb.kernel.recovery.settling import Settling
 from sb.kernel.recovery.settling import Verdict as Settled
+from sb.kernel.review.calls import run_turns
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.runs import first_events, runs_at
 from sb.kernel.run_context import RunContext
@@ -374,3 +375,13 @@ def test_end_of_a_session_tells_of_no_budget(host: Host) -> None:
     host.tell("SessionEnd", reason="exit")
     (event,) = host.events(kind="kernel.run.finished")
     assert describe(event) == "claude-code finished the run"
+
+
+def test_a_turn_begins_with_what_the_user_writes_which_is_not_recorded(host: Host) -> None:
+    for number, prompt in enumerate(("clean up and push", "now the docs"), start=1):
+        host.tell("UserPromptSubmit", prompt=prompt)
+        host.write(host.project / f"{number}.txt", "x", f"t{number}")
+    (run_id,) = {event.subject.run_id for event in host.events()} - {""}
+    with host.open() as runtime:
+        assert [(one.number, len(one.calls)) for one in run_turns(runtime.log, run_id)] == [(2, 1), (1, 1)]
+    assert not [event for event in host.events() if "push" in str(event.payload)]

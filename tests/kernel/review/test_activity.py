@@ -13,6 +13,7 @@ from sb.kernel.review.activity import HOUR_S, QUARTER_S, Activity, Tally, first_
 from sb.runtime import Runtime, open_runtime
 from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from tests.conftest import approve_tools
+from tests.query_plans import query_plans
 
 
 class Work:
@@ -101,19 +102,10 @@ def test_what_recovery_looks_at_is_no_call_of_an_agent(work: Work) -> None:
     assert activity.agents() == set()
 
 
-def test_a_refresh_reads_new_rows_by_their_numbers(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    log, activity = work.runtime.log, Activity(work.runtime.log, HOUR_S)
+def test_a_refresh_reads_new_rows_by_their_numbers(work: Work) -> None:
+    activity = Activity(work.runtime.log, HOUR_S)
     activity.update()
     work.call(work.run("clerk"), "notes.look")
-    asked: list[tuple[str, tuple[object, ...]]] = []
-    query = log.database.query
-
-    def noted(sql: str, given: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
-        asked.append((sql, given))
-        return query(sql, given)
-
-    monkeypatch.setattr(log.database, "query", noted)
-    activity.update()
-    plans = [row[3] for sql, given in asked for row in query(f"EXPLAIN QUERY PLAN {sql}", given)]
-    assert any("INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plan for plan in plans)
+    plans = query_plans(work.runtime.log.database, activity.update)
+    assert "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plans
     assert not [plan for plan in plans if plan.startswith("SCAN events")]

@@ -1,0 +1,216 @@
+"""Calls of runs: each once, with how it ended, whichever events it left.
+
+A call is known by its first event: the one that announced it, refused it, or reported it with its arguments.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from sb.kernel.execution.recorder import SUBAGENT
+from sb.kernel.review.activity import ASKS, DENIES
+from sb.kernel.run_context import RECOVERY_AGENT
+from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event
+from sb.log.event_log import EventLog
+from sb.log.kinds import BUDGET_EXCEEDED, SESSION_TURN, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
+from sb.log.search import Clause, LogFilter, Step, events_at, search
+
+SOON = 500  # rows of the log within which most calls end
+_BEGINS = (
+    f"kind IN ('{TOOL_DISPATCH}', '{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}') AND json_valid(payload)"
+    " AND (json_extract(payload, '$.phase') IN ('intent', 'refused')"
+    " OR (json_extract(payload, '$.phase') = 'outcome' AND json_type(payload, '$.args') IS NOT NULL))"
+)
+_DENIED = (
+    "coalesce(json_valid(payload) AND json_extract(payload, '$.phase') = 'refused'"
+    f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {DENIES}, 0)"
+)
+
+
+class CallFilter(LogFilter):
+    """What has to be in the first event of a call; what recovery looks at for itself is left out."""
+
+    ALWAYS: ClassVar[str] = f"{_BEGINS} AND agent <> '{RECOVERY_AGENT}'"
+
+    def condition(self) -> Clause:
+        """That of the filter, on events that begin a call."""
+        sql, parameters = super().condition()
+        return f"{self.ALWAYS} AND {sql}", parameters
+
+
+class DeniedFilter(LogFilter):
+    """What has to be in an event of a call that was denied, or whose outcome is unknown."""
+
+    def condition(self) -> Clause:
+        """That of the filter, on events of such calls."""
+        sql, parameters = super().condition()
+        unknown = (
+            f"(kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND 'in_doubt' IN"
+            " (json_extract(payload, '$.phase'), json_extract(payload, '$.state')))"
+        )
+        return f"({_DENIED} OR {unknown}) AND {sql}", parameters
+
+
+def next_denied(log: EventLog, wanted: DeniedFilter, seq: int, *, newer: bool = False) -> int | None:
+    """The number of the nearest event that fits, before an event or after it; None if there is none.
+
+    Args:
+        newer: look among the later events, which are all looked through.
+    """
+    newest, after = (log.head().seq, seq) if newer else (seq - 1, 0)
+    found: int | None = None
+    for step in search(log, wanted, newest=newest, after=after):
+        if step.seqs and not newer:
+            return step.seqs[0]
+        found = step.seqs[-1] if step.seqs else found
+    return found
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call.
+
+    Args:
+        first: the number of its first event, by which it is known.
+        args: as the log has them, masked; None where it has none.
+        last: its newest event, which says how it stands.
+        took_ms: None while it has not ended, or where that was not reported.
+        subagent: the subagent that made it, or "".
+    """
+
+    first: int
+    call_id: str
+    run_id: str
+    agent: str
+    tool_id: str
+    at: int
+    args: Any
+    last: Event
+    took_ms: float | None
+    subagent: str = ""
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """What its newest event says."""
+        return self.last.payload or {}
+
+
+def all_calls(log: EventLog, wanted: CallFilter, *, newest: int, after: int = 0) -> Iterator[Step]:
+    """The first events of calls, newest first, step by step as in `search`."""
+    return search(log, wanted, newest=newest, after=after)
+
+
+def run_calls(log: EventLog, run_id: str, *, after: int = 0, before: int = 0, limit: int = 0) -> array[int]:
+    """The numbers of the first events of a run's calls, newest first.
+
+    Args:
+        after, before: only those with a higher or a lower number; 0 for all.
+        limit: at most so many; 0 for all.
+    """
+    rows = log.database.query(
+        f"SELECT id FROM events WHERE run_id = ? AND id > ? AND id < ? AND {_BEGINS} ORDER BY id DESC LIMIT ?",
+        (run_id, log.first_id + after, log.first_id + (before or SEQ_MASK + 1), limit or -1),
+    )
+    return array("q", (row[0] - log.first_id for row in rows))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The calls between two messages of a session's user.
+
+    Args:
+        number: counts the messages from 1; 0 before the first one, and in runs that have none.
+        at: when it began, in microseconds since the epoch. calls: the numbers of their first events, newest first.
+        denied: how many of them were denied.
+    """
+
+    number: int
+    at: int
+    calls: array[int]
+    denied: int
+
+
+def run_turns(log: EventLog, run_id: str) -> list[Turn]:
+    """The turns of a run, newest first; those without calls are left out."""
+    rows = log.database.query(
+        f"SELECT id, at, kind, {_DENIED} FROM events WHERE run_id = ? AND (kind = '{SESSION_TURN}' OR {_BEGINS}) ORDER BY id",
+        (run_id,),
+    )
+    turns: list[Turn] = []
+    number, at, calls, denied = 0, 0, array("q"), 0
+    for row_id, when, kind, is_denied in (*rows, (0, 0, SESSION_TURN, 0)):
+        if kind == SESSION_TURN:
+            if calls:
+                turns.append(Turn(number, at, calls[::-1], denied))
+            number, at, calls, denied = number + 1, when, array("q"), 0
+        else:
+            at = at or when
+            calls.append(row_id - log.first_id)
+            denied += is_denied
+    return turns[::-1]
+
+
+def calls_at(log: EventLog, firsts: Sequence[int]) -> dict[int, CallRecord]:
+    """The calls that begin with these events, by that event's number. For a screenful, not for all."""
+    begun = {seq: _begun(event) for seq, event in events_at(log, firsts).items()}
+    _continue(log, begun, within=SOON)
+    open_ones = {seq: one for seq, one in begun.items() if one.payload.get("phase") in ("intent", "in_doubt")}
+    _continue(log, open_ones)
+    return begun | open_ones
+
+
+def _continue(log: EventLog, calls: dict[int, CallRecord], *, within: int = 0) -> None:
+    """Bring calls up to their newest events.
+
+    Args:
+        within: look only at so many rows of the log after the youngest call; 0 for all.
+    """
+    by_call = {(one.run_id, one.call_id): seq for seq, one in calls.items()}
+    for event in _later(log, list(calls.values()), within):
+        seq = by_call.get((event.subject.run_id, event.subject.call_id))
+        if seq is not None and event.seq > calls[seq].last.seq:
+            calls[seq] = _continued(calls[seq], event)
+
+
+def _begun(event: Event) -> CallRecord:
+    payload, subject = event.payload or {}, event.subject
+    return CallRecord(
+        event.seq,
+        subject.call_id,
+        subject.run_id,
+        subject.agent,
+        subject.tool_id,
+        event.at,
+        payload.get("args"),
+        event,
+        payload.get("latency_ms"),
+        str(payload.get(SUBAGENT, "")),
+    )
+
+
+def _continued(call: CallRecord, event: Event) -> CallRecord:
+    """The call with a later event of it; events of people about it do not say how it ended."""
+    if event.kind != TOOL_DISPATCH:
+        return call
+    took = (event.payload or {}).get("latency_ms", call.took_ms)
+    return replace(call, last=event, took_ms=took)
+
+
+def _later(log: EventLog, calls: Sequence[CallRecord], within: int) -> Iterator[Event]:
+    """The events after the first ones of these calls, oldest first, run by run."""
+    by_run: dict[str, list[CallRecord]] = {}
+    for call in calls:
+        by_run.setdefault(call.run_id, []).append(call)
+    for run_id, found in by_run.items():
+        marks = ", ".join("?" * len(found))
+        first = log.first_id + min(one.first for one in found)
+        last = log.first_id + (max(one.first for one in found) + within if within else SEQ_MASK)
+        rows = log.database.query(
+            f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND id > ? AND id <= ? AND call_id IN ({marks})"
+            " ORDER BY id",
+            (run_id, first, last, *(one.call_id for one in found)),
+        )
+        yield from map(log.event, rows)

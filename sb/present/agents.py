@@ -1,0 +1,169 @@
+"""Agents: the cells of their lines, today in one line, and what one may do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sb.config import Config
+from sb.config.rules import PolicyRule
+from sb.fitting import count as spaced
+from sb.fitting import relative_age
+from sb.kernel.calls.approval import Grant
+from sb.kernel.policy.patterns import matches
+from sb.kernel.review.activity import Tally
+from sb.kernel.review.agents import AgentRequests, AgentSeen, Doing, is_at_work
+from sb.kernel.review.runs import project_name
+from sb.present.calls import call_object
+from sb.present.usage import dollars, session_cost
+from sb.stack.trust import GENERAL
+from sb.store.database import Database
+from sb.store.records.columns import Row
+from sb.store.records.places import Places
+from sb.store.records.store import RecordStore
+from sb.text import plain
+
+_NOUNS = (
+    ("calls", "call"),
+    ("denied", "denied"),
+    ("asked", "asked"),
+    ("undone", "undone"),
+    ("unknown", "unknown"),
+)
+_DAY_TONES = {"denied": "danger", "asked": "warn", "undone": "info", "unknown": "danger"}
+
+
+@dataclass(frozen=True)
+class AgentLine:
+    """One agent in one project, cell by cell.
+
+    Args:
+        at_work: its run is open, and it was seen lately.
+        calls, denied: of each period of the sparkline, oldest first.
+        counts: the same in words, with their tones. doing: its newest call.
+        cost: of its sessions, "" where it is unknown.
+    """
+
+    agent: str
+    project: str
+    run_id: str
+    at_work: bool
+    calls: tuple[int, ...]
+    denied: tuple[int, ...]
+    counts: tuple[tuple[str, str], ...]
+    doing: str
+    cost: str
+    age: str
+    waiting: int
+
+
+def agent_line(
+    seen: AgentSeen, doing: Doing, periods: Sequence[Tally], cost: float | None, now: int
+) -> AgentLine:
+    """An agent as lists show it.
+
+    Args:
+        periods: its calls by the hour, oldest first. now: microseconds since the epoch.
+    """
+    return AgentLine(
+        plain(seen.agent, one_line=True),
+        plain(project_name(seen.project), one_line=True),
+        seen.run_id,
+        is_at_work(seen, doing, now),
+        tuple(one.calls for one in periods),
+        tuple(one.denied for one in periods),
+        counts_text(sum(periods, Tally())),
+        call_object(doing.tool_id, doing.args) if doing.tool_id else "",
+        "" if cost is None else dollars(cost),
+        relative_age(seen.last_seen_at, now),
+        seen.waiting,
+    )
+
+
+def counts_text(tally: Tally) -> tuple[tuple[str, str], ...]:
+    """What became of calls in words, each with its tone; what did not happen is left out, calls never are."""
+    words = []
+    for name, one in _NOUNS:
+        count = getattr(tally, name)
+        if count or name == "calls":
+            words.append((f"{spaced(count)} {one if count == 1 else name}", _DAY_TONES.get(name, "")))
+    return tuple(words)
+
+
+def sessions_cost(config: Config, runs: Iterable[str]) -> float | None:
+    """What sessions cost together, as far as that is known; None where nothing is."""
+    known = [cost for run in runs if (cost := session_cost(config, run)[1]) is not None]
+    return sum(known) if known else None
+
+
+def spent_text(config: Config, run_id: str) -> str:
+    """What the newest session cost, and of how much if that is limited; "" where that is unknown."""
+    cost = session_cost(config, run_id)[1]
+    if cost is None:
+        return ""
+    cap = f" of {dollars(config.budget.session_cost_usd)}" if config.budget.caps_sessions else ""
+    return f"{dollars(cost)}{cap}"
+
+
+def may(config: Config, agent: str, grants: Iterable[Grant]) -> list[str]:
+    """What an agent may call: its tools and ceiling, rules that allow, and grants."""
+    settings = config.agents.get(agent)
+    lines = []
+    if settings is None:
+        lines.append("any tool that policy and tool allowlists leave it")
+    else:
+        tools = ", ".join(settings.tools) or "any tool"
+        lines.append(f"{tools}, up to {settings.ceiling}")
+        if settings.permissions:
+            lines.append(f"permissions: {', '.join(settings.permissions)}")
+    lines += [_rule_text(rule) for rule in config.policy if rule.effect == "allow" and _is_about(rule, agent)]
+    lines += [f"granted: {one.tool_id}" for one in grants if one.agent == agent and one.state == "active"]
+    return [plain(line, one_line=True) for line in lines]
+
+
+def never(config: Config, agent: str) -> list[str]:
+    """What policy denies an agent."""
+    denies = (rule for rule in config.policy if rule.effect == "deny" and _is_about(rule, agent))
+    return [plain(_rule_text(rule), one_line=True) for rule in denies]
+
+
+def _is_about(rule: PolicyRule, agent: str) -> bool:
+    return not rule.agents or any(matches(pattern, agent) for pattern in rule.agents)
+
+
+def _rule_text(rule: PolicyRule) -> str:
+    what = ", ".join((*rule.tools, *rule.classes, *rule.runs))
+    given = ", ".join(f"{name} {' or '.join(patterns)}" for name, patterns in rule.args.items())
+    return what + (f" with {given}" if given else "") + (f": {rule.reason}" if rule.reason else "")
+
+
+def trust_in(database: Database, agent: str) -> float | None:
+    """The trust in an agent in general, by the newest assessment in any stack; None where there is none."""
+    records = RecordStore(database)
+    found = (records.keyed(place, "trust_assessment", agent) for place in Places(database).all())
+    known = [row for row in found if row is not None and row["state"] == "active"]
+    for row in sorted(known, key=lambda row: row["updated_at"], reverse=True):
+        score = _score(row)
+        if score is not None:
+            return score
+    return None
+
+
+def _score(row: Row) -> float | None:
+    """The general score of an assessment's record."""
+    dimensions = json.loads(row["fields"]).get("dimensions")
+    general = dimensions.get(GENERAL) if isinstance(dimensions, dict) else None
+    score = general.get("score") if isinstance(general, dict) else None
+    return float(score) if isinstance(score, int | float) else None
+
+
+def requests_text(requests: AgentRequests) -> str:
+    """What became of an agent's requests, in one line."""
+    if not requests.asked:
+        return "asked for nothing"
+    parts = (("approved", requests.approved), ("denied", requests.denied), ("expired", requests.expired))
+    ended = [f"{spaced(count)} {word}" for word, count in parts if count]
+    return f"asked {spaced(requests.asked)} {'time' if requests.asked == 1 else 'times'}" + (
+        f": {', '.join(ended)}" if ended else ""
+    )

@@ -1,0 +1,125 @@
+"""The overview of an installation, for `sb console`'s Home, `sb status` and the browser alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sb.config import Config
+from sb.kernel.baselines.store import ContractEntry
+from sb.kernel.review.activity import DAY_S, HOUR_S, Activity
+from sb.kernel.review.agents import Agents
+from sb.kernel.review.calls import CallFilter, all_calls, calls_at
+from sb.kernel.review.needs import needs
+from sb.log.event_log import EventLog
+from sb.present.agents import AgentLine, agent_line, sessions_cost
+from sb.present.events import CallLine, call_line
+from sb.present.home import Words, midnight, today_words
+from sb.present.needs import NeedLine, contract_needs, need_line, review_need
+from sb.sources import MICROSECONDS
+from sb.stack.review_queue import ReviewKind, ReviewQueue
+
+HOURS = 12  # of the sparkline
+MOST_AGENTS = 20
+
+
+@dataclass(frozen=True)
+class NeedsYou:
+    """What needs an operator.
+
+    Args:
+        lines: the first of each kind. requests, recovery, contracts, review: how many there are.
+    """
+
+    lines: tuple[NeedLine, ...] = ()
+    requests: int = 0
+    recovery: int = 0
+    contracts: int = 0
+    review: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.requests + self.recovery + self.contracts + self.review
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """What agents do today.
+
+    Args:
+        today: in words, each with its tone. agents: the last seen first. seen: how many there are.
+        calls, denied: of all agents, by the hour, oldest first. working: how many of the listed are at work.
+    """
+
+    today: Words = ()
+    agents: tuple[AgentLine, ...] = ()
+    seen: int = 0
+    calls: tuple[int, ...] = ()
+    denied: tuple[int, ...] = ()
+    working: int = 0
+
+
+class Overview:
+    """Reads it again and again, and what was written since alone where that takes long; for one thread at a time."""
+
+    def __init__(self, config: Config, log: EventLog) -> None:
+        self._config = config
+        self._log = log
+        self._activity = Activity(log, DAY_S + HOUR_S)
+        self._agents = Agents(log, self._activity)
+        self._review = ReviewQueue(log.database)
+
+    def needs_you(self, contracts: Sequence[ContractEntry] = (), *, most: int = 50) -> NeedsYou:
+        """What needs an operator: requests, unknown outcomes, reversals, contracts, then memory.
+
+        Args:
+            contracts: all of them; they take long to check, so the caller reads them apart.
+            most: of each kind, that have lines.
+        """
+        now = self._now()
+        found = needs(self._log, most)
+        amiss = contract_needs(contracts, now)
+        review = [item for item in self._review.items(most) if item.kind is not ReviewKind.TRIGGER]
+        lines = (
+            *(need_line(one, now) for one in found.first),
+            *amiss[:most],
+            *(review_need(item, now) for item in review),
+        )
+        recovery = found.unknown + found.reversals
+        return NeedsYou(lines, found.requests, recovery, len(amiss), self._review.waiting())
+
+    def at_work(self) -> AtWork:
+        """What agents do today; the first time it reads the events of a day."""
+        now = self._now()
+        self._activity.update()
+        seen = self._agents.seen()
+        lines = []
+        for one in seen[:MOST_AGENTS]:
+            periods = self._activity.periods(HOURS, HOUR_S, agent=one.agent, runs=one.runs)
+            cost = sessions_cost(self._config, one.runs)
+            lines.append(agent_line(one, self._agents.doing(one.run_id), periods, cost, now))
+        today = self._activity.total(midnight(now))
+        cost = sessions_cost(self._config, self._activity.runs(midnight(now)))  # of these sessions as a whole
+        hours = self._activity.periods(HOURS, HOUR_S)
+        return AtWork(
+            today_words(today, cost),
+            tuple(lines),
+            len(seen),
+            tuple(one.calls for one in hours),
+            tuple(one.denied for one in hours),
+            sum(line.at_work for line in lines),
+        )
+
+    def latest(self, most: int = 20) -> list[CallLine]:
+        """The newest calls, newest first."""
+        firsts: list[int] = []
+        for step in all_calls(self._log, CallFilter(), newest=self._log.head().seq):
+            firsts += step.seqs
+            if len(firsts) >= most:
+                break
+        found = calls_at(self._log, firsts[:most])
+        return [call_line(found[first]) for first in firsts[:most] if first in found]
+
+    def _now(self) -> int:
+        return int(self._log.clock.now() * MICROSECONDS)

@@ -1,0 +1,96 @@
+"""The overview: what needs an operator, who is at work, what happened last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sb.config import current_config
+from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
+from sb.kernel.review.usage import Tokens
+from sb.present.overview import NeedsYou, Overview
+from sb.runtime import Runtime, open_runtime
+from sb.sources import CountingIds, SteeredClock
+from sb.stack import SQLiteStack
+from sb.types import MemorySuggestion
+from tests.conftest import approve_tools
+
+
+@pytest.fixture
+def runtime(home: Path, clock: SteeredClock, ids: CountingIds) -> Iterator[Runtime]:
+    def silent() -> None:
+        raise ToolError(ToolErrorCode.TIMEOUT, "no answer")
+
+    home.mkdir()
+    (home / "config.yaml").write_text("prices: {big: {input: 2}}\n")
+    with open_runtime(clock=clock, ids=ids) as opened:
+        add = opened.registry.register_fn
+        add("notes.look", "Look", lambda path: path, SafetyClass.READ_ONLY)
+        add("bank.pay", "Pay", lambda to: to, SafetyClass.DESTRUCTIVE)
+        add("mail.send", "Send", silent, SafetyClass.NETWORK)
+        approve_tools(opened)
+        yield opened
+
+
+def session(runtime: Runtime, agent: str, *calls: tuple[str, dict[str, str]]) -> str:
+    log = runtime.log
+    budget = RunBudget(max_tool_calls=10**6, max_latency_ms=10**9)
+    where = {"host": agent, "project": "/data/shop"}
+    ctx = RunContext.create(agent, metadata=where, budget=budget, clock=log.clock, ids=log.ids)
+    for tool, args in calls:
+        runtime.executor.execute(ctx, tool, args)
+    return ctx.run_id
+
+
+def test_everything_that_needs_an_operator_is_counted_and_listed_in_order(runtime: Runtime) -> None:
+    session(runtime, "codex", ("mail.send", {}), ("bank.pay", {"to": "ada"}))
+    runtime.registry.register_fn("shop.label", "Print", lambda: 1, SafetyClass.NETWORK)
+    stack = SQLiteStack(
+        "main", database=runtime.log.database, config=current_config(), clock=runtime.log.clock
+    )
+    stack.save_suggestion(MemorySuggestion("s1", "main", "note", {"content": "a note"}, 0.9, ["raw:x"]))
+    overview = Overview(current_config(), runtime.log)
+    found = overview.needs_you(runtime.baselines.entries(runtime.registry))
+    assert [(line.kind, line.state.word) for line in found.lines] == [
+        ("request", "waiting"),
+        ("unknown", "unknown"),
+        ("contract", "new"),
+        ("review", "suggested"),
+    ]
+    assert (found.requests, found.recovery, found.contracts, found.review, found.total) == (1, 1, 1, 1, 4)
+    assert found.lines[2].object == "shop.label"
+
+
+def test_nothing_needs_anybody_in_an_empty_home(runtime: Runtime) -> None:
+    assert Overview(current_config(), runtime.log).needs_you() == NeedsYou()
+
+
+def test_agents_at_work_and_today_are_brought_up_to_date(runtime: Runtime, clock: SteeredClock) -> None:
+    overview = Overview(current_config(), runtime.log)
+    assert overview.at_work().agents == ()
+    run_id = session(runtime, "codex", ("notes.look", {"path": "a.md"}))
+    state = TranscriptState(models={"big": Tokens(input=500_000)})
+    save_usage(current_config().home.usage, run_id, SessionUsage({"x": state}))
+    session(runtime, "claude-code", ("bank.pay", {"to": "ada"}))
+    found = overview.at_work()
+    assert [(one.agent, one.project, one.doing, one.cost) for one in found.agents] == [
+        ("claude-code", "shop", "bank.pay to=ada", ""),
+        ("codex", "shop", "look a.md", "$1.00"),
+    ]
+    assert (found.seen, found.working, found.calls[-1]) == (2, 2, 2)
+    assert found.today == (("2 calls", ""), ("1 asked", "warn"), ("$1.00", ""))
+    clock.time += 30 * 3600
+    assert overview.at_work().today == (("0 calls", ""),)
+
+
+def test_the_latest_calls_are_listed_once_with_their_verdict(runtime: Runtime) -> None:
+    session(runtime, "codex", ("notes.look", {"path": "a"}), ("mail.send", {}), ("bank.pay", {"to": "ada"}))
+    lines = Overview(current_config(), runtime.log).latest(2)
+    assert [(one.verdict.word, one.object) for one in lines] == [
+        ("asked", "bank.pay to=ada"),
+        ("unknown", "mail.send"),
+    ]
