@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 app = group("Show pending approval requests, and decide them.")
 Ids = Annotated[list[str], typer.Argument(help="Ids of requests; each is decided on its own.")]
 WIDEST = 48  # characters of a cell
-COMMAND_S = 30  # seconds that a notification command may take
 
 
 @app.command(name="list", epilog="Example: sb approvals list --state waiting")
@@ -73,9 +69,11 @@ def list_approvals(
         ]
         output.emit_json({"items": items, "total": total})
     elif found:
+        on_terminal = output.fits_terminal()  # where the object has a column of its own
+        call = ["call", "effect"] if on_terminal else ["call"]
         output.table(
-            ["state", "left", "agent", "call", "asked", "request"],
-            [_row(queue.disclose(item), now) for item in found],
+            ["state", "left", "agent", *call, "asked", "request"],
+            [_row(queue.disclose(item), now, apart=on_terminal) for item in found],
         )
     else:
         note("no pending requests")
@@ -83,9 +81,10 @@ def list_approvals(
         note(f"showing {len(found)} of {total:,}; --limit 0 shows all")
 
 
-def _row(disclosed: Disclosure, now: int) -> tuple[str, ...]:
+def _row(disclosed: Disclosure, now: int, *, apart: bool) -> tuple[str, ...]:
     line = request_line(disclosed, now, limit=WIDEST)
-    return (line.state, line.left, line.agent, line.call, line.asked, line.id)
+    call = (line.object, line.effect) if apart else (line.call,)
+    return (line.state, line.left, line.agent, *call, line.asked, line.id)
 
 
 @app.command(epilog="Example: sb approvals show apr_820e --full")
@@ -311,12 +310,10 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Print requests as they arrive, expire or are decided."""
+    from sb.attention.notifying import command_words, hand_over
     from sb.kernel.approvals.watching import Watcher
 
-    try:
-        arguments = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--exec: {error}") from None
+    arguments = command_words("--exec", command) if command else []
     queue = approval_queue(ctx)
     watcher = Watcher(queue)
     while True:
@@ -326,8 +323,8 @@ def watch(
                 output.emit_json_line(said)
             else:
                 output.line(_notice_line(notice), one_line=True)
-            if arguments:
-                _run(arguments, json.dumps(said, ensure_ascii=False))
+            if arguments and (problem := hand_over(arguments, said)):
+                note(f"warning: {problem}")
         output.flush()
         if once:
             return
@@ -340,19 +337,6 @@ def _notice_line(notice: Notice) -> str:
         by = f" by {item.decided_by}: {item.reason}" if item.decided_by else ""
         return f"{item.state:<9} {item.id} {item.tool_id}{by}"
     return f"{notice.change:<9} {item.id} {item.agent} wants {item.tool_id}"
-
-
-def _run(arguments: list[str], said: str) -> None:
-    """Hand one item to a notification command; without a shell, so that nothing in it is a command."""
-    try:
-        done = subprocess.run(
-            arguments, input=said, text=True, encoding="utf-8", timeout=COMMAND_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        note(f"warning: {arguments[0]}: {error}")
-        return
-    if done.returncode:
-        note(f"warning: {arguments[0]} ended with {done.returncode}")
 
 
 app.add_typer(servers_app)

@@ -14,13 +14,11 @@ from sb.commands.stacks import OPERATOR, Whose, as_json, moment, stack_database,
 
 from sb.errors import SBError
 from sb.present.checkpoints import NONE, change_lines, checkpoint_line
-from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.entity import Checkpoint
 
 app = group("Save an agent's core, and restore it.")
-WIDEST = 60  # characters of a message in a table
 
 
 def checkpoint_ids(incomplete: str) -> list[str]:
@@ -108,9 +106,10 @@ def _as_json(found: Checkpoint) -> dict[str, Any]:
     return said | {"problem": ""}
 
 
-def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[str, ...]:
+def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[object, ...]:
     line = checkpoint_line(checkpoint_id, found)
-    return (line.id, line.at, line.state or NONE, line.stacks, line.model, shorten(line.message, WIDEST))
+    at = line.at if isinstance(found, str) else output.when(line.at, found.created_at)
+    return (line.id, at, line.state or NONE, line.stacks, line.model, line.message)
 
 
 @app.command(epilog="Example: sb checkpoint show last --agent scribe")

@@ -120,6 +120,7 @@ def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> Non
 
     from sb.screens.web import serve
 
+    from sb.attention.watching import Watcher
     from sb.kernel.decision_desk import DecisionDesk
     from sb.parts import open_authority, open_log
 
@@ -136,4 +137,7 @@ def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> Non
         desk = DecisionDesk(partial(open_log, config), config.operators.file, by, dual_control=dual_control)
     # -P: or -m would import a folder named sb of wherever this was started, with the right to sign
     command = [sys.executable, "-P", "-m", "sb", "--db", str(config.database), "console"]
-    serve(command, home=config.home.folder, desk=desk, announce=note, port=port)
+    with closing(Watcher(config)) as watcher:
+        serve(
+            command, home=config.home.folder, desk=desk, announce=note, waiting=watcher.count_needs, port=port
+        )

@@ -57,6 +57,7 @@ def _usage_errors_apart() -> Iterator[None]:
 app = group("Grade the harness against the forty controls.", cls=GateGroup)
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
 STDOUT = Path("-")
+_TONES = {"fail": "danger", "partial": "warn", "BLOCKED": "danger", "BROKEN": "danger"}
 SLOWEST_SHOWN = 5
 LONGEST_REPORT = 16 << 20  # bytes; one has some 60 KB
 
@@ -81,6 +82,12 @@ def audit(
     diff: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Compare with this earlier --json document.")
     ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Fail only where this file says a control held.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the present state as a baseline.")
+    ] = None,
     live: Annotated[bool, typer.Option("--live", help="Also check the configured database.")] = False,
     sarif: Report = None,
     junit: Report = None,
@@ -90,33 +97,51 @@ def audit(
 ) -> None:
     """Grade the harness; exit 2 on a P0 blocker.
 
-    Exit 1 below --fail-under, 64 for wrong usage, else 0.
+    Exit 1 below --fail-under, 64 for wrong usage, else 0. With
+    --baseline exit 1 on a regression, 2 if it is a P0 blocker.
     """
-    from sb.harness import running
+    from sb.harness import running, scorecard
     from sb.kernel.harness_audit import load_catalogue
 
-    given = {"sb.harness.sarif": sarif, "sb.harness.junit": junit, "sb.harness.markdown": markdown}
+    given = {
+        "sb.harness.sarif": sarif,
+        "sb.harness.junit": junit,
+        "sb.harness.markdown": markdown,
+        "sb.harness.baseline": write_baseline,
+    }
     reports = {renderer: path for renderer, path in given.items() if path is not None}
     if not 0 <= fail_under <= 1:  # typer lets "nan" pass, and every score would be high enough
         raise UsageError(f"--fail-under is {fail_under}, must be 0 to 1")
-    _check_places(reports, diff, as_json)
-    earlier = _read(diff) if diff else b""
+    if diff and baseline:
+        raise UsageError(
+            "--diff and --baseline both compare", "leave --diff out; --baseline shows changes too"
+        )
+    before = diff or baseline
+    _check_places(reports, before, as_json)
+    earlier = _read(before) if before else b""
     chosen = _chosen(load_catalogue(), only or [], outcome, explain)
     with redirect_stdout(sys.stderr):  # installed tools are loaded, and some of them print
         report = running.audit(chosen, strict=strict, fail_under=fail_under)
-    compared = _compare(earlier, diff, report)
+    compared = _compare(earlier, before, report)
+    code = report.exit_code
+    if write_baseline and not baseline:  # what is written down as the state to hold has not regressed from it
+        code = 0 if report.score >= report.fail_under else 1
+    if baseline and compared:
+        code = compared.exit_code(report)
     standing = _live(ctx) if live else []
     with output.whoever_reads():
         for renderer, path in reports.items():
             _write(path, import_module(renderer).render(report))
         if as_json:
-            output.emit_json(_document(report, compared, standing))
+            output.emit_json(_document(report, compared, standing) | {"exit_code": code})
         elif STDOUT not in reports.values():
             _print(report, compared, standing, in_full=bool(explain))
+            if baseline and compared:
+                output.line(scorecard.verdict_of(compared, code), tones=_TONES)
         output.flush()
     if slowest:
         _say_slowest(report)
-    raise typer.Exit(report.exit_code)
+    raise typer.Exit(code)
 
 
 def _check_places(reports: dict[str, Path], earlier: Path | None, as_json: bool) -> None:
@@ -127,7 +152,7 @@ def _check_places(reports: dict[str, Path], earlier: Path | None, as_json: bool)
     if len(files) != len(set(files)):
         raise UsageError("two reports in one file", "name a file for each")
     if earlier is not None and earlier.is_file() and earlier.resolve() in files:
-        raise UsageError(f"a report would overwrite {earlier}, which --diff reads", "name another file")
+        raise UsageError(f"a report would overwrite {earlier}, which is compared with", "name another file")
 
 
 def _file(path: Path) -> Path:
@@ -188,7 +213,8 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             text = file.read(LONGEST_REPORT + 1)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        hint = "sb harness audit --write-baseline FILE writes one"
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint) from None
     if len(text) > LONGEST_REPORT:
         raise UsageError(f"{path} is no report: it has more than {human_bytes(LONGEST_REPORT)}")
     return text
@@ -241,7 +267,7 @@ def _print(
     if compared:
         lines += ["", *scorecard.changes(compared)]
     for line in lines:
-        output.line(line)
+        output.line(line, tones=_TONES)
     if standing:
         output.line()
         output.findings("live", standing)

@@ -124,7 +124,7 @@ def _opened(ctx: typer.Context) -> tuple[KillSwitch, Incidents]:
 
 def _row(incident: Incident) -> tuple[object, ...]:
     state = "open" if incident.open else "closed"
-    since = f"{incident.opened_at[:19]}Z"
+    since = output.when(f"{incident.opened_at[:19]}Z", incident.opened_at)
     return (
         incident.id,
         incident.severity,

@@ -132,7 +132,16 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
         counts = [short_count(tokens.prompt), short_count(tokens.output)] if tokens else ["-", "-"]
         priced = dollars(cost) if tokens else "-"
         rows.append(
-            (line.started, line.host, line.project, line.state, line.events, *counts, priced, line.id)
+            (
+                output.When(line.started, run.started_at),
+                line.host,
+                line.project,
+                line.state,
+                line.events,
+                *counts,
+                priced,
+                line.id,
+            )
         )
         items.append({**vars(run), "tokens": vars(tokens) if tokens else None, "cost_usd": cost})
     if as_json:

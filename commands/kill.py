@@ -128,4 +128,12 @@ def _row(kill: Kill) -> tuple[object, ...]:
         f"{', '.join(kill.lifted_by)} ({len(kill.lifted_by)} of {kill.people})" if kill.lifted_by else "-"
     )
     signed = "yes" if kill.signed else "no"
-    return (kill.scope, kill.target or "-", f"{kill.at[:19]}Z", kill.by, signed, kill.reason, agreed)
+    return (
+        kill.scope,
+        kill.target or "-",
+        output.when(f"{kill.at[:19]}Z", kill.at),
+        kill.by,
+        signed,
+        kill.reason,
+        agreed,
+    )

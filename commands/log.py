@@ -26,6 +26,7 @@ from sb.log.kinds import require
 from sb.log.references import full_id, known_run
 from sb.parts import open_authority
 from sb.present.counts import counted
+from sb.present.tones import VERDICTS
 from sb.sources import iso
 from sb.text import plain
 
@@ -115,7 +116,7 @@ def show(
         output.emit_json({"items": [event.to_dict() for event in events]})
         return
     for event in events:
-        output.line(log_line(event))
+        output.line(log_line(event), tones=VERDICTS)
         details = {**event.subject._asdict(), **(event.payload or {"payload": "pruned"}), "hash": event.hash}
         for name, value in details.items():
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -200,4 +201,4 @@ def _print(events: Iterable[Event], as_json: bool) -> None:
         if as_json:
             output.emit_json_line(event.to_dict())
         else:
-            output.line(log_line(event))
+            output.line(log_line(event), tones=VERDICTS)

@@ -142,7 +142,10 @@ def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
     elif found:
         output.table(
             ["operator", "key", "state", "since", "enrolled by"],
-            [(one.name, one.key_id, one.state, one.since[:19] + "Z", one.by) for one in found],
+            [
+                (one.name, one.key_id, one.state, output.when(f"{one.since[:19]}Z", one.since), one.by)
+                for one in found
+            ],
         )
     else:
         note("no operator is enrolled, so decisions are unsigned: sb operator init")

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.commands.diagnostics import note
+from sb.commands.tables import NARROWEST, lay_out, plain_table
 
 from sb.errors import SBError
+from sb.fitting import relative_age, wrap
+from sb.sources import SYSTEM_CLOCK, micros
 from sb.text import json_text, plain
 
 if TYPE_CHECKING:
     from sb.kernel.review.findings import Finding
 
+HANGING = 4  # cells before what goes on from the line above, so that it passes for no line of its own
+PLAIN = "SB_PLAIN"  # set by --plain
+_CODES = {"heading": "1", "ok": "32", "warn": "33", "danger": "31", "info": "36"}
 LONGEST_NOTED = 1600  # characters of a call that is approved: all of any that need not be opened
 
 
@@ -46,35 +53,69 @@ def whoever_reads() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it ends
 
 
-def line(text: str = "", *, one_line: bool = True) -> None:
-    """A line of text, made safe for a terminal.
+def line(text: str = "", *, one_line: bool = True, tones: Mapping[str, str] | None = None) -> None:
+    """A line of text, made safe for a terminal and wrapped to its width.
 
     Args:
         one_line: keep what others wrote from beginning lines of its own; False for a text that has several.
+        tones: words of which the first that occurs is set off, each with the name of its tone.
     """
-    sys.stdout.write(plain(text, one_line=one_line) + "\n")
+    shown = plain(text, one_line=one_line)
+    for part in shown.split("\n") if fits_terminal() else [shown]:
+        hanging = " " * (len(part) - len(part.lstrip()) + HANGING)
+        first, *more = wrap(part, max(_width(), 2 * NARROWEST), hanging) if fits_terminal() else [part]
+        sys.stdout.write("\n".join([_toned(first, tones or {}), *more]) + "\n")
+
+
+def _toned(text: str, tones: Mapping[str, str]) -> str:
+    if not tones or not has_colour():
+        return text
+    words = "|".join(map(re.escape, tones))
+    return re.sub(
+        rf"(?<!\S)(?:{words})(?![^\s:])", lambda match: _paint(match[0], tones[match[0]]), text, count=1
+    )
 
 
 def passage(
     text: str, indent: str, marked: Callable[[str], Iterable[tuple[int, int]]] = lambda line: ()
 ) -> None:
-    """A text of several lines, indented; on a terminal folded to its width, with what is marked in bold.
+    """A text of several lines, indented; on a terminal wrapped to its width, with what is marked in bold.
 
     Args:
         marked: gives where in a line of the text the parts to be set off begin and end.
     """
-    to_terminal = sys.stdout.isatty()
-    bold = to_terminal and not os.environ.get("NO_COLOR")
-    width = shutil.get_terminal_size().columns if to_terminal else 0
+    width = max(_width() - len(indent), NARROWEST) if fits_terminal() else 0
     for line in plain(text).replace("\t", " ").split("\n"):
-        for part in textwrap.wrap(line, max(width - len(indent), 20)) or [""] if width else [line]:
-            sys.stdout.write(indent + (_bold(part, marked(part)) if bold else part) + "\n")
+        for part in wrap(line, width) if width else [line]:
+            sys.stdout.write(indent + (_bold(part, marked(part)) if has_colour() else part) + "\n")
+
+
+def fits_terminal() -> bool:
+    """Whether output is fitted to a terminal; in a pipe, and with --plain, it is neither cut nor wrapped."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(PLAIN)
+
+
+def has_colour() -> bool:
+    """Whether output may have colour and bold text: on a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or fits_terminal()
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _paint(text: str, tone: str) -> str:
+    """A text in the terminal's own colours, whose contrast is the terminal's affair."""
+    code = _CODES.get(tone)
+    return f"\x1b[{code}m{text}\x1b[0m" if code and has_colour() else text
 
 
 def _bold(line: str, parts: Iterable[tuple[int, int]]) -> str:
     shown, at = "", 0
     for start, end in parts:
-        shown += f"{line[at:start]}\x1b[1m{line[start:end]}\x1b[0m"
+        shown += line[at:start] + _paint(line[start:end], "heading")
         at = end
     return shown + line[at:]
 
@@ -86,21 +127,33 @@ def text(document: str) -> None:
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns for people: fitted to a terminal, never cut in a pipe."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    on_terminal = fits_terminal()
+    cells = [[_cell(value, on_terminal) for value in row] for row in rows]
+    lines = lay_out(headers, cells, _width(), _paint) if on_terminal else plain_table(headers, cells, _paint)
+    sys.stdout.write("".join(f"{text}\n" for text in lines))
 
-    to_terminal = sys.stdout.isatty()
-    drawn = Table(box=box.SIMPLE_HEAD if to_terminal else None, pad_edge=False, header_style="bold")
-    for number, header in enumerate(headers):
-        drawn.add_column(header, no_wrap=not to_terminal or number == 0, overflow="fold")
-    for row in rows:
-        drawn.add_row(*(Text(plain(cell, one_line=True)) for cell in row))
-    console = Console(file=sys.stdout, width=None if to_terminal else 10_000, highlight=False)
-    with console.capture() as capture:
-        console.print(drawn)
-    sys.stdout.write("".join(text.rstrip() + "\n" for text in capture.get().splitlines()))
+
+def _cell(value: object, on_terminal: bool) -> str:
+    if on_terminal and isinstance(value, When):
+        return relative_age(value.at, micros(SYSTEM_CLOCK.now()))
+    return plain(value.text if isinstance(value, When) else value, one_line=True)
+
+
+class When(NamedTuple):
+    """A time in a table: its age on a terminal, its text in a pipe.
+
+    Args:
+        at: microseconds since the epoch.
+    """
+
+    text: str
+    at: int
+
+
+def when(text: str, at: datetime | str | None) -> When | str:
+    """A time in a table, of a moment or its ISO 8601; the text alone for none."""
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return text if moment is None else When(text, micros(moment.timestamp()))
 
 
 def findings(title: str, found: Sequence[Finding]) -> None:

@@ -18,7 +18,7 @@ from sb.log.references import full_id
 from sb.present.approvals import object_first
 from sb.present.recovery import recovery_line, undone_sentence
 from sb.sources import micros
-from sb.text import nearest, plain, shorten
+from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
@@ -34,7 +34,6 @@ Reference = Annotated[
     typer.Argument(metavar="ID", help="Id of a reversal (esc_…), or of its call or approval."),
 ]
 Call = Annotated[str, typer.Argument(metavar="CALL", help="Id of a call whose outcome is unknown.")]
-WIDEST = 60  # characters of a cell
 
 
 @app.command(name="list", epilog="Example: sb recovery list --all")
@@ -71,7 +70,7 @@ def list_recoveries(
 
 def _row(about: Escalation | Intent, now: int) -> tuple[str, ...]:
     line = recovery_line(about, now)
-    return (line.state, line.left, line.agent, line.tool, shorten(line.why, WIDEST), line.id)
+    return (line.state, line.left, line.agent, line.tool, line.why, line.id)
 
 
 def _doubt(intent: Intent) -> dict[str, Any]:

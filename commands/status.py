@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 
 import typer
 from sb.commands import output
@@ -22,6 +21,6 @@ def status(ctx: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         output.emit_json(found.to_dict())
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    width = shutil.get_terminal_size().columns if output.fits_terminal() else 0
     for line in found.lines(width):
-        output.line(line)
+        output.line(line, tones=found.tones())

@@ -25,7 +25,6 @@ from sb.commands.stacks import (
 
 from sb.errors import CheckFailed, NotFoundError
 from sb.references import full_one, is_prefix
-from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.stack import SQLiteStack
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 _MOST_KNOWN = 10_000  # suggestions among which the beginning of an id is looked up
 app = group("Review suggested memories.")
 PENDING, ANY = "pending", "any"
-WIDEST = 80  # characters of a suggestion in a table
 
 
 def statuses(incomplete: str) -> list[str]:
@@ -91,8 +89,8 @@ def list_suggestions(
                     one.memory_type,
                     one.status,
                     f"{one.confidence:.2f}",
-                    moment(one.created_at),
-                    shorten(_said(one), WIDEST),
+                    output.when(moment(one.created_at), one.created_at),
+                    _said(one),
                 )
                 for one in found
             ],

@@ -83,9 +83,25 @@ it reaches a terminal; JSON is not, its escapes are safe.
 
 Nothing asks in a script: without a terminal, a command that would ask fails and names `--yes` (`sb
 runtime-guard snapshot` and `approve-contract` do what they were called for). A passphrase is only ever
-asked for on the terminal. `NO_COLOR` is respected, and every status is a word.
+asked for on the terminal.
 
 `-` is stdin where an option takes text: `sb kernel run TOOL --args -`. `--args @FILE` reads a file.
+""",
+    ),
+    "terminal": Topic(
+        "On a terminal",
+        "How tables, ages and colour adapt to a terminal or a pipe.",
+        before="""
+Tables fit the width of the terminal: a command loses its middle, a path its left, prose its end. Ids come last, and
+may be shortened to a beginning that commands take. Times are ages (`now`, `9m`, `3h`, `6d`, then `12 Nov`). A column
+that has one value in all rows stands in the line above them; one that has no room is left out. Long lines are wrapped
+between words.
+
+In a pipe nothing is cut, wrapped, left out or coloured. `sb --plain COMMAND` prints the same on a terminal, for screen
+readers and logs; so does `TERM=dumb`. `sb console --plain SCREEN` prints a screen of the console as lines.
+
+Colour says nothing that a word does not say. It is off in a pipe, with `NO_COLOR=1` and with `sb --no-color COMMAND`;
+`FORCE_COLOR=1` turns it on in a pipe.
 """,
     ),
     "exit-codes": Topic(
@@ -125,6 +141,7 @@ asked for on the terminal. `NO_COLOR` is respected, and every status is a word.
             ("SB_RESIDENT", "`false`: hooks judge without the resident helper"),
             ("SB_PLUGIN_FAIL_FAST", "`true`: a plugin that fails stops its entity"),
             ("NO_COLOR", "with any value: no colour"),
+            ("FORCE_COLOR", "with any value: colour in a pipe too, unless `NO_COLOR` is set"),
             ("COLUMNS", "the width of tables, where the terminal does not say it"),
         ),
     ),

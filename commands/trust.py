@@ -75,9 +75,10 @@ def list_assessments(
         note("no trust scores set: sb trust set NAME DOMAIN SCORE")
 
 
-def _row(one: TrustAssessment) -> tuple[str, ...]:
+def _row(one: TrustAssessment) -> tuple[object, ...]:
     scores = ", ".join(f"{domain} {said.get('score', '?')}" for domain, said in one.dimensions.items())
-    return (one.entity, scores, str(len(one.evidence_episode_ids or ())), moment(one.last_updated))
+    updated = output.when(moment(one.last_updated), one.last_updated)
+    return (one.entity, scores, str(len(one.evidence_episode_ids or ())), updated)
 
 
 @app.command(epilog="Example: sb trust show Ana")

@@ -225,7 +225,7 @@ def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: b
     if not (run or as_json):
         _note_doubts(opened)
     snapshots, now = open_snapshots(opened.config), store.now()
-    widest = 0 if everything or as_json else WIDEST_OBJECT
+    widest = 0 if everything or as_json or output.fits_terminal() else WIDEST_OBJECT
     lines = [undo_line(ref, opened.log, snapshots, now, widest=widest) for ref in found]
     if as_json:
         items = [ref.to_dict() | line.to_dict() for ref, line in zip(found, lines, strict=True)]

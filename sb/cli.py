@@ -35,6 +35,7 @@ SECTIONS = {
         "help": "Explain a topic or a command.",
     },
     "Decide": {
+        "watch": "Print what needs you, as it appears.",
         "approvals": "Show pending approval requests, and decide them.",
         "recovery": "Review reversals and calls with unknown outcomes.",
         "runtime-guard": "Show which tools have approved contracts; approve them.",
@@ -179,12 +180,22 @@ def root(
     ctx: typer.Context,
     db: Annotated[str | None, typer.Option(help="Database file, instead of the configured one.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback for an internal error.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="On a terminal too, neither fit nor colour the output.")
+    ] = False,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="Print without colour, as NO_COLOR=1 does.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Without a command, what `sb status` prints."""
     ctx.obj = Options(db, debug)
+    if plain:
+        os.environ["SB_PLAIN"] = "1"
+    if plain or no_color:
+        os.environ["NO_COLOR"] = "1"
     if ctx.invoked_subcommand is None:
         status = load("status")
         status.invoke(status.make_context("status", [], parent=ctx))

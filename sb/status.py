@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.config import Config
+from sb.duration import human_age
 from sb.errors import SBError
 from sb.fitting import Cut, cell_width, fit, padded
 from sb.hosts.install.records import installed_hosts
@@ -30,13 +31,12 @@ from sb.kernel.review.host_sessions import ConnectedAgent, connected_agents
 from sb.kernel.review.needs import Need, Needs, needs
 from sb.log.event_log import EventLog
 from sb.parts import open_authority, open_kill_switch, open_log
-from sb.present.contracts import ordered
 from sb.present.counts import counted
-from sb.present.needs import NeedLine, contract_need, need_line
+from sb.present.needs import NeedLine, contract_needs, need_line
 from sb.present.states import state
-from sb.present.times import ago
+from sb.present.tones import tone_of
 from sb.redaction import redact_text
-from sb.sources import iso_micros
+from sb.sources import MICROSECONDS, iso_micros
 from sb.store.packs import PackStore
 from sb.store.records.queries import RecordQueries
 from sb.store.snapshots import PACKS
@@ -62,12 +62,11 @@ class Item:
     """One thing that needs a person.
 
     Args:
-        kind: kill, request, unknown, reversal or contract.
+        line: its kind is kill, request, unknown, reversal or contract.
         command: shows it, or of a kill ends it.
         since, expires_at: microseconds since the epoch, as far as they are known.
     """
 
-    kind: str
     line: NeedLine
     command: str
     since: int | None = None
@@ -77,7 +76,7 @@ class Item:
         line = self.line
         times = {"since": self.since, "expires_at": self.expires_at}
         return {
-            "kind": self.kind,
+            "kind": line.kind,
             "id": line.reference,
             "state": line.state.word,
             "object": line.object,
@@ -155,6 +154,11 @@ class Summary:
             "next": self.next_step,
         }
 
+    def tones(self) -> dict[str, str]:
+        """The words with which lines begin that a terminal sets off, each with the name of its tone."""
+        words = {item.line.state.word for item in self.items} | {str(one.status) for one in self.problems}
+        return {word: tone_of(word) for word in sorted(words)}
+
     def lines(self, width: int = 0) -> Iterator[str]:
         """Ten lines at most, in so many cells; 0 for lines that are not cut."""
         if not self.exists:
@@ -186,7 +190,7 @@ class Summary:
 
     def _connected(self) -> str:
         told = [
-            f"{one.host}{f' in {one.project_name}' if one.project else ''}, {ago(one.last_seen_at, self.now)}"
+            f"{one.host}{f' in {one.project_name}' if one.project else ''}, {human_age((self.now - one.last_seen_at) / MICROSECONDS)}"
             for one in self.connected[:MOST_AGENTS]
         ]
         silent = [host for host in self.installed if host not in {one.host for one in self.connected}]
@@ -264,8 +268,7 @@ def _kills(config: Config, log: EventLog, problems: list[Finding]) -> list[Kill]
 
 def _contracts(log: EventLog, authority: Authority, now: int) -> list[NeedLine]:
     entries = ContractBaselineStore(log, authority, KERNEL_SURFACE).entries()
-    lines = (contract_need(entry, now) for entry in ordered(entries))
-    return [line for line in lines if line is not None]
+    return contract_needs(entries, now)
 
 
 def _findings(config: Config, log: EventLog, authority: Authority) -> Iterator[Finding]:
@@ -281,27 +284,19 @@ def _findings(config: Config, log: EventLog, authority: Authority) -> Iterator[F
 
 
 def _of_kill(kill: Kill) -> Item:
-    line = NeedLine(
-        plain(kill.name, one_line=True),
-        state("stopped"),
-        kill.sentence,
-        kill_finding(kill).detail,
-        "",
-        "",
-        "",
-        "",
-    )
-    return Item("kill", line, kill.lift_command)
+    name, why = plain(kill.name, one_line=True), kill_finding(kill).detail
+    line = NeedLine("kill", name, state("stopped"), kill.sentence, why, "", "", "", "")
+    return Item(line, kill.lift_command)
 
 
 def _of_need(need: Need, now: int) -> Item:
     line, about = _redacted(need_line(need, now)), need.about
     if isinstance(about, Intent):
-        return Item(str(need.kind), line, f"sb log show {line.reference}", need.at or None)
+        return Item(line, f"sb log show {line.reference}", need.at or None)
     shows = "approvals" if isinstance(about, Disclosure) else "recovery"
     command = f"sb {shows} show {line.reference}"
     ends_at = about.approval.expires_at if isinstance(about, Disclosure) else about.expires_at
-    return Item(str(need.kind), line, command, need.at or None, ends_at if line.left else None)
+    return Item(line, command, need.at or None, ends_at if line.left else None)
 
 
 def _redacted(line: NeedLine) -> NeedLine:
@@ -315,19 +310,19 @@ def _urgency(item: Item) -> float:
 
 
 def _of_contract(line: NeedLine) -> Item:
-    return Item("contract", line, "sb runtime-guard mismatches")
+    return Item(line, "sb runtime-guard mismatches")
 
 
 def _item_line(item: Item, width: int) -> str:
     """A badge, the object, who, when, and the id; on a terminal its beginning, which names it as well."""
     line = item.line
-    own = item.kind in ("kill", "contract")  # what these are about is what names them
+    own = line.kind in ("kill", "contract")  # what these are about is what names them
     badge, text = padded(line.state.word, BADGE), plain(line.object, one_line=True)
     if not width:
         cells = [
             badge,
             text,
-            "" if item.kind == "kill" else line.why,
+            "" if line.kind == "kill" else line.why,
             line.who,
             line.when,
             "" if own else line.reference,

@@ -24,6 +24,7 @@ def serve(
     home: Path,
     desk: DecisionDesk | None,
     announce: Callable[[str], None],
+    waiting: Callable[[], int],
     host: str = "127.0.0.1",
     port: int = 0,
 ) -> None:
@@ -37,6 +38,7 @@ def serve(
             start them with --read-only.
         announce: called with the one-time address as soon as it works, later with a line for each sign-in,
             and with what a failed app wrote.
+        waiting: counts what needs a person; called in a thread, every second.
         port: 0 for a free one.
 
     Raises:
@@ -57,7 +59,7 @@ def serve(
             command = [*command, "--read-only"]
         else:
             agent = open_things.enter_context(SigningAgent(desk, home))
-        asyncio.run(ConsoleServer(command, listener, agent, announce).run())
+        asyncio.run(ConsoleServer(command, listener, agent, announce, waiting).run())
 
 
 def _check_textual_serve() -> None:

@@ -12,6 +12,7 @@ import socket
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from string import Template
 
@@ -21,12 +22,21 @@ from sb.screens.web_guard import Guard, page
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
+from sb.errors import UsageError
 from sb.text import plain
 
 MAX_TABS = 8
 _GRACE_S = 3.0
 _HEARTBEAT_S = 15.0
 _KEPT_ERRORS = 2000
+_COUNT_EVERY_S = 1.0
+_TERMINAL, _NAMED_TERMINAL = "this.terminal.open(e)", "(e.terminal=this.terminal).open(e)"  # for web_page.js
+_ICON = Template(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#3a43be"/>'
+    '<path d="M9 10l7 6-7 6" fill="none" stroke="#fff" stroke-width="3"/><path d="M17 23h7" stroke="#fff"'
+    ' stroke-width="3"/>$dot</svg>'
+)
+_DOT = '<circle cx="24" cy="8" r="7" fill="#f3bc62" stroke="#0f1117" stroke-width="2"/>'
 
 
 class ConsoleServer(Server):
@@ -37,6 +47,7 @@ class ConsoleServer(Server):
         listener: a listening socket.
         agent: decides for the apps, or None.
         announce: told the one-time address, sign-ins, and what failed.
+        waiting: counts what needs a person, for titles and icons; called in a thread.
     """
 
     def __init__(
@@ -45,6 +56,7 @@ class ConsoleServer(Server):
         listener: socket.socket,
         agent: SigningAgent | None,
         announce: Callable[[str], None],
+        waiting: Callable[[], int],
     ) -> None:
         super().__init__(shlex.join(command))
         host, port = listener.getsockname()[:2]
@@ -54,6 +66,8 @@ class ConsoleServer(Server):
         self._argv = command
         self._agent = agent
         self._announce = announce
+        self._count = waiting
+        self._waiting = 0
         self._tabs: set[web.WebSocketResponse] = set()
 
     async def run(self) -> None:
@@ -67,9 +81,22 @@ class ConsoleServer(Server):
         try:
             await web.SockSite(runner, self._listener).start()
             self._announce(self.address)
+            counting = asyncio.create_task(self._keep_counting())
             await asked_to_end.wait()
+            counting.cancel()
         finally:
             await runner.cleanup()
+
+    async def _keep_counting(self) -> None:
+        """Tell every tab how many things need a person, whenever that has changed."""
+        while True:
+            count = await asyncio.to_thread(self._count)
+            if count != self._waiting:
+                self._waiting = count
+                for tab in tuple(self._tabs):
+                    with suppress(ConnectionError):  # it is closing
+                        await tab.send_json(["waiting", count])
+            await asyncio.sleep(_COUNT_EVERY_S)
 
     async def _make_app(self) -> web.Application:
         base = self.guard.base
@@ -79,12 +106,28 @@ class ConsoleServer(Server):
                 web.get(base, self.handle_index),
                 web.get(f"{base}ws", self.handle_tab),
                 web.get(f"{base}download/{{key}}", self.handle_download),
+                *(web.get(base + name, partial(_answer, *file)) for name, file in self._files().items()),
                 web.static(f"{base}static", self.statics_path),
             ]
         )
         app.on_response_prepare.append(self.guard.protect)
         app.on_shutdown.append(self.on_shutdown)
         return app
+
+    def _files(self) -> dict[str, tuple[str, str]]:
+        """What the page loads besides textual-serve's own files: type and text, by name."""
+        script = (Path(self.statics_path) / "js/textual.js").read_text(encoding="utf-8")
+        if script.count(_TERMINAL) != 1:
+            raise UsageError(
+                "textual-serve's page is another one than ours is written for", "install it again"
+            )
+        page = Path(__file__).with_name("web_page.js").read_text(encoding="utf-8")
+        return {
+            "page.js": ("text/javascript", page),
+            "textual.js": ("text/javascript", script.replace(_TERMINAL, _NAMED_TERMINAL)),
+            "icon.svg": ("image/svg+xml", _ICON.substitute(dot="")),
+            "icon-waiting.svg": ("image/svg+xml", _ICON.substitute(dot=_DOT)),
+        }
 
     async def handle_index(self, request: web.Request) -> web.Response:
         """The page with the terminal."""
@@ -104,6 +147,7 @@ class ConsoleServer(Server):
         try:
             await websocket.prepare(request)
             size = request.query
+            await websocket.send_json(["waiting", self._waiting])
             await tab.start(to_int(size.get("width", ""), 80), to_int(size.get("height", ""), 24))
             await self._process_messages(websocket, tab)
         except (AssertionError, AttributeError, LookupError, TypeError, ValueError):
@@ -116,6 +160,10 @@ class ConsoleServer(Server):
     async def on_shutdown(self, app: web.Application) -> None:
         """Close every tab; the handlers then end their processes."""
         await asyncio.gather(*(tab.close(code=WSCloseCode.GOING_AWAY) for tab in self._tabs))
+
+
+async def _answer(kind: str, text: str, request: web.Request) -> web.Response:
+    return web.Response(text=text, content_type=kind)
 
 
 class _Tab(AppService):

@@ -105,6 +105,14 @@ def _explanation(grade: Grade) -> Iterator[str]:
     yield f"NIST     {', '.join(control.nist)}"
 
 
+def verdict_of(comparison: Comparison, exit_code: int) -> str:
+    """The last line of an audit against a baseline."""
+    if exit_code == 0:
+        return "baseline held"
+    worse = [one.control_id for one in (*comparison.regressed, *comparison.lost)]
+    return f"baseline BROKEN: {', '.join(worse) or 'the score is below --fail-under'}"
+
+
 def changes(comparison: Comparison) -> Iterator[str]:
     """What changed since an earlier report."""
     yield plain(f"since {comparison.before_version} ({percent(comparison.before_score)}):", one_line=True)

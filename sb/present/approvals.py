@@ -24,6 +24,7 @@ class RequestLine:
 
     Args:
         left: until it expires. asked: how long ago; asked_at: when.
+        call: with its arguments. object: its command, file or address alone. effect: what it does, where that is known.
     """
 
     id: str
@@ -34,6 +35,8 @@ class RequestLine:
     asked: str
     asked_at: str
     call: str
+    object: str
+    effect: str
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,16 @@ def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> 
 
 def _most_telling(disclosed: Disclosure, others: list[Argument], reveal: bool) -> list[str]:
     """What a narrow line says after the object: of a command line, what our parser says it does; else how many more."""
-    ours = disclosed.approval.tool_id.startswith("host.shell.")
-    why = [_unquoted(one, reveal) for one in others if ours and one.name == "why"]
-    return why or (
-        [f"and {len(others)} more arguments" if len(others) > 1 else "and 1 more argument"] if others else []
-    )
+    why = effect_text(disclosed, reveal=reveal)
+    more = [f"and {len(others)} more arguments" if len(others) > 1 else "and 1 more argument"]
+    return [why] if why else more if others else []
+
+
+def effect_text(disclosed: Disclosure, *, reveal: bool = False) -> str:
+    """What our parser says that a command line does; "" for any other call."""
+    if not disclosed.approval.tool_id.startswith("host.shell."):
+        return ""
+    return next((_unquoted(one, reveal) for one in disclosed.arguments if one.name == "why"), "")
 
 
 def short_call(disclosed: Disclosure) -> str:
@@ -130,6 +138,8 @@ def request_line(disclosed: Disclosure, now: int, *, reveal: bool = False, limit
         ago(approval.requested_at, now),
         moment(approval.requested_at),
         blocked + call_text(disclosed, reveal=reveal, limit=limit),
+        blocked + short_call(disclosed),
+        effect_text(disclosed),
     )
 
 

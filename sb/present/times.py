@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sb.duration import human_age, human_duration
+from sb.duration import human_duration
+from sb.fitting import relative_age
 from sb.sources import MICROSECONDS, iso_micros
 
 
@@ -29,5 +30,5 @@ def left(ends_at: int | None, now: int) -> str:
 
 
 def ago(at: int, now: int) -> str:
-    """How long ago something was, of microseconds since the epoch."""
-    return human_age((now - at) / MICROSECONDS)
+    """How long ago something was, of microseconds since the epoch: now, 9m, 3h, then its day."""
+    return relative_age(at, now)

@@ -51,13 +51,13 @@ def undo_line(
 
     Args:
         now: microseconds since the epoch.
-        widest: characters of the object; 0 for no limit.
+        widest: characters of the object; 0 for a line that is not shortened.
     """
     args = call_args(ref, log)
-    text = object_of(ref, args)
+    text, tool = object_of(ref, args), revealed_line(str(args.get("tool") or ref.tool_id))
     return UndoLine(
         ago(ref.bound_at, now),
-        shorten(revealed_line(str(args.get("tool") or ref.tool_id)), _WIDEST_WHAT),
+        shorten(tool, _WIDEST_WHAT) if widest else tool,
         _fitted(text, widest) if widest else text,
         undo_word(ref, snapshots, now, partly=bool(args.get("partly"))),
         ref.mutation_id,

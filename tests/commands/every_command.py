@@ -94,6 +94,7 @@ def decisions(sb: Session, home: Path) -> None:
     escalation = sb.ids("recovery list")[0]
     sb(f"recovery show {escalation}")
     sb("approvals watch --once")
+    sb("watch --once")
     sb(f"approvals deny {request} --reason no")
     sb(f"recovery approve {escalation} --reason 'it was shipped'")
     sb('kernel run shell.run --agent clerk --args \'{"argv": ["ls"]}\'', 4)
@@ -157,7 +158,8 @@ def checks(sb: Session, folder: Path) -> None:
     sb("explain ls")
     sb("explain 'rm -rf build'", 4)
     sb("commands")
-    sb("harness audit --only HA-01", 0, 1, 2)
+    sb("harness audit --only HA-01 --write-baseline audit.json", 0, 1, 2)
+    sb("harness audit --only HA-01 --live --baseline audit.json", 0, 1, 2)
     sb("migrate")
     sb("migrate --status")
     sb("migrate --dry-run")

@@ -53,7 +53,7 @@ def test_list_says_when_what_which_file_and_whether_it_can_be_undone(sb: Command
     assert "npm install left-pad" in newest
     assert newest.split()[-2] == "no"
     assert "cart.py" in oldest
-    assert (oldest.split()[2], oldest.split()[-2]) == ("Write", "yes")
+    assert (oldest.split()[1], oldest.split()[-2]) == ("Write", "yes")
     assert max(map(len, (header, newest, oldest))) <= 100
     assert "claude-code" in sb("undo", "--list", "--all").out
 

@@ -46,13 +46,28 @@ class Comparison:
     removed: tuple[Change, ...]
     added: tuple[Change, ...]
 
+    @property
+    def lost(self) -> tuple[Change, ...]:
+        """Controls that held something before and are in the catalogue no more, so that nothing checks it now."""
+        return tuple(one for one in self.removed if _RANK[one.before] > 0)
+
+    def exit_code(self, report: AuditReport) -> int:
+        """Of an audit that only has to hold what the earlier one held: 2 when a control that regressed blocks, else 1
+        when one regressed or was lost, or the score is below `fail_under`, else 0.
+
+        A control that was not graded before cannot regress, whatever it says now.
+        """
+        if {one.control_id for one in self.regressed} & set(report.blockers):
+            return 2
+        return 1 if self.regressed or self.lost or report.score < report.fail_under else 0
+
     def to_dict(self) -> dict[str, Any]:
         lists = ("regressed", "fixed", "removed", "added")
         return vars(self) | {name: [vars(change) for change in getattr(self, name)] for name in lists}
 
 
 def compare(earlier: bytes, report: AuditReport) -> Comparison:
-    """Compare with what `sb harness audit --json` printed before.
+    """Compare with a baseline, or with what `sb harness audit --json` printed before.
 
     Raises:
         UsageError: that is not such a document, or one of a format that this version does not read.
@@ -80,7 +95,7 @@ def compare(earlier: bytes, report: AuditReport) -> Comparison:
 
 
 LONGEST_REASON = 100  # characters
-_HINT = "it is what sb harness audit --json prints"
+_HINT = "sb harness audit --write-baseline FILE writes one, and so does --json"
 
 
 def _document(earlier: bytes) -> Any:

@@ -102,7 +102,9 @@ async def shown(tab: Tab, what: str) -> str:
     seen = ""
     async with asyncio.timeout(60):
         while not (found := re.search(f"{what}([^;]*);", seen)):
-            seen += (await tab.receive_bytes()).decode()
+            message = await tab.receive()
+            if message.type is not aiohttp.WSMsgType.TEXT:  # which says how many things wait
+                seen += message.data.decode()
     return found[1]
 
 

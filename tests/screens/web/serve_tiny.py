@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sb.screens.web import serve
 
+from sb.attention.watching import Watcher
 from sb.config import current_config
 from sb.kernel import SafetyClass
 from sb.kernel.authority.enrolment import Enrolment
@@ -41,6 +42,7 @@ def main() -> None:
         desk=desk() if "--key" in options else None,
         host=options[options.index("--host") + 1] if "--host" in options else "127.0.0.1",
         announce=lambda text: print(text, flush=True),
+        waiting=Watcher(current_config()).count_needs,
     )
 
 

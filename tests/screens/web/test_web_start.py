@@ -39,7 +39,7 @@ with open(said, "w") as file:
 
 def refused_to_serve(home: Path, host: str = "127.0.0.1", port: int = 0) -> UsageError:
     with pytest.raises(UsageError) as refusal:
-        serve(["true"], home=home, desk=None, announce=pytest.fail, host=host, port=port)
+        serve(["true"], home=home, desk=None, announce=pytest.fail, waiting=int, host=host, port=port)
     return refusal.value
 
 

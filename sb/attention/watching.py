@@ -1,0 +1,101 @@
+"""Watch for what needs a person: each thing is reported once, whatever happens to the database meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from sb.attention.needs import Kind, Need, needs, request_keys
+from sb.config import Config
+from sb.errors import SBError, StoreError
+from sb.log.event_log import EventLog
+from sb.sources import SYSTEM_CLOCK, Clock
+from sb.store.database import open_database
+
+MOST_AT_START = 20  # requests that already wait; then one line counts the others
+LOOK_AGAIN_S = 15.0  # even when nothing was written: a process may have died, or an anchor been changed
+_PATIENCE_S = 1.0
+
+
+class Watcher:
+    """Follows the log of one configuration.
+
+    Args:
+        config: names the database and its anchors.
+    """
+
+    def __init__(self, config: Config, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.trouble: SBError | None = None  # why the last look gave nothing
+        self._config = config
+        self._clock = clock
+        self._log: EventLog | None = None
+        self._file: tuple[int, int] | None = None
+        self._version = -1
+        self._looked_at = 0.0
+        self._known: set[str] = set()
+        self._started = False
+        self._count = 0
+
+    def news(self) -> Iterator[Need]:
+        """What needs a person since the last look; at first, all that does. Costs one small query when nothing changed.
+
+        A database that is locked or missing gives nothing, and says so in `trouble`; the next look tries again.
+        """
+        try:
+            if self._changed():
+                yield from self._look()
+            self.trouble = None
+        except SBError as error:
+            self.close()
+            self.trouble = error
+
+    def count_needs(self) -> int:
+        """How many things need a person; what it was, while the database cannot be read."""
+        list(self.news())
+        return self._count
+
+    def close(self) -> None:
+        """Close the database; the next look opens it again."""
+        if self._log is not None:
+            self._log.database.close()
+            self._log = None
+        self._version = -1
+
+    def _changed(self) -> bool:
+        """Whether anything was written since the last look, or that was long ago."""
+        version = int(self._opened().database.query("PRAGMA data_version")[0][0])
+        late = self._clock.monotonic() - self._looked_at >= LOOK_AGAIN_S
+        if version == self._version and not late:
+            return False
+        self._version, self._looked_at = version, self._clock.monotonic()
+        return True
+
+    def _opened(self) -> EventLog:
+        """The log of the file that is there now; what was known of another file means nothing in it."""
+        try:
+            found = os.stat(self._config.database)
+        except OSError as error:
+            raise StoreError(f"no database at {self._config.database} ({error.strerror})") from None
+        if self._file != (found.st_dev, found.st_ino):
+            self.close()
+            self._known, self._started = set(), False
+            self._file = (found.st_dev, found.st_ino)
+        if self._log is None:
+            database = open_database(
+                self._config.database, create=False, patience_s=_PATIENCE_S, clock=self._clock
+            )
+            self._log = EventLog.of_home(database, self._config.home, clock=self._clock)
+        return self._log
+
+    def _look(self) -> Iterator[Need]:
+        log = self._opened()
+        limit = 0 if self._started else MOST_AT_START
+        waiting = request_keys(log)
+        found = list(needs(self._config, log, self._known, limit))
+        fresh = [one for one in found if one.key not in self._known]
+        others = {one.key for one in found if one.kind is not Kind.REQUEST}
+        self._known = waiting | others  # what is over is forgotten, and reported again when it comes back
+        self._started = True
+        asked = sum(one.kind is Kind.REVERSAL and one.state == "reversal" for one in found)
+        self._count = len(waiting) - asked + len(others - {"more"})  # a reversal's request is the reversal
+        yield from fresh
