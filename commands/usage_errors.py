@@ -203,7 +203,7 @@ def _no_option(option: str, context: Any, path: str) -> tuple[str, str]:
     message = f"{path}: no option {plain(option, one_line=True)}"
     of_sb = [parameter for parameter in context.find_root().command.params if option in parameter.opts]
     if path != "sb" and of_sb:
-        value = "" if of_sb[0].is_flag else " VALUE"
+        value = "" if of_sb[0].is_flag else f" {of_sb[0].metavar}"
         return message, f"write it before the command: sb {option}{value} {path.partition(' ')[2]}"
     if option == "--json" and getattr(context.command, "commands", None):
         return message, f"write it after the command: {path} COMMAND --json"
@@ -235,7 +235,7 @@ def _name(parameter: Any) -> str:
     """An option as it is typed, an argument as the help names it."""
     if parameter.param_type_name == "option":
         return str(max(parameter.opts, key=len))
-    return str(parameter.metavar or parameter.name).upper()
+    return str(parameter.metavar or parameter.name).upper().removesuffix("...")
 
 
 def _example(context: Any, path: str) -> str:

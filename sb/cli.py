@@ -78,6 +78,8 @@ COMPLETION = {
     "--show-completion": "Print the completion script for your shell, or the one named.",
 }
 HELP = ("-h", "--help")
+# What help calls a value of each type.
+VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "N", "float range": "N"}
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
@@ -144,13 +146,26 @@ def load(name: str) -> Any:
     """The real command or group of that name."""
     command = typer.main.get_command(import_module(f"sb.commands.{name.replace('-', '_')}").app)
     command.name = name
+    _name_values(command)
     return command
+
+
+def _name_values(command: Any) -> None:
+    """Name in help what options and arguments take, where the command itself does not."""
+    for parameter in command.params:
+        if parameter.metavar is None and parameter.param_type_name == "argument":
+            parameter.metavar = parameter.name.upper() + ("..." if parameter.nargs == -1 else "")
+        elif parameter.metavar is None and not parameter.is_flag:
+            parameter.metavar = VALUES.get(parameter.type.name)
+    for inner in getattr(command, "commands", {}).values():
+        _name_values(inner)
 
 
 @cache
 def root_command() -> Any:
     """`sb` itself, with every command."""
     command = typer.main.get_command(app)
+    _name_values(command)
     for parameter in command.params:
         for name in parameter.opts:
             if name in COMPLETION:
@@ -178,7 +193,9 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     ctx: typer.Context,
-    db: Annotated[str | None, typer.Option(help="Database file, instead of the configured one.")] = None,
+    db: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Database file, instead of the configured one.")
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback for an internal error.")] = False,
     plain: Annotated[
         bool, typer.Option("--plain", help="On a terminal too, neither fit nor colour the output.")

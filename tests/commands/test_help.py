@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -151,7 +152,7 @@ MISUSED = [
     (
         "memory search x --db y",
         "sb memory search: no option --db",
-        "write it before the command: sb --db VALUE memory search",
+        "write it before the command: sb --db FILE memory search",
     ),
     ("doctor --debug", "sb doctor: no option --debug", "write it before the command: sb --debug doctor"),
     ("log tail -n x", "--limit: must be a whole number of 0 or more, not 'x'", "sb log tail --help"),
@@ -186,6 +187,34 @@ def test_a_usage_error_is_json_where_json_is_asked_for(sb: CommandLine) -> None:
         "message": "sb memory: no option --json",
         "hint": "write it after the command: sb memory COMMAND --json",
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), [*leaves()], ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_command_refuses_misuse_in_one_line_and_a_hint(
+    sb: CommandLine, words: str, command: Any
+) -> None:
+    name = words.removeprefix("sb ")
+    options = [one for one in command.params if one.param_type_name == "option" and not one.is_flag]
+    required = [one for one in command.params if one.required]
+    misuses = [
+        ["--no-such-option"],
+        *([[]] if required and name != "hook" else []),
+    ]  # a hook that names no host stops no agent
+    misuses += [[option.opts[0]] for option in options]
+    numbers = [option for option in options if option.type.name.startswith(("int", "float"))]
+    misuses += [[option.opts[0], "x"] for option in numbers]
+    for misuse in misuses:
+        done = sb(*name.split(), *misuse)
+        assert (done.code, done.out) == (64 if name.startswith("harness") else 2, ""), misuse
+        error, hint = done.err.splitlines()
+        assert re.match(rf"sb: error: ({words}: |{misuse[0] if misuse else '-'}|--?[a-z-]+: )", error), error
+        assert re.match(r"hint: (sb |such as: sb |write |one of )", hint), hint
+        assert "Invalid value" not in error
+    assert [
+        option.opts for option in options if option.metavar is None and option.type.name != "choice"
+    ] == []
 
 
 def test_what_was_typed_cannot_command_the_terminal(sb: CommandLine) -> None:
