@@ -176,17 +176,24 @@ class Summary:
             yield _labelled("Next", self.next_step, width)
 
     def _needs(self, width: int) -> Iterator[str]:
-        kinds = ", ".join(counted(count, NOUNS[kind]) for kind, count in self.counts.items() if count)
-        yield (
-            f"{self.total:,} need{'s' if self.total == 1 else ''} you: {kinds}"
-            if kinds
-            else "Nothing needs you."
-        )
+        yield fit(self._headline(), width) if width else self._headline()
         listed = self.items[: MOST_NEEDS if self.total <= MOST_NEEDS else MOST_NEEDS - 1]
         for item in listed:
             yield _item_line(item, width)
         if self.total > len(listed):
             yield f"  and {self.total - len(listed):,} more: sb console"
+
+    def _headline(self) -> str:
+        """How much needs a person; suggested memories, which stop no agent, stand after the rest."""
+        kinds = ", ".join(counted(count, NOUNS[kind]) for kind, count in self.counts.items() if count)
+        needs = (
+            f"{self.total:,} need{'s' if self.total == 1 else ''} you: {kinds}"
+            if kinds
+            else "Nothing needs you"
+        )
+        if not self.suggestions:
+            return needs if kinds else f"{needs}."
+        return f"{needs}; {counted(self.suggestions, 'suggested memory', 'suggested memories')} to review"
 
     def _connected(self) -> str:
         told = [

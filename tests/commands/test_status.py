@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sb.config import load_config
+from sb.config import current_config, load_config
 from sb.fitting import cell_width
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.runtime import Runtime, open_runtime
+from sb.stack import SQLiteStack
 from sb.status import Summary, summary
+from sb.types import MemorySuggestion
 from tests.conftest import CommandLine, approve_tools
 
 SECRET = "_".join(("ghp", "a1" * 18))
@@ -146,6 +148,16 @@ def test_a_log_that_does_not_fit_its_anchor_is_the_first_thing_after_what_waits(
     done = sb("status")
     assert done.code == 0
     assert [line for line in done.out.splitlines() if line.startswith("fail")]
+
+
+def test_suggested_memories_are_counted_beside_what_stops_an_agent(sb: CommandLine) -> None:
+    sb("init")
+    stack = SQLiteStack("default", current_config().database, components=[])
+    for number in range(2):
+        content = {"statement": f"cache {number} never expires"}
+        stack.save_suggestion(MemorySuggestion(f"sug-{number}", "default", "belief", content, 0.9, []))
+    assert sb("status").out.splitlines()[0] == "Nothing needs you; 2 suggested memories to review"
+    assert (sb("status", "--json").json["suggestions"], sb("status", "--json").json["total"]) == (2, 0)
 
 
 def test_secrets_of_a_request_are_not_printed(sb: CommandLine, runtime: Runtime) -> None:
