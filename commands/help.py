@@ -30,8 +30,8 @@ def help_on(
     width = min(shutil.get_terminal_size().columns, WIDEST)
     if not words:
         _list_topics()
-    elif len(words) == 1 and _topic(words[0]):
-        for line in TOPICS[_topic(words[0])].lines(width):
+    elif topic := _topic(words):
+        for line in TOPICS[topic].lines(width):
             output.line(line)
     else:
         output.text(_command_help(ctx, words) + "\n")
@@ -46,9 +46,9 @@ def _list_topics() -> None:
     output.line("`sb help COMMAND`, or `sb COMMAND -h`, shows a command; `sb -h` lists the commands.")
 
 
-def _topic(word: str) -> str:
+def _topic(words: list[str]) -> str:
     """The topic of that name, in any spelling; "" if it is none."""
-    name = word.lower().replace("_", "-").replace(" ", "-")
+    name = "-".join(words).lower().replace("_", "-").replace(" ", "-")
     return next((known for known in (name, f"{name}s") if known in TOPICS), "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -51,10 +52,13 @@ def help_text(words: str, command: Any) -> str:
 
 def conventions() -> str:
     """The page of what holds for every command: the topics of `sb help`."""
-    about = "What holds for every command: output, exit codes, files, ids. `sb help TOPIC` prints the same in a terminal."
-    more = "[Commands](commands.md) lists each command with its options."
+    about = (
+        "What holds for every command: output, exit codes, files, ids. `sb help TOPIC` prints the same in a terminal. "
+        "[Commands](commands.md) lists each command with its options. What each prints with `--json` is described in "
+        "[output.schema.json](output.schema.json): that of `sb approvals list` is `output.schema.json#/$defs/approvals.list`."
+    )
     sections = "\n".join(topic.markdown() for topic in TOPICS.values())
-    return f"# Conventions of the command line\n\n{about}\n{more}\n\n{sections}"
+    return f"# Conventions of the command line\n\n{textwrap.fill(about, 120, break_on_hyphens=False)}\n\n{sections}"
 
 
 def cli_reference() -> str:

@@ -249,6 +249,7 @@ def test_help_of_a_command_is_what_its_own_option_prints(sb: CommandLine, words:
 
 
 def test_help_finds_what_was_meant(sb: CommandLine) -> None:
+    assert sb("help", "Exit", "codes").out == sb("help", "exit-codes").out == sb("help", "exit_code").out
     assert 'did you mean "times"?' in sb("help", "tmies").err
     assert "hint: sb help approvals approve" in sb("help", "approve").err
     assert "hint: sb help log show" in sb("help", "log", "sohw").err
