@@ -201,7 +201,7 @@ def deny(
     _decide(ctx, ids, who, reason, lambda queue, item, by: queue.deny(item, by, reason), as_json)
 
 
-@app.command(epilog='Example: sb approvals revoke gra_51c0 --reason "the release is over"')
+@app.command(epilog='Example: sb approvals revoke grant_51c0 --reason "the release is over"')
 def revoke(
     ctx: typer.Context, ids: Ids, reason: DecisionReason = "", who: As = "", as_json: AsJson = False
 ) -> None:

@@ -26,7 +26,7 @@ _OUTCOMES = {
 MOST_SHOWN = 20  # paths and commands
 
 
-@app.command(no_args_is_help=True, epilog="Example: sb explain 'git push --force' --cwd .")
+@app.command(epilog="Example: sb explain 'git push --force' --cwd .")
 def explain(
     ctx: typer.Context,
     command: Annotated[str, typer.Argument(metavar="COMMAND", help="The command line, in quotes.")],

@@ -15,9 +15,9 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, group
 from sb.commands.session import configuration
-from typer.core import TyperGroup
+from sb.commands.usage_errors import usage_error
 
-from sb.cli import is_help, usage_error
+from sb.cli import Group, is_help
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
 from sb.redaction import one_line
 from sb.text import human_bytes, nearest
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sb.kernel.review.findings import Finding
 
 
-class GateGroup(TyperGroup):
+class GateGroup(Group):
     """A group in which 2 is an answer, so that a usage error must have another code."""
 
     def make_context(self, *args: Any, **given: Any) -> Any:

@@ -21,7 +21,7 @@ app = single()
 _NAMED = ("agent", "tool", "run")  # what the log has a column for
 
 
-@app.command(no_args_is_help=True, epilog='Example: sb kill agent:clerk --reason "refunds the wrong orders"')
+@app.command(epilog='Example: sb kill agent:clerk --reason "refunds the wrong orders"')
 def kill(
     ctx: typer.Context,
     scope: Annotated[

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sb.cli import Group
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")]
 As = Annotated[str, typer.Option("--as", help="The operator who signs, if this home has several keys.")]
@@ -18,7 +20,7 @@ Limit = Annotated[int, typer.Option(min=0, help="Maximum results; 0 for no limit
 
 def group(help_text: str = "", **more: Any) -> typer.Typer:
     """A group of commands; called without one, it shows its help."""
-    return single(help=help_text, no_args_is_help=True, **more)
+    return single(**{"cls": Group, "help": help_text, "no_args_is_help": True} | more)
 
 
 def single(**more: Any) -> typer.Typer:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import typer
+from sb.commands.topics import TOPICS
 from sb.screens.actions import key_table
 
+from evals.output_schemas import output_schemas
 from evals.packs import TABLE, table
 from evals.secret_table import TABLE as SECRETS
 from evals.secret_table import secret_table
-from sb.cli import COMMANDS, load, root_command
+from sb.cli import COMMANDS, HELP, load, root_command
 from sb.config import render_example, render_table
 from sb.harness.running import audit
 from sb.harness.scorecard import scorecard
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+CLI_PAGE = DOCS / "reference" / "cli.md"
+SCHEMAS = DOCS / "reference" / "output.schema.json"
 COMMANDS_PAGE = DOCS / "reference" / "commands.md"
 
 
@@ -38,8 +44,21 @@ def _with_verbs(words: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def help_text(words: str, command: Any) -> str:
     """What `--help` prints, in a terminal of 100 columns."""
-    context = typer.Context(command, info_name=words, terminal_width=100, max_content_width=100)
+    context = typer.Context(
+        command, info_name=words, terminal_width=100, max_content_width=100, help_option_names=list(HELP)
+    )
     return "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+
+
+def conventions() -> str:
+    """The page of what holds for every command: the topics of `sb help`."""
+    about = (
+        "What holds for every command: output, exit codes, files, ids. `sb help TOPIC` prints the same in a terminal. "
+        "[Commands](commands.md) lists each command with its options. What each prints with `--json` is described in "
+        "[output.schema.json](output.schema.json): that of `sb approvals list` is `output.schema.json#/$defs/approvals.list`."
+    )
+    sections = "\n".join(topic.markdown() for topic in TOPICS.values())
+    return f"# Conventions of the command line\n\n{textwrap.fill(about, 120, break_on_hyphens=False)}\n\n{sections}"
 
 
 def cli_reference() -> str:
@@ -51,10 +70,10 @@ def cli_reference() -> str:
     return "\n".join(parts)
 
 
-def between(path: Path, mark: str, text: str) -> str:
-    """The document with `text` between its marks of that name."""
+def between(path: Path, mark: str, text: str, document: str = "") -> str:
+    """The document with `text` between its marks of that name; by default the document is what the file holds."""
     marks = re.compile(rf"(<!-- {mark}: [^>]*-->\n).*?(<!-- /{mark} -->)", re.DOTALL)
-    return marks.sub(lambda match: match[1] + text + match[2], path.read_text(encoding="utf-8"))
+    return marks.sub(lambda match: match[1] + text + match[2], document or path.read_text(encoding="utf-8"))
 
 
 @cache
@@ -71,12 +90,19 @@ def files() -> dict[Path, str]:
     grades = DOCS / "reference" / "harness-audit.md"
     readme = ROOT / "README.md"
     return {
+        CLI_PAGE: conventions(),
         COMMANDS_PAGE: cli_reference(),
+        SCHEMAS: json.dumps(output_schemas(), indent=1) + "\n",
         ROOT / "config.example.yaml": render_example(),
         TABLE: table(),
         SECRETS: secret_table(),
         console: between(console, "keys", key_table()),
-        configuration: between(configuration, "settings", render_table()),
+        configuration: between(
+            configuration,
+            "settings",
+            render_table(),
+            between(configuration, "files", TOPICS["files"].table()),
+        ),
         grades: between(grades, "score", score(10)),
         readme: between(readme, "score", score(1)),
     }

@@ -24,7 +24,7 @@ def main(start: str = "") -> None:
         start: the file of a runtime that hooks start with, which names their version; "" for any other start.
     """
     # A host calls this on every tool call of a person's agent: nothing of the command line is loaded for it.
-    if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:] and not {"-h", "--help"} & {*sys.argv}:
         gc.disable()  # it ends after one event: looking for garbage among its imports costs a twelfth of its time
         if start:
             try:

@@ -23,45 +23,63 @@ from sb import __version__
 from sb.errors import ExitCode, SBError, UsageError
 from sb.text import nearest
 
-COMMANDS = {
-    "approvals": "Show pending approval requests, and decide them.",
-    "backup": "Copy the database while it is in use.",
-    "checkpoint": "Save an agent's core, and restore it.",
-    "config": "Show and check settings, and trust a project's file.",
-    "console": "Watch agents and decide requests, full screen.",
-    "demo": "Watch an agent work under the kernel.",
-    "doctor": "Check the installation.",
-    "entity": "Save and search memories through an agent's core.",
-    "explain": "Explain how a command line would be judged.",
-    "harness": "Grade the harness against the forty controls.",
-    "hook": "Answer one event of a coding agent's host.",
-    "incident": "Record incidents, and work through their runbooks.",
-    "init": "Create the database and the configuration.",
-    "install": "Connect a coding agent's host to sb.",
-    "kernel": "Show the kernel's tools, and run one.",
-    "kill": "Stop all agents, or one agent, tool, class or run.",
-    "log": "Read, verify, export and prune the event log.",
-    "memory": "Save what agents learn, and search it.",
-    "migrate": "Bring the database to this version's schema.",
-    "operator": "Enroll operators, and manage their keys.",
-    "recovery": "Review reversals and calls with unknown outcomes.",
-    "runtime-guard": "Show which tools have approved contracts; approve them.",
-    "scan": "Show what sb would have done in past sessions.",
-    "stack": "Manage stacks of memories.",
-    "statusline": "Print one line about a coding agent's session.",
-    "suggestions": "Review suggested memories.",
-    "trust": "Set and show trust scores.",
-    "undo": "Reverse what an agent's call did.",
-    "uninstall": "Disconnect a coding agent's host from sb.",
-    "watch": "Print what needs you, as it appears.",
+# Commands in the sections of `sb --help`, with their summaries.
+SECTIONS = {
+    "Start": {
+        "status": "Show what needs you, who is connected, what is enforced.",
+        "init": "Create the database and the configuration.",
+        "install": "Connect a coding agent's host to sb.",
+        "scan": "Show what sb would have done in past sessions.",
+        "demo": "Watch an agent work under the kernel.",
+        "console": "Watch agents and decide requests, full screen.",
+        "help": "Explain a topic or a command.",
+    },
+    "Decide": {
+        "watch": "Print what needs you, as it appears.",
+        "approvals": "Show pending approval requests, and decide them.",
+        "recovery": "Review reversals and calls with unknown outcomes.",
+        "runtime-guard": "Show which tools have approved contracts; approve them.",
+        "kill": "Stop all agents, or one agent, tool, class or run.",
+        "incident": "Record incidents, and work through their runbooks.",
+    },
+    "Look back": {
+        "log": "Read, verify, export and prune the event log.",
+        "undo": "Reverse what an agent's call did.",
+    },
+    "Memory": {
+        "memory": "Save what agents learn, and search it.",
+        "suggestions": "Review suggested memories.",
+        "trust": "Set and show trust scores.",
+        "entity": "Save and search memories through an agent's core.",
+        "stack": "Manage stacks of memories.",
+        "checkpoint": "Save an agent's core, and restore it.",
+    },
+    "Checks": {
+        "doctor": "Check the installation.",
+        "explain": "Explain how a command line would be judged.",
+        "harness": "Grade the harness against the forty controls.",
+        "kernel": "Show the kernel's tools, and run one.",
+    },
+    "Set up": {
+        "config": "Show and check settings, and trust a project's file.",
+        "operator": "Enroll operators, and manage their keys.",
+        "backup": "Copy the database while it is in use.",
+        "commands": "List every command; --json adds options and exit codes.",
+        "migrate": "Bring the database to this version's schema.",
+        "uninstall": "Disconnect a coding agent's host from sb.",
+        "hook": "Answer one event of a coding agent's host.",
+        "statusline": "Print one line about a coding agent's session.",
+    },
 }
-
-
+COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 ALIASES = {"audit": "log"}  # older names, which help does not list
 COMPLETION = {
     "--install-completion": "Install completion for your shell, or for the one named.",
     "--show-completion": "Print the completion script for your shell, or the one named.",
 }
+HELP = ("-h", "--help")
+# What help calls a value of each type.
+VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "N", "float range": "N"}
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
@@ -73,8 +91,21 @@ class Options:
     debug: bool = False
 
 
-class LazyGroup(TyperGroup):
-    """Lists its commands from COMMANDS and imports one when it is asked for."""
+class Group(TyperGroup):
+    """A group of commands that finds the right command for a wrong word."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if not ctx.resilient_parsing and not args[0].startswith("-") and args[0] not in self.commands:
+            from sb.commands.usage_errors import unknown_command
+
+            raise unknown_command(
+                ctx.command_path, args, [name for name, it in self.commands.items() if not it.hidden]
+            )
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
+    """Lists its commands from SECTIONS and imports one when it is asked for."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -96,6 +127,12 @@ class LazyGroup(TyperGroup):
         parameter = next(parameter for parameter in self.params if option in parameter.opts)
         (show_callback if option == "--show-completion" else install_callback)(ctx, parameter, shell)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, COMMANDS))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in commands.items()])
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         name = ALIASES.get(name or "", name)
@@ -109,13 +146,26 @@ def load(name: str) -> Any:
     """The real command or group of that name."""
     command = typer.main.get_command(import_module(f"sb.commands.{name.replace('-', '_')}").app)
     command.name = name
+    _name_values(command)
     return command
+
+
+def _name_values(command: Any) -> None:
+    """Name in help what options and arguments take, where the command itself does not."""
+    for parameter in command.params:
+        if parameter.metavar is None and parameter.param_type_name == "argument":
+            parameter.metavar = parameter.name.upper() + ("..." if parameter.nargs == -1 else "")
+        elif parameter.metavar is None and not parameter.is_flag:
+            parameter.metavar = VALUES.get(parameter.type.name)
+    for inner in getattr(command, "commands", {}).values():
+        _name_values(inner)
 
 
 @cache
 def root_command() -> Any:
     """`sb` itself, with every command."""
     command = typer.main.get_command(app)
+    _name_values(command)
     for parameter in command.params:
         for name in parameter.opts:
             if name in COMPLETION:
@@ -126,7 +176,9 @@ def root_command() -> Any:
 app = typer.Typer(
     cls=LazyGroup,
     help="Govern what AI agents do, and keep what they learn.",
-    no_args_is_help=True,
+    epilog="`sb COMMAND -h` shows a command with an example, `sb help` the topics.",
+    invoke_without_command=True,
+    context_settings={"help_option_names": list(HELP)},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -141,7 +193,9 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     ctx: typer.Context,
-    db: Annotated[str | None, typer.Option(help="Database file, instead of the configured one.")] = None,
+    db: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Database file, instead of the configured one.")
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback for an internal error.")] = False,
     plain: Annotated[
         bool, typer.Option("--plain", help="On a terminal too, neither fit nor colour the output.")
@@ -153,11 +207,15 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    """Without a command, what `sb status` prints."""
     ctx.obj = Options(db, debug)
     if plain:
         os.environ["SB_PLAIN"] = "1"
     if plain or no_color:
         os.environ["NO_COLOR"] = "1"
+    if ctx.invoked_subcommand is None:
+        status = load("status")
+        status.invoke(status.make_context("status", [], parent=ctx))
 
 
 def run(arguments: list[str]) -> int:
@@ -174,6 +232,8 @@ def run(arguments: list[str]) -> int:
         if is_help(error):
             typer.echo(error.format_message())
             return ExitCode.OK
+        from sb.commands.usage_errors import usage_error
+
         return _fail(usage_error(error) or SBError(error.format_message()), as_json)
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("sb: interrupted\n")
@@ -210,15 +270,6 @@ def is_help(error: typer.TyperException) -> bool:
     """Whether a group was called without a command, which shows its help."""
     context = getattr(error, "ctx", None)
     return context is not None and error.message == context.get_help()
-
-
-def usage_error(error: typer.TyperException) -> UsageError | None:
-    """The command line's own error as ours; None for one that is not about usage."""
-    if error.exit_code != ExitCode.USAGE:
-        return None
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "sb"
-    return UsageError(" ".join(error.format_message().split()), f"{path} --help")
 
 
 def _fail(error: SBError, as_json: bool, code: int | None = None) -> int:

@@ -47,7 +47,7 @@ LAYERS = (
     ("sb.parts", "sb.runtime"),
     ("sb.present",),
     ("sb.hosts",),
-    ("sb.harness", "sb.demo", "sb.doctor", "sb.attention"),
+    ("sb.harness", "sb.demo", "sb.doctor", "sb.status", "sb.attention"),
     ("sb.cli", "sb.__main__", "sb.commands", "sb.screens", "sb.resident"),
 )
 # The floors of `sb.kernel`: each imports only from itself and those before it.
@@ -260,6 +260,8 @@ def loaded_by(arguments: list[str], environment: dict[str, str] | None = None) -
         (["--help"], {}),
         (["--version"], {}),
         (["kernle"], {}),
+        (["aproove", "apr_82"], {}),
+        (["help", "exit-codes"], {}),
         ([], {"_SB_COMPLETE": "complete_bash", "COMP_WORDS": "sb ", "COMP_CWORD": "1"}),
     ],
 )

@@ -13,7 +13,7 @@ _LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
 # The kind of an id, and the columns that hold such ids.
 _COLUMNS = {
     "apr": (("approvals", "id"),),
-    "gra": (("grants", "id"),),
+    "grant": (("grants", "id"),),
     "esc": (("escalations", "id"),),
     "run": (("events", "run_id"),),
     "call": (("intents", "call_id"), ("events", "call_id")),

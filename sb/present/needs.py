@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sb.fitting import relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
@@ -15,12 +16,13 @@ from sb.kernel.review.needs import Need
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import ordered
-from sb.present.memories import review_line
 from sb.present.recovery import UNDECIDED, UNKNOWN
 from sb.present.states import State, state
 from sb.sources import MICROSECONDS
-from sb.stack.review_queue import ReviewItem
 from sb.text import plain
+
+if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
+    from sb.stack.review_queue import ReviewItem
 
 BETWEEN = " · "
 _EFFECTS = {
@@ -141,5 +143,7 @@ def contract_needs(entries: Sequence[ContractEntry], now: int) -> list[NeedLine]
 
 def review_need(item: ReviewItem, now: int) -> NeedLine:
     """Something in memory that waits; `now` in microseconds since the epoch."""
+    from sb.present.memories import review_line  # 40 ms of memory's modules, for who reads requests alone
+
     line = review_line(item, now)
     return NeedLine("review", line.reference, line.state, line.text, line.origin, "", "", "", line.age)

@@ -36,10 +36,12 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "uninstall": frozenset(),
     "hook": frozenset(),
     "console": frozenset(),
+    "status": frozenset(),  # shows calls that wait
     "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
 }
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"
 _WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
+_LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "statusline"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
 # What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
 _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
@@ -50,6 +52,7 @@ _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     "trust": (frozenset(("list", "show")), frozenset()),
     "checkpoint": (frozenset(("list", "show", "diff")), frozenset(("save",))),
 }
+_HARMLESS = frozenset(("-h", "--help", "--version", "--show-completion"))
 _FLAGS = frozenset(
     "--json --private --explain --fusion --benchmark --foundational --protect --raw --no-raw --forgotten".split()
 )
@@ -64,8 +67,10 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     if unknown:
         judge.refuse(f"sb {display(unknown)}: the command is unknown until it runs")
         return Finding(NETWORK, f"sb {display(unknown)}: the command is unknown until it runs")
+    if not words and len(arguments) == 1 and arguments[0] in _HARMLESS:
+        return Finding(READ, f"sb {arguments[0]}: only prints")
     if not words:
-        return Finding(READ, "sb: prints its help")
+        return _operators(judge, "status")  # what it runs without a command
     group = words[0]
     if group in _OPERATOR and (not _OPERATOR[group] or _OPERATOR[group] & set(words[1:])):
         return _operators(judge, " ".join(words[:2]) if _OPERATOR[group] else group)
@@ -81,7 +86,7 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         _RUNNING & set(words[1:]) or group == "harness"
     ):
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
-    if group in _OPERATOR or group in ("doctor", "explain", "kernel", "scan", "statusline", *_OWN, *_WRITING):
+    if group in _OPERATOR or group in (*_LOOKING, *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
     return Finding(NETWORK, f"sb {display(group)}: unknown command")
 

@@ -288,7 +288,7 @@ def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
     return subprocess.run([*SB, *arguments], text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
-@pytest.mark.parametrize("arguments", [[], ["log"], ["audit"], ["kernel"], ["config"]])
+@pytest.mark.parametrize("arguments", [["log"], ["audit"], ["kernel"], ["config"]])
 def test_a_group_alone_prints_its_help(sb: CommandLine, arguments: list[str]) -> None:
     done = sb(*arguments)
     assert (done.code, done.err) == (0, "")

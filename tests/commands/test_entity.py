@@ -155,8 +155,12 @@ def test_long_texts_come_by_stdin(sb: CommandLine, monkeypatch: pytest.MonkeyPat
         (["note", "x", "--source", "nonsense"], 2, "must be one of"),
         (["note", "  "], 2, "the note is empty"),
         (["drive", "hunger"], 2, "must be one of"),
-        (["relationship", "Eve", "--trust", "high"], 2, "is not a valid float"),
-        (["value", "care", "always", "--priority", "101"], 2, "not in the range"),
+        (["relationship", "Eve", "--trust", "high"], 2, "--trust: must be a number, not 'high'"),
+        (
+            ["value", "care", "always", "--priority", "101"],
+            2,
+            "--priority: must be a whole number from 0 to 100, not '101'",
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_refused_and_nothing_is_written(

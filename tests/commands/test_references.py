@@ -115,3 +115,20 @@ def home_with_two_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def two_keys(sb: CommandLine, home_with_two_keys: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     monkeypatch.setenv("SB_HOME", str(home_with_two_keys))
     return sb
+
+
+def test_a_grant_is_named_by_its_beginning(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    with open_runtime() as runtime:
+        runtime.registry.register_fn("notes.add", "Add", lambda to: "added", SafetyClass.LOCAL_WRITE)
+        approve_tools(runtime)
+    (home / "config.yaml").write_text("policy: [{approve: notes.add}]\n", encoding="utf-8")
+    with open_runtime() as runtime:
+        runtime.registry.register_fn("notes.add", "Add", lambda to: "added", SafetyClass.LOCAL_WRITE)
+        asked = runtime.executor.execute(RunContext.create("clerk"), "notes.add", {"to": "bob"})
+        wanted = str(asked.data["approval_id"])
+    made = sb("approvals", "approve", wanted, "--reason", "x", "--until", "1h", "--arg", "to=bob", "--json")
+    grant = made.json["items"][-1]["id"]
+    assert sb("approvals", "revoke", grant[:11], "--reason", "over", "--json").json["items"][0]["id"] == grant
+    missing = sb("approvals", "revoke", "grant_0000", "--reason", "over")
+    assert (missing.code, "sb approvals grants lists them" in missing.err) == (1, True)

@@ -71,7 +71,7 @@ def test_exit_codes(sb: CommandLine, arguments: list[str], code: int) -> None:
         (["audit", "--sarif", "/"], "folder"),
         (["audit", "--diff", "/nonexistent"], "cannot read /nonexistent"),
         (["audit", "extra"], "extra"),
-        (["adit"], "No such command"),
+        (["adit"], "no command 'adit' in sb harness"),
         (["--bad"], "--bad"),
     ],
 )

@@ -265,7 +265,7 @@ def test_a_session_goes_on_over_several_commands(sb: CommandLine) -> None:
         (("entity", "x", "misc"), 2, "entity_type is 'misc'"),
         (("search", "x", "--kind", "thought"), 2, "'thought' is not a memory kind"),
         (("search", "x", "--since", "yesterday"), 2, "'yesterday' is not a duration"),
-        (("search", "x", "-k", "0"), 2, "Invalid value for '-k'"),
+        (("search", "x", "-k", "0"), 2, "-k: must be a whole number from 1 to 100, not '0'"),
         (("graph", "mem_none"), 1, "no memory 'mem_none'"),
         (("forget", "mem_none", "--reason", "x"), 1, "no memory 'mem_none'"),
         (("forget", "mem_none"), 2, "this needs a reason"),

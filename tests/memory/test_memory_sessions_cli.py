@@ -89,7 +89,7 @@ def test_thinking_follows_relations_and_says_which(sb: CommandLine) -> None:
         (("wrap-up", " "), 2, "the summary is empty"),
         (("handoff", "", "b", "c"), 2, "the goal is empty"),
         (("think", "x", "--decay", "0"), 2, "hops must be"),
-        (("orient", "--tokens", "1"), 2, "Invalid value for '--tokens'"),
+        (("orient", "--tokens", "1"), 2, "--tokens: must be a whole number"),
         (("orient", "--project", "a b"), 2, "'project:a b' is not a scope"),
         (("orient", "--project", "a", "--scope", "global"), 2, "give project or scope"),
         (("remember", "x", "--agent", "eve", "--session", "monday"), 2, "session 'monday' is ada's"),

@@ -40,7 +40,7 @@ def test_command_that_reads_is_run_by_the_helper(remembered: Site) -> None:
     assert "orders are shipped on fridays" in said
     assert run(remembered, "memory", "search", "orders") == (code, said, "")
     code, said, complaint = run(remembered, "memory", "search")
-    assert (code, said, "Missing argument" in complaint) == (2, "", True)
+    assert (code, said, "QUERY is missing" in complaint) == (2, "", True)
 
 
 def test_command_has_the_terminal_of_its_person(remembered: Site) -> None:

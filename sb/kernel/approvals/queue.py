@@ -134,7 +134,7 @@ class ApprovalQueue:
             return self.as_of_now(approval_of(rows[0]))
         recent = self.log.database.query("SELECT id FROM approvals ORDER BY number DESC LIMIT 200")
         near = nearest(approval_id, [row[0] for row in recent])
-        lists = "grants" if approval_id.startswith("gra_") else "list"
+        lists = "grants" if approval_id.startswith("grant_") else "list"
         raise NotFoundError(
             f"no approval {shown_id(approval_id)!r}{near}", f"sb approvals {lists} shows them"
         )

@@ -8,7 +8,7 @@ import shlex
 import pytest
 import typer
 
-from sb.cli import load
+from sb.cli import HELP, load
 from sb.errors import NotFoundError, UsageError
 from sb.kernel import Impact, Incidents, Reach, Severity
 from sb.kernel.authority.authority import Unauthorised
@@ -106,4 +106,4 @@ def _parses(words: list[str]) -> None:
     if isinstance(command, typer.core.TyperGroup):
         name, command, rest = command.resolve_command(typer.Context(command), rest)
         assert name is not None
-    command.make_context(words[1], rest)
+    command.make_context(words[1], rest, help_option_names=[*HELP])

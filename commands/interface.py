@@ -1,0 +1,46 @@
+"""What programs can rely on of each command, as interface.yaml declares it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+COMMON_EXITS = (0, 1, 2, 70, 130)
+_DATABASE = (3,)  # of every command that does not say otherwise
+
+
+@cache
+def declaration() -> dict[str, Any]:
+    """The types and commands of interface.yaml."""
+    text = (Path(__file__).parent / "interface.yaml").read_text(encoding="utf-8")
+    declared: dict[str, Any] = yaml.safe_load(text)
+    return declared
+
+
+def declared_of(name: str) -> dict[str, Any]:
+    """What is declared of a command, such as "approvals list"."""
+    declared: dict[str, Any] = declaration()["commands"][name]
+    return declared
+
+
+def writes(name: str) -> bool:
+    """Whether a command can change the database or files."""
+    return bool(declared_of(name).get("writes", False))
+
+
+def exits(name: str) -> list[int]:
+    """The codes with which a command can end."""
+    return sorted({*COMMON_EXITS, *declared_of(name).get("exits", _DATABASE)})
+
+
+def schema_name(name: str) -> str:
+    """The name of the schema of what a command prints with `--json`."""
+    return name.replace(" ", ".")
+
+
+def schema_of(name: str) -> str | None:
+    """The name of a command's schema; None if it prints no JSON."""
+    return schema_name(name) if {"json", "lines"} & declared_of(name).keys() else None

@@ -1,0 +1,244 @@
+"""Usage errors in our words: the value that is wrong, and the command that was probably meant.
+
+Loaded once something was typed wrongly. It knows the commands of every group by name, so that it need not load them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import typer
+from typer._click import exceptions as click  # typer exports no error but BadParameter
+
+from sb.errors import ExitCode, UsageError
+from sb.text import nearest, plain, shorten
+
+# The commands of each group; a test compares them with the groups themselves.
+VERBS = {
+    "approvals": "list show approve deny revoke grants watch servers",
+    "checkpoint": "save list show diff restore",
+    "config": "show check trust",
+    "entity": "episode belief value goal note drive relationship raw search load status",
+    "harness": "audit",
+    "incident": "open list show close",
+    "kernel": "info namespaces tools runs run policy",
+    "kernel policy": "check explain replay",
+    "log": "verify tail show export prune",
+    "memory": "remember decide log entity relate search orient think wrap-up handoff resume show history why graph "
+    "forget recover protect erase tidy stats export import",
+    "operator": "init list add revoke rotate whoami",
+    "recovery": "list show approve dismiss settle invalidate watch",
+    "runtime-guard": "tools mismatches show snapshot approve-contract",
+    "stack": "list show create search load dump maintain export import sync conflicts resolve",
+    "suggestions": "list show accept dismiss",
+    "trust": "set list show",
+}
+LEAVES = {f"{group} {verb}": verb for group, verbs in VERBS.items() for verb in verbs.split()}
+# What people type for a command, the likeliest first. Below a group only that group's own count, if it has any.
+SYNONYMS = {
+    "accept": ("approvals approve", "suggestions accept"),
+    "add": (
+        "memory remember",
+        "operator add",
+        "stack create",
+        "incident open",
+        "checkpoint save",
+        "trust set",
+    ),
+    "agents": ("console", "kernel runs"),
+    "allow": ("approvals approve", "runtime-guard approve-contract"),
+    "approve": ("approvals approve",),
+    "approval": ("approvals list",),
+    "block": ("kill", "approvals deny"),
+    "check": ("doctor", "config check", "log verify", "kernel policy check"),
+    "connect": ("install",),
+    "context": ("memory orient", "entity load", "stack load"),
+    "create": ("init", "stack create", "memory remember", "incident open", "operator init"),
+    "delete": ("memory forget", "memory erase", "operator revoke", "log prune"),
+    "deny": ("approvals deny",),
+    "diff": ("undo --diff", "checkpoint diff", "runtime-guard mismatches"),
+    "disconnect": ("uninstall",),
+    "edit": ("memory remember", "config show"),
+    "enroll": ("operator init", "operator add"),
+    "events": ("log tail",),
+    "find": ("memory search", "entity search", "stack search"),
+    "get": ("memory show", "config show", "log show", "approvals show"),
+    "graph": ("memory graph",),
+    "health": ("doctor",),
+    "history": ("log tail", "memory history"),
+    "keys": ("operator list",),
+    "list": ("approvals list", "memory search", "log tail", "kernel tools", "config show"),
+    "ls": ("approvals list", "memory search", "log tail", "operator list"),
+    "logs": ("log tail",),
+    "new": ("stack create", "memory remember", "incident open"),
+    "pending": ("approvals list",),
+    "policy": ("kernel policy check", "kernel policy explain"),
+    "query": ("memory search",),
+    "recall": ("memory search",),
+    "reject": ("approvals deny", "suggestions dismiss", "recovery dismiss"),
+    "remove": ("memory forget", "uninstall", "operator revoke"),
+    "requests": ("approvals list",),
+    "restore": ("undo", "checkpoint restore", "memory recover"),
+    "resume": ("kill --lift", "memory resume"),
+    "revert": ("undo", "checkpoint restore"),
+    "rm": ("memory forget", "operator revoke"),
+    "rollback": ("undo", "checkpoint restore"),
+    "rules": ("kernel policy check",),
+    "runs": ("kernel runs",),
+    "save": ("memory remember", "checkpoint save", "backup"),
+    "search": ("memory search",),
+    "sessions": ("kernel runs",),
+    "set": ("trust set", "config show"),
+    "settings": ("config show",),
+    "setup": ("init", "install"),
+    "show": ("approvals show", "log show", "memory show", "config show"),
+    "start": ("init", "console"),
+    "stop": ("kill",),
+    "store": ("memory remember",),
+    "test": ("doctor", "harness audit", "explain"),
+    "tools": ("kernel tools", "runtime-guard tools"),
+    "tui": ("console",),
+    "ui": ("console",),
+    "undo": ("undo", "memory recover"),
+    "unkill": ("kill --lift",),
+    "update": ("migrate", "memory remember", "operator rotate"),
+    "upgrade": ("migrate",),
+    "users": ("operator list",),
+    "version": ("--version",),
+    "view": ("approvals show", "log show", "memory show"),
+    "web": ("console --web",),
+    "write": ("memory remember",),
+}
+# What shows the thing that an id names, by the id's kind.
+OF_IDS = {
+    "apr": "approvals show",
+    "call": "log show",
+    "esc": "recovery show",
+    "grant": "approvals grants",
+    "inc": "incident show",
+    "mem": "memory show",
+    "mut": "undo show",
+    "run": "log show",
+}
+MOST = 3  # commands in one hint
+LONGEST_REST = 60  # characters of what was typed after the wrong word
+
+
+def unknown_command(path: str, typed: list[str], names: Sequence[str]) -> UsageError:
+    """The error for a word that is no command, with the command that was probably meant.
+
+    Args:
+        path: of the group, such as "sb memory".
+        typed: the word and what follows it.
+        names: of the group's commands.
+    """
+    word, rest = typed[0], typed[1:]
+    shown = plain(word, one_line=True)
+    group = path.partition(" ")[2]
+    message = f"no command {shorten(shown, LONGEST_REST)!r}" + (f" in {path}" if group else "")
+    kind, mark, _ = word.partition("_")
+    if mark and kind in OF_IDS:
+        return UsageError(message, f"sb {OF_IDS[kind]} {shown}")
+    commands = meant(word, group, names)
+    if not commands:
+        return UsageError(message, f"{path} --help lists the commands")
+    if len(commands) > 1:
+        return UsageError(message, "one of: " + ", ".join(f"sb {command}" for command in commands))
+    tail = plain(shlex.join(rest), one_line=True)
+    return UsageError(message, f"sb {commands[0]} {tail if len(tail) <= LONGEST_REST else '…'}".rstrip())
+
+
+def meant(word: str, group: str, names: Sequence[str]) -> list[str]:
+    """The commands that a wrong word probably means, the likeliest first; those of the group alone if it has any."""
+    word = word.lower()
+    known = _known(word)
+    if not group:
+        close = [] if known else get_close_matches(word, [*names, *LEAVES.values(), *SYNONYMS], n=1)
+        near = [command for name in close for command in ([name] if name in names else _known(name))]
+        return (known or near)[:MOST]
+    own = [command for command in known if command.startswith(f"{group} ")]
+    near = [f"{group} {name}" for name in get_close_matches(word, names, n=1)]
+    return (own or near or known)[:MOST]
+
+
+def _known(word: str) -> list[str]:
+    """The commands that people mean by a word, else those of that name in all groups."""
+    called = (command for command, verb in LEAVES.items() if verb == word)
+    return [*SYNONYMS.get(word, ())] or [*called]
+
+
+def usage_error(error: typer.TyperException) -> UsageError | None:
+    """The command line's own error as ours; None for one that is not about usage."""
+    if error.exit_code != ExitCode.USAGE or not isinstance(error, click.UsageError):
+        return None
+    context: Any = error.ctx
+    path = context.command_path if context is not None else "sb"
+    message, hint = _described(error, context, path)
+    return UsageError(message, hint or f"{path} --help")
+
+
+def _described(error: click.UsageError, context: Any, path: str) -> tuple[str, str]:
+    """What is wrong, and what to do unless the help says it."""
+    if isinstance(error, click.NoSuchOption):
+        return _no_option(error.option_name, context, path)
+    if isinstance(error, click.BadOptionUsage):
+        option = error.option_name
+        if "requires" in error.message:
+            return f"{option}: needs a value", f"write {option} VALUE"
+        return f"{option}: takes no value", f"write {option} alone"
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return f"{path}: {_name(error.param)} is missing", _example(context, path)
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return _bad_value(error, error.param)
+    if "extra argument" in error.message:
+        extra = error.message.partition("argument(s) (")[2].removesuffix(")")
+        return f"{path}: unexpected argument {plain(extra, one_line=True)!r}", _example(context, path)
+    return f"{path}: {' '.join(error.format_message().split())}", ""
+
+
+def _no_option(option: str, context: Any, path: str) -> tuple[str, str]:
+    message = f"{path}: no option {plain(option, one_line=True)}"
+    of_sb = [parameter for parameter in context.find_root().command.params if option in parameter.opts]
+    if path != "sb" and of_sb:
+        value = "" if of_sb[0].is_flag else f" {of_sb[0].metavar}"
+        return message, f"write it before the command: sb {option}{value} {path.partition(' ')[2]}"
+    if option == "--json" and getattr(context.command, "commands", None):
+        return message, f"write it after the command: {path} COMMAND --json"
+    known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
+    return message + nearest(option, known), ""
+
+
+def _bad_value(error: click.BadParameter, parameter: Any) -> tuple[str, str]:
+    """A value that its type refuses."""
+    kind, name = parameter.type, _name(parameter)
+    reason = plain(error.message, one_line=True)
+    choices = getattr(kind, "choices", None)
+    if choices is not None:
+        known = [str(getattr(value, "value", value)) for value in choices]
+        typed = reason.partition("'")[2].partition("'")[0]
+        return f"{name}: no {typed!r}{nearest(typed, known)}", "one of " + ", ".join(known)
+    if kind.name.startswith(("int", "float")):
+        noun = "a whole number" if kind.name.startswith("int") else "a number"
+        low, high = getattr(kind, "min", None), getattr(kind, "max", None)
+        limits = (
+            "" if low is None else f" of {low:g} or more" if high is None else f" from {low:g} to {high:g}"
+        )
+        typed = reason.partition(" is not ")[0].strip("'\"").removesuffix(".0")
+        return f"{name}: must be {noun}{limits}, not {typed!r}", ""
+    return f"{name}: {reason.removesuffix('.')}", ""
+
+
+def _name(parameter: Any) -> str:
+    """An option as it is typed, an argument as the help names it."""
+    if parameter.param_type_name == "option":
+        return str(max(parameter.opts, key=len))
+    return str(parameter.metavar or parameter.name).upper().removesuffix("...")
+
+
+def _example(context: Any, path: str) -> str:
+    """The command's own example, and where the rest stands."""
+    example = (context.command.epilog or "").removeprefix("Example: ")
+    return f"such as: {example} ({path} --help)" if example else ""

@@ -1,0 +1,345 @@
+"""The summary of an installation: what waits for a person, who is connected, what is enforced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sb.config import Config
+from sb.duration import human_age
+from sb.errors import SBError
+from sb.fitting import Cut, cell_width, fit, padded
+from sb.hosts.install.records import installed_hosts
+from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.authority.authority import Authority, Unauthorised
+from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.calls.intents import Intent
+from sb.kernel.contracts import KERNEL_SURFACE
+from sb.kernel.incidents.kill import Kill
+from sb.kernel.review.findings import (
+    Finding,
+    Status,
+    enforcement,
+    kill_finding,
+    log_standing,
+    operators,
+    snapshots_finding,
+)
+from sb.kernel.review.host_sessions import ConnectedAgent, connected_agents
+from sb.kernel.review.needs import Need, Needs, needs
+from sb.log.event_log import EventLog
+from sb.parts import open_authority, open_kill_switch, open_log
+from sb.present.counts import counted
+from sb.present.needs import NeedLine, contract_needs, need_line
+from sb.present.states import state
+from sb.present.tones import tone_of
+from sb.redaction import redact_text
+from sb.sources import MICROSECONDS, iso_micros
+from sb.store.packs import PackStore
+from sb.store.records.queries import RecordQueries
+from sb.store.snapshots import PACKS
+from sb.text import plain
+
+MOST_NEEDS, MOST_PROBLEMS, MOST_AGENTS = 4, 2, 3  # lines, lines, and agents on their line: ten lines in all
+MOST_LISTED = 50  # of each kind, in JSON
+# What can need a person: its name in JSON, and what one of it is called.
+NOUNS = {
+    "kills": "kill",
+    "requests": "request",
+    "unknown": "unknown outcome",
+    "reversals": "reversal",
+    "contracts": "contract",
+}
+LABEL = 11  # cells
+BADGE, WHEN, WHO, ID = 9, 9, 22, 12
+WIDE = 100  # columns from which there is room for who asks
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that needs a person.
+
+    Args:
+        line: its kind is kill, request, unknown, reversal or contract.
+        command: shows it, or of a kill ends it.
+        since, expires_at: microseconds since the epoch, as far as they are known.
+    """
+
+    line: NeedLine
+    command: str
+    since: int | None = None
+    expires_at: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        line = self.line
+        times = {"since": self.since, "expires_at": self.expires_at}
+        return {
+            "kind": line.kind,
+            "id": line.reference,
+            "state": line.state.word,
+            "object": line.object,
+            "why": line.why,
+            "agent": line.agent,
+            "project": line.project,
+            **{name: None if at is None else iso_micros(at) for name, at in times.items()},
+            "command": self.command,
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `sb status` says.
+
+    Args:
+        counts: what needs a person, by kind; true ones, where `items` has only the first of each kind.
+        suggestions: memories that wait to be accepted or dismissed.
+        installed: hosts that an install connected, whether or not they have called since.
+        findings: what binds the agents, and whether the log and the operators can be relied on.
+        now: microseconds since the epoch.
+    """
+
+    database: str
+    exists: bool
+    counts: dict[str, int]
+    items: tuple[Item, ...] = ()
+    suggestions: int = 0
+    connected: tuple[ConnectedAgent, ...] = ()
+    installed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    now: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many things need a person."""
+        return sum(self.counts.values())
+
+    @property
+    def problems(self) -> list[Finding]:
+        """What is not enforced, or cannot be relied on."""
+        return [finding for finding in self.findings if finding.status is not Status.OK]
+
+    @property
+    def next_step(self) -> str:
+        """The command that is due, or ""."""
+        if not self.exists:
+            return "sb init"
+        steps = [item.command for item in self.items] + [one.hint for one in self.problems if one.hint]
+        if not self.connected and not self.installed:
+            steps.append("sb install claude-code")
+        return steps[0] if steps else "sb suggestions list" if self.suggestions else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "database": self.database,
+            "exists": self.exists,
+            "total": self.total,
+            "counts": self.counts,
+            "items": [item.to_dict() for item in self.items],
+            "suggestions": self.suggestions,
+            "connected": [
+                {
+                    "host": one.host,
+                    "project": one.project,
+                    "agent": one.agent,
+                    "run_id": one.run_id,
+                    "last_seen_at": iso_micros(one.last_seen_at),
+                    "waiting": one.waiting,
+                }
+                for one in self.connected
+            ],
+            "installed": list(self.installed),
+            "enforcement": [vars(finding) | {"status": str(finding.status)} for finding in self.findings],
+            "next": self.next_step,
+        }
+
+    def tones(self) -> dict[str, str]:
+        """The words with which lines begin that a terminal sets off, each with the name of its tone."""
+        words = {item.line.state.word for item in self.items} | {str(one.status) for one in self.problems}
+        return {word: tone_of(word) for word in sorted(words)}
+
+    def lines(self, width: int = 0) -> Iterator[str]:
+        """Ten lines at most, in so many cells; 0 for lines that are not cut."""
+        if not self.exists:
+            yield f"No database at {plain(self.database, one_line=True)}."
+            yield _labelled(
+                "Next", "sb init makes it; sb install claude-code also connects a coding agent", width
+            )
+            return
+        yield from self._needs(width)
+        yield _labelled("Connected", self._connected(), width)
+        good = [finding.name for finding in self.findings if finding.status is Status.OK]
+        yield _labelled("Enforced", ", ".join(good) or "nothing", width)
+        yield from self._problems(width)
+        if self.next_step:
+            yield _labelled("Next", self.next_step, width)
+
+    def _needs(self, width: int) -> Iterator[str]:
+        yield fit(self._headline(), width) if width else self._headline()
+        listed = self.items[: MOST_NEEDS if self.total <= MOST_NEEDS else MOST_NEEDS - 1]
+        for item in listed:
+            yield _item_line(item, width)
+        if self.total > len(listed):
+            yield f"  and {self.total - len(listed):,} more: sb console"
+
+    def _headline(self) -> str:
+        """How much needs a person; suggested memories, which stop no agent, stand after the rest."""
+        kinds = ", ".join(counted(count, NOUNS[kind]) for kind, count in self.counts.items() if count)
+        needs = (
+            f"{self.total:,} need{'s' if self.total == 1 else ''} you: {kinds}"
+            if kinds
+            else "Nothing needs you"
+        )
+        if not self.suggestions:
+            return needs if kinds else f"{needs}."
+        return f"{needs}; {counted(self.suggestions, 'suggested memory', 'suggested memories')} to review"
+
+    def _connected(self) -> str:
+        told = [
+            f"{one.host}{f' in {one.project_name}' if one.project else ''}, {human_age((self.now - one.last_seen_at) / MICROSECONDS)}"
+            for one in self.connected[:MOST_AGENTS]
+        ]
+        silent = [host for host in self.installed if host not in {one.host for one in self.connected}]
+        told += [f"{host} waits for its first session" for host in silent]
+        if len(self.connected) > MOST_AGENTS:
+            told.append(f"and {len(self.connected) - MOST_AGENTS:,} more")
+        return (
+            plain("; ".join(told), one_line=True)
+            or "none yet: sb install claude-code connects a coding agent"
+        )
+
+    def _problems(self, width: int) -> Iterator[str]:
+        problems = self.problems
+        listed = problems[: MOST_PROBLEMS if len(problems) <= MOST_PROBLEMS else MOST_PROBLEMS - 1]
+        for one in listed:
+            hint = f" ({one.hint})" if one.hint else ""
+            text = plain(f"{one.name}: {one.detail}", one_line=True)
+            room = width - LABEL - cell_width(hint)
+            yield padded(str(one.status), LABEL) + (fit(text, room) if width else text) + hint
+        if len(problems) > len(listed):
+            yield _labelled("", f"and {len(problems) - len(listed)} more: sb doctor", width)
+
+
+def summary(config: Config) -> Summary:
+    """Read what `sb status` says; nothing is written.
+
+    Raises:
+        StoreError: the database cannot be used.
+    """
+    path = config.database
+    if not path.is_file() or not path.stat().st_size:
+        return Summary(str(path), False, dict.fromkeys(NOUNS, 0), installed=installed_hosts(config.home))
+    log = open_log(config)
+    try:
+        return _read(config, log)
+    finally:
+        log.database.close()
+
+
+def _read(config: Config, log: EventLog) -> Summary:
+    now = int(log.clock.now() * 1e6)
+    authority = open_authority(config, log)
+    found = needs(log, MOST_LISTED)
+    problems: list[Finding] = []
+    kills = _kills(config, log, problems)
+    contracts = _contracts(log, authority, now)
+    waiting = sorted((_of_need(need, now) for need in found.first), key=_urgency)
+    listed = [*map(_of_kill, kills), *waiting, *map(_of_contract, contracts[:MOST_LISTED])]
+    return Summary(
+        str(config.database),
+        True,
+        _counts(kills, found, contracts),
+        tuple(listed),
+        RecordQueries(log.database).of_category("suggestion", "pending"),
+        tuple(connected_agents(log)),
+        installed_hosts(config.home),
+        (*problems, *_findings(config, log, authority)),
+        now,
+    )
+
+
+def _counts(kills: list[Kill], found: Needs, contracts: list[NeedLine]) -> dict[str, int]:
+    numbers = (len(kills), found.requests, found.unknown, found.reversals, len(contracts))
+    return dict(zip(NOUNS, numbers, strict=True))
+
+
+def _kills(config: Config, log: EventLog, problems: list[Finding]) -> list[Kill]:
+    """What is stopped, the newest first; that it cannot be read is a problem, not the end."""
+    try:
+        return open_kill_switch(config, log).active()[::-1]
+    except SBError as error:
+        problems.append(Finding("killed", Status.FAIL, f"every call is denied: {error.message}", error.hint))
+        return []
+
+
+def _contracts(log: EventLog, authority: Authority, now: int) -> list[NeedLine]:
+    entries = ContractBaselineStore(log, authority, KERNEL_SURFACE).entries()
+    return contract_needs(entries, now)
+
+
+def _findings(config: Config, log: EventLog, authority: Authority) -> Iterator[Finding]:
+    yield from enforcement(config)
+    size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()
+    if size.packs:
+        yield snapshots_finding(size)
+    yield log_standing(log)
+    try:
+        yield from operators(config, authority)
+    except Unauthorised as error:
+        yield Finding("assurance", Status.FAIL, error.message, error.hint)
+
+
+def _of_kill(kill: Kill) -> Item:
+    name, why = plain(kill.name, one_line=True), kill_finding(kill).detail
+    line = NeedLine("kill", name, state("stopped"), kill.sentence, why, "", "", "", "")
+    return Item(line, kill.lift_command)
+
+
+def _of_need(need: Need, now: int) -> Item:
+    line, about = _redacted(need_line(need, now)), need.about
+    if isinstance(about, Intent):
+        return Item(line, f"sb log show {line.reference}", need.at or None)
+    shows = "approvals" if isinstance(about, Disclosure) else "recovery"
+    command = f"sb {shows} show {line.reference}"
+    ends_at = about.approval.expires_at if isinstance(about, Disclosure) else about.expires_at
+    return Item(line, command, need.at or None, ends_at if line.left else None)
+
+
+def _redacted(line: NeedLine) -> NeedLine:
+    """The line without secrets: nobody decides by a summary, and it is printed where others look on."""
+    return replace(line, object=redact_text(line.object), why=redact_text(line.why))
+
+
+def _urgency(item: Item) -> float:
+    """The soonest to expire first; what never does stays in its order."""
+    return math.inf if item.expires_at is None else item.expires_at
+
+
+def _of_contract(line: NeedLine) -> Item:
+    return Item(line, "sb runtime-guard mismatches")
+
+
+def _item_line(item: Item, width: int) -> str:
+    """A badge, the object, who, when, and the id; on a terminal its beginning, which names it as well."""
+    line = item.line
+    own = line.kind in ("kill", "contract")  # what these are about is what names them
+    badge, text = padded(line.state.word, BADGE), plain(line.object, one_line=True)
+    if not width:
+        cells = [
+            badge,
+            text,
+            "" if line.kind == "kill" else line.why,
+            line.who,
+            line.when,
+            "" if own else line.reference,
+        ]
+        return "  " + "  ".join(cell for cell in cells if cell)
+    end = f"{padded(line.when, WHEN)}  {padded('' if own else line.reference[:ID], ID)}"
+    who = f"{padded(fit(line.who, WHO), WHO)}  " if width >= WIDE else ""
+    room = width - len("  ") - BADGE - len("  ") - len("  ") - cell_width(who) - cell_width(end)
+    return f"  {badge}  {padded(fit(text, room, Cut.MIDDLE), room)}  {who}{end}".rstrip()
+
+
+def _labelled(label: str, text: str, width: int) -> str:
+    return padded(label, LABEL) + (fit(text, width - LABEL) if width else text)

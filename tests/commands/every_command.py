@@ -1,0 +1,309 @@
+"""A session that runs every command with `--json` in a home where much has happened."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals.docs import commands
+from sb.config import current_config
+from sb.kernel import RunContext, SafetyClass
+from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.runtime import open_runtime
+from sb.stack import SQLiteStack
+from sb.types import MemorySuggestion, RawEntry
+from tests.conftest import CommandLine, Outcome, approve_tools
+from tests.hosts.transcripts import written
+
+LEAVES = {
+    words.removeprefix("sb "): command
+    for words, command in commands()
+    if not getattr(command, "commands", None)
+}
+WITH_JSON = {
+    name: command
+    for name, command in LEAVES.items()
+    if any("--json" in parameter.opts for parameter in command.params)
+}
+BELIEF = "--agent scribe --from"
+Look = Callable[[], Any]
+
+
+def documents(done: Outcome) -> list[Any]:
+    """What a command printed: one document over several lines, or one on each line."""
+    whole = done.out.startswith("{\n")
+    return [json.loads(text) for text in ([done.out] if whole else done.out.splitlines())]
+
+
+@dataclass
+class Session:
+    """Runs command lines, and keeps what each command printed.
+
+    Args:
+        look: taken before and after each command; tells whether it wrote.
+        wrote: the lines of each command after which it differed.
+    """
+
+    sb: CommandLine
+    look: Look
+    outcomes: dict[str, list[Outcome]] = field(default_factory=lambda: defaultdict(list))
+    wrote: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def __call__(self, line: str, *codes: int) -> Any:
+        """The last JSON document of a command, which has to end with one of the codes, by default 0."""
+        before = self.look()
+        done = self.sb(*shlex.split(line), "--json")
+        name = max((name for name in WITH_JSON if f"{line} ".startswith(f"{name} ")), key=len)
+        assert done.code in (codes or (0,)), f"sb {line}: {done.code} {done.out[:400]}{done.err}"
+        if self.look() != before:
+            self.wrote[name].append(line)
+        self.outcomes[name].append(done)
+        return documents(done)[-1]
+
+    def ids(self, line: str, key: str = "id") -> list[Any]:
+        return [item[key] for item in self(line)["items"]]
+
+
+def in_doubt(tool: str = "mail.send") -> str:
+    """A call of which nobody knows whether it happened."""
+
+    def silent(to: str) -> None:
+        raise ToolError(ToolErrorCode.TIMEOUT, f"no answer from {to}")
+
+    with open_runtime() as runtime:
+        runtime.registry.register_fn(tool, "Send", silent, SafetyClass.NETWORK)
+        approve_tools(runtime)
+        runtime.executor.execute(RunContext.create("postman"), tool, {"to": "bob"})
+    return tool
+
+
+def decisions(sb: Session, home: Path) -> None:
+    """Requests, grants, reversals and calls with unknown outcomes."""
+    asked = {item["tool_id"]: item["id"] for item in sb("approvals list")["items"]}
+    request = asked.pop("shell.run")
+    (reversal,) = asked.values()
+    sb(f"approvals show {request}")
+    sb(f"approvals show {reversal} --full")
+    escalation = sb.ids("recovery list")[0]
+    sb(f"recovery show {escalation}")
+    sb("approvals watch --once")
+    sb("watch --once")
+    sb(f"approvals deny {request} --reason no")
+    sb(f"recovery approve {escalation} --reason 'it was shipped'")
+    sb('kernel run shell.run --agent clerk --args \'{"argv": ["ls"]}\'', 4)
+    waiting = sb.ids("approvals list")[0]
+    sb(f"approvals approve {waiting} --reason fine")
+    sb(f"approvals revoke {waiting} --reason 'not after all'")
+    config = home / "config.yaml"
+    config.write_text(config.read_text("utf-8") + "policy:\n  - approve: files.write\n", encoding="utf-8")
+    write = 'kernel run files.write --agent clerk --args \'{"path": "a.txt", "content": "x"}\''
+    sb(write, 4)
+    waiting = sb.ids("approvals list")[0]
+    sb(f"approvals approve {waiting} --reason fine --until 1h --arg path=a.txt")
+    sb(write)
+    sb("kernel run nope --agent clerk", 1)
+    grant = sb.ids("approvals grants --all")[0]
+    sb(f"approvals revoke {grant[:12]} --reason over")
+    sb("approvals grants --all")
+    sb("approvals list --all")
+    in_doubt()
+    doubtful = sb("recovery list")["in_doubt"][0]["call_id"]
+    sb("status")
+    sb(f"recovery settle {doubtful} done --reason 'bob has it'")
+    sb("recovery watch --once")
+    sb("recovery list --all")
+
+
+def reversals(sb: Session) -> None:
+    sb("undo --list")
+    sb("undo --list --all")
+    sb("undo last --dry-run")
+    sb("undo show last")
+    sb("undo last --yes --reason 'not wanted'")
+    sb("undo --purge --yes")
+
+
+def looking_back(sb: Session) -> None:
+    sb("log verify")
+    sb("log tail -n 1")
+    sb("log tail -n 30")
+    call = sb("log tail -n 1 --tool files.read")["call_id"]
+    sb(f"log show {call}")
+    sb("log prune --older-than 1d --dry-run")
+    sb("log prune --older-than 1d --yes --reason old")
+    sb("kernel runs")
+    sb("kernel policy check")
+    sb("kernel policy explain files.read")
+    sb("kernel policy explain files.write --agent clerk", 4)
+    sb("kernel policy replay")
+    for line in ("info", "namespaces", "tools"):
+        sb(f"kernel {line}")
+
+
+def checks(sb: Session, folder: Path) -> None:
+    sb("doctor")
+    sb("config show")
+    sb("config show files.roots")
+    sb("config check", 0, 1)
+    (folder / "sb.yaml").write_text("safety_mode: safe\n", encoding="utf-8")
+    sb("config trust --yes")
+    (folder / "sb.yaml").unlink()
+    sb("explain ls")
+    sb("explain 'rm -rf build'", 4)
+    sb("commands")
+    sb("harness audit --only HA-01 --write-baseline audit.json", 0, 1, 2)
+    sb("harness audit --only HA-01 --live --baseline audit.json", 0, 1, 2)
+    sb("migrate")
+    sb("migrate --status")
+    sb("migrate --dry-run")
+    sb("backup copy --all")
+    for line in ("tools", "mismatches", "show kernel shop.label"):
+        sb(f"runtime-guard {line}", 0, 1)
+    sb("runtime-guard snapshot --yes --reason reviewed")
+    sb("runtime-guard approve-contract kernel shop.label --yes --reason reviewed")
+
+
+def stops(sb: Session) -> None:
+    sb("incident open disk --severity sev2 --kill agent:scribe --reason 'it filled up'")
+    incident = sb.ids("incident list")[0]
+    sb(f"incident show {incident}")
+    sb(f"incident close {incident} --reason 'it was cleaned'")
+    sb("incident list --all")
+    sb("kill agent:clerk --reason 'it refunds'")
+    sb("kill list")
+    sb("status")
+    sb("kill agent:clerk --lift --reason mended")
+    sb("kill agent:scribe --lift --reason mended")
+
+
+def people(sb: Session) -> None:
+    sb("operator init ana --no-passphrase --yes")
+    sb("operator add ben --no-passphrase --as ana --reason two")
+    sb("operator list")
+    sb("operator whoami")
+    sb("operator rotate ben --no-passphrase --reason spring")
+    sb("operator revoke ben --as ana --reason left")
+
+
+def memories(sb: Session) -> None:
+    fact = sb("memory remember 'postgres is the database' --agent scribe --category convention")["id"]
+    sb("memory decide 'use postgres' 'everybody knows it' --agent scribe")
+    sb("memory log released --agent scribe")
+    sb("memory entity shop project --observed large --agent scribe")
+    sb("memory entity postgres tool --agent scribe")
+    sb("memory relate shop depends_on postgres --agent scribe")
+    for line in ("search postgres", "search postgres --explain", "think postgres", "stats", "graph shop"):
+        sb(f"memory {line}")
+    sb("memory handoff goal state next --agent scribe")
+    sb("memory orient --agent scribe")
+    sb("memory resume --agent scribe", 0, 1)
+    sb("memory wrap-up done --goal g --agent scribe")
+    for verb in ("show", "history", "why"):
+        sb(f"memory {verb} {fact}")
+    for verb in ("protect", "protect --lift", "forget", "recover"):
+        sb(f"memory {verb} {fact} --reason 'as agreed'")
+    sb("memory tidy")
+    sb("memory export m.sbmem --as ana")
+    sb("memory import m.sbmem --verify-only")
+    sb("memory import m.sbmem")
+    sb(f"memory erase {fact} --reason asked --yes --as ana")
+
+
+def selves(sb: Session, folder: Path) -> None:
+    """Entities, stacks, trust, suggestions and checkpoints."""
+    episode = sb("entity episode 'ship it' 'it shipped' --lesson small --agent scribe")["id"]
+    belief = sb(f"entity belief 'tests help' --confidence 0.9 {BELIEF} episode:{episode}")["id"]
+    sb(f"entity value care always --priority 80 {BELIEF} belief:{belief}", 1)  # only suggested
+    sb(f"entity goal faster --priority high {BELIEF} belief:{belief}", 0, 1)
+    sb("entity note 'remember this' --agent scribe")
+    sb(f"entity relationship Ana --trust 0.8 --type person {BELIEF} episode:{episode}")
+    sb("entity raw 'some text' --agent scribe")
+    drive = f"drive curiosity {BELIEF} belief:{belief} --intensity"
+    sb(f"entity {drive} 0.5")
+    for line in ("search tests", "load", "status"):
+        sb(f"entity {line} --agent scribe")
+    sb("stack create research")
+    for line in ("list", "show default", "search default tests", "load default", "maintain default"):
+        sb(f"stack {line}")
+    sb("stack export default s.db")
+    sb(f"entity {drive} 0.9")
+    assert sb.sb("--db", str(folder / "s.db"), "entity", *shlex.split(f"{drive} 0.1")).code == 0
+    sb("stack sync default s.db", 0, 1)
+    for conflict in sb("stack conflicts default")["items"]:
+        sb(f"stack resolve default {conflict['id']} --keep local --reason newer")
+    sb("stack import s.db --stack copied", 0, 1)
+    sb("trust set Ana code 0.9")
+    sb("trust list")
+    sb("trust show Ana")
+    suggestions(sb)
+    sb("checkpoint save --agent scribe --stack default --message first")
+    first = sb.ids("checkpoint list --agent scribe", "checkpoint_id")[0]
+    sb("checkpoint save --agent scribe --stack research")
+    sb(f"checkpoint show {first} --agent scribe")
+    sb(f"checkpoint diff {first} --agent scribe")
+    sb(f"checkpoint restore {first} --dry-run --reason look")
+    sb(f"checkpoint restore {first} --yes --reason back --as ana")
+
+
+def suggestions(sb: Session) -> None:
+    stack = SQLiteStack("default", current_config().database, components=[])
+    raw = stack.save_raw(RawEntry("raw-1", "default", "caches that never expire serve what is old"))
+    made = [
+        stack.save_suggestion(
+            MemorySuggestion(
+                name,
+                "default",
+                "belief",
+                {"statement": f"caches of {name} that never expire serve what is old"},
+                0.9,
+                [raw],
+            )
+        )
+        for name in ("sug-1", "sug-2")
+    ]
+    sb("suggestions list")
+    sb(f"suggestions show {made[0]}")
+    sb(f"suggestions accept {made[0]} --reason true")
+    sb(f"suggestions dismiss {made[1]} --reason false")
+
+
+def hosts(sb: Session, user: Path) -> None:
+    written.claude_code(user, str(user / "shop"), [("Bash", {"command": "terraform destroy"})])
+    sb("scan --host claude-code --since 5200w")
+    sb("install claude-code --dry-run --yes")
+    sb("install claude-code --yes")
+    sb("approvals servers claude-code")
+    sb("uninstall claude-code --dry-run --yes")
+    sb("uninstall claude-code --yes")
+
+
+def run_all(sb: Session, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[str]:
+    """Run everything in `folder`, which is the current one, with HOME in it."""
+    home = folder / "demo" / "home"
+    sb("status")
+    sb("init")
+    sb("demo demo")
+    monkeypatch.setenv("SB_HOME", str(home))
+    sb("status")
+    decisions(sb, home)
+    reversals(sb)
+    looking_back(sb)
+    checks(sb, folder)
+    stops(sb)
+    people(sb)
+    memories(sb)
+    selves(sb, folder)
+    hosts(sb, folder / "user")
+    sb("demo other")
+    monkeypatch.setenv("SB_HOME", str(folder / "other" / "home"))
+    escalation = sb.ids("recovery list")[0]
+    sb(f"recovery dismiss {escalation} --reason 'they may keep it'")
+    sb("recovery invalidate order_not_shipped:1002 --reason 'it was shipped'", 0, 1)
+    yield from sorted(set(WITH_JSON) - set(sb.outcomes))

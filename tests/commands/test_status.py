@@ -1,0 +1,182 @@
+"""`sb` and `sb status`: true counts, the soonest first, ten lines, and the next command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sb.config import current_config, load_config
+from sb.fitting import cell_width
+from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.runtime import Runtime, open_runtime
+from sb.stack import SQLiteStack
+from sb.status import Summary, summary
+from sb.types import MemorySuggestion
+from tests.conftest import CommandLine, approve_tools
+
+SECRET = "_".join(("ghp", "a1" * 18))
+
+
+@pytest.fixture
+def runtime(home: Path) -> Iterator[Runtime]:
+    def silent(to: str) -> None:
+        raise ToolError(ToolErrorCode.TIMEOUT, f"no answer from {to}")
+
+    with open_runtime() as opened:
+        opened.registry.register_fn("bank.pay", "Pay", lambda to: to, SafetyClass.DESTRUCTIVE)
+        opened.registry.register_fn("mail.send", "Send", silent, SafetyClass.NETWORK)
+        approve_tools(opened)
+        yield opened
+
+
+def call(runtime: Runtime, tool: str, to: str, agent: str = "clerk") -> None:
+    ctx = RunContext.create(
+        agent,
+        metadata={"host": "claude-code", "project": "/data/ada/shop"},
+        budget=RunBudget(max_tool_calls=10**6, max_latency_ms=10**9),
+    )
+    runtime.executor.execute(ctx, tool, {"to": to})
+
+
+def now(home: Path) -> Summary:
+    return summary(load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home.parent, flags={}))
+
+
+def test_a_blank_home_names_the_next_command(sb: CommandLine, home: Path) -> None:
+    done = sb("status")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[0] == f"No database at {home}/brain.db."
+    assert "sb init" in done.out.splitlines()[1]
+    found = sb("status", "--json").json
+    assert (found["exists"], found["total"], found["next"]) == (False, 0, "sb init")
+    assert not home.exists()
+
+
+def test_sb_alone_is_sb_status(sb: CommandLine, home: Path) -> None:
+    assert sb().out == sb("status").out
+    sb("init")
+    assert sb().out == sb("status").out
+    assert sb().code == 0
+    other = str(home / "other.db")
+    assert sb("--db", other).out.startswith(f"No database at {other}.")
+
+
+def test_a_home_where_nothing_waits_says_so_and_how_to_go_on(sb: CommandLine) -> None:
+    sb("init")
+    lines = sb("status").out.splitlines()
+    assert lines[0] == "Nothing needs you."
+    assert "Enforced   contracts, undo, policy, agents, log" in lines
+    assert [line.split()[0] for line in lines[1:]] == ["Connected", "Enforced", "warn", "Next"]
+    assert lines[-1] == "Next       sb operator init"
+
+
+def test_counts_are_true_and_what_expires_soonest_is_first(
+    sb: CommandLine, runtime: Runtime, home: Path
+) -> None:
+    call(runtime, "mail.send", "bob")
+    call(runtime, "bank.pay", "ada")
+    for number in range(60):
+        call(runtime, "bank.pay", f"p{number}")
+    found = now(home)
+    assert (found.counts["requests"], found.counts["unknown"], found.total) == (61, 1, 62)
+    assert [item.line.object for item in found.items[:2]] == ['bank.pay(to="ada")', 'bank.pay(to="p0")']
+    lines = [*found.lines()]
+    assert lines[0] == "62 need you: 61 requests, 1 unknown outcome"
+    assert "  and 59 more: sb console" in lines
+    assert lines[-1] == f"Next       sb approvals show {found.items[0].line.reference}"
+    document = sb("status", "--json").json
+    assert document["counts"] == {"kills": 0, "requests": 61, "unknown": 1, "reversals": 0, "contracts": 0}
+    assert document["items"][0]["command"] == found.next_step
+    times = [item["expires_at"] for item in document["items"] if item["expires_at"]]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_ten_lines_fit_the_terminal_however_much_is_wrong(
+    sb: CommandLine, runtime: Runtime, home: Path, width: int
+) -> None:
+    for number in range(9):
+        call(runtime, "bank.pay", f"{number} 日本語 " + "x" * 300)
+    sb("kill", "agent:scribe", "--reason", "it wrote nonsense")
+    (home / "config.yaml").write_text("contract_enforcement: off\nreversibility: observe\n", encoding="utf-8")
+    lines = [*now(home).lines(width)]
+    assert len(lines) == 10
+    assert max(map(cell_width, lines)) <= width
+    assert lines[0] == "10 need you: 1 kill, 9 requests"
+    assert lines[1].split()[:2] == ["stopped", "agent"]
+    assert lines[7].startswith("fail       contracts: ")
+    assert lines[8] == "           and 2 more: sb doctor"
+    assert lines[9].startswith("Next       sb kill --lift agent:scribe")
+
+
+def test_the_beginning_of_an_id_on_a_terminal_names_the_request(
+    sb: CommandLine, runtime: Runtime, home: Path
+) -> None:
+    call(runtime, "bank.pay", "ada")
+    line = next(line for line in now(home).lines(80) if "bank.pay" in line)
+    assert sb("approvals", "show", line.split()[-1]).code == 0
+
+
+def test_the_command_beside_each_item_shows_it(sb: CommandLine, runtime: Runtime) -> None:
+    call(runtime, "mail.send", "bob")
+    call(runtime, "bank.pay", "ada")
+    commands = [item["command"] for item in sb("status", "--json").json["items"]]
+    assert [command.split()[1] for command in commands] == ["approvals", "log"]
+    for command in commands:
+        assert sb(*command.split()[1:]).code == 0
+
+
+def test_connected_agents_are_named_with_their_project(runtime: Runtime, home: Path) -> None:
+    call(runtime, "mail.send", "bob")
+    found = now(home)
+    assert [(one.host, one.project_name) for one in found.connected] == [("claude-code", "shop")]
+    assert "Connected  claude-code in shop, just now" in found.lines()
+
+
+def test_a_log_that_does_not_fit_its_anchor_is_the_first_thing_after_what_waits(
+    sb: CommandLine, home: Path
+) -> None:
+    sb("init")
+    sb("kill", "agent:scribe", "--reason", "test")
+    (home / "anchors.jsonl").write_text(
+        json.dumps({"seq": 999, "hash": "0" * 64, "at": "2026-01-01T00:00:00Z"}) + "\n", encoding="utf-8"
+    )
+    done = sb("status")
+    assert done.code == 0
+    assert [line for line in done.out.splitlines() if line.startswith("fail")]
+
+
+def test_suggested_memories_are_counted_beside_what_stops_an_agent(sb: CommandLine) -> None:
+    sb("init")
+    stack = SQLiteStack("default", current_config().database, components=[])
+    for number in range(2):
+        content = {"statement": f"cache {number} never expires"}
+        stack.save_suggestion(MemorySuggestion(f"sug-{number}", "default", "belief", content, 0.9, []))
+    assert sb("status").out.splitlines()[0] == "Nothing needs you; 2 suggested memories to review"
+    assert (sb("status", "--json").json["suggestions"], sb("status", "--json").json["total"]) == (2, 0)
+
+
+def test_secrets_of_a_request_are_not_printed(sb: CommandLine, runtime: Runtime) -> None:
+    call(runtime, "bank.pay", f"token {SECRET}")
+    assert SECRET not in sb("status").out + sb("status", "--json").out
+
+
+def test_nothing_is_written(sb: CommandLine, runtime: Runtime, home: Path) -> None:
+    call(runtime, "bank.pay", "ada")
+    before = runtime.log.database.query("SELECT count(*), max(id) FROM events")
+    files = sorted(path.name for path in home.rglob("*"))
+    sb("status")
+    assert runtime.log.database.query("SELECT count(*), max(id) FROM events") == before
+    assert sorted(path.name for path in home.rglob("*")) == files
+
+
+def test_a_damaged_database_is_exit_code_3(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    (home / "brain.db").write_bytes(b"\x00" * 9000)
+    done = sb("status")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("sb: error: ")
