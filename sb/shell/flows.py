@@ -14,7 +14,7 @@ from sb.shell.arguments import WRAPPERS
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
-from sb.shell.searching import searched_folders
+from sb.shell.searching import RUNS, searched_folders
 from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word, secrets_inside
 from sb.shell.secret_texts import TextTrail
 from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
@@ -96,7 +96,8 @@ class Trail(TextTrail):
                 secret = secret_word(self._judge.paths, text.replace("*", ""))
             if secret is not None and secret.kind != PRIVATE:
                 return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
-        return self._of_any_name(arguments) if program == "find" else CLEAN
+        taken = self._feeding or not RUNS.isdisjoint(arguments)
+        return self._of_any_name(arguments) if program == "find" and taken else CLEAN
 
     def _of_any_name(self, arguments: Sequence[str]) -> Taint:
         """The files with secrets in the folders that `find` searches, if no test of a name leaves them out."""
@@ -173,6 +174,8 @@ class Trail(TextTrail):
         named = [word for word in arguments if word[:1] != "-"]
         if program == "ls" and any(secret_word(paths, word) for word in named):
             return Taint(NAMES, "reads files of a folder with secrets")
+        if not self._feeding:
+            return CLEAN  # the names alone are shown
         if program in ("echo", "printf"):
             found = [(word, secret_word(paths, word)) for word in named if STAR in word]
         elif hidden := lists_hidden(program, arguments):
