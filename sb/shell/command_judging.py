@@ -360,16 +360,16 @@ class CommandJudge(ABC):
 
     def _runs_file(self, name: str) -> Finding:
         """Judge a program by its path, outside of the system's folders."""
-        held = self.written_script(name)
+        written = self.written_script(name)
         floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
-        if held is None:
+        if written is None:
             return floor
-        if held.kind != "text":
+        if written.kind != "text":
             return Finding(DESTROY, f"{display(name)}: runs what the same line has written")
-        shebang = compiled(r"#!\s*(?:\S*/env +(?:-S +)?)?(?:\S*/)?([\w.-]+)").match(held.text)
+        shebang = compiled(r"#!\s*(?:\S*/env +(?:-S +)?)?(?:\S*/)?([\w.-]+)").match(written.text)
         runner = shebang[1] if shebang else "sh"
         handler = HANDLERS.get("python" if runner.startswith("python") else runner)
-        return highest(floor, handler(self, runner, [], held) if handler else QUIET)
+        return highest(floor, handler(self, runner, [], written) if handler else QUIET)
 
     def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
         """Judge the assignments of a builtin."""

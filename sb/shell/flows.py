@@ -6,6 +6,7 @@ counts ends its way.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from sb.shell.arguments import WRAPPERS
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
-from sb.shell.searching import searched_folders
+from sb.shell.searching import RUNS, searched_folders
 from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word, secrets_inside
 from sb.shell.secret_texts import TextTrail
 from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
@@ -27,6 +28,7 @@ from sb.shell.showing import (
     PRINTS,
     RUN_OTHERS,
     SILENT,
+    VIEWERS,
     git_verb,
     lets_fields_through,
     lets_listed_through,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 _OF_ALL = ("/", "/etc", "/home", "/root", "/Users", "/proc", "/var")
 _RECURSIVE = "-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive"
 _LEAVES_OUT = r"(?:--exclude(?:-from)?=|-x|--filter=).*(?:env|ignore).*|--exclude-vcs-ignores|\.env.*|\*\.env|\**\.env\**"
+_NAME_TESTS = "-i?(?:name|path|wholename|regex|lname)"
 OF_A_CONTAINER = "prints the environment of a container"
 _MOST = 8  # uploads that are told of one line
 
@@ -93,7 +96,21 @@ class Trail(TextTrail):
                 secret = secret_word(self._judge.paths, text.replace("*", ""))
             if secret is not None and secret.kind != PRIVATE:
                 return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
-        return CLEAN
+        taken = self._feeding or not RUNS.isdisjoint(arguments)
+        return self._of_any_name(arguments) if program == "find" and taken else CLEAN
+
+    def _of_any_name(self, arguments: Sequence[str]) -> Taint:
+        """The files with secrets in the folders that `find` searches, if no test of a name leaves them out."""
+        tests = (at for at, word in enumerate(arguments) if compiled(_NAME_TESTS).fullmatch(word))
+        if "-prune" not in arguments and any(arguments[at - 1] not in ("!", "-not") for at in tests):
+            return CLEAN
+        roots = list(itertools.takewhile(lambda word: word[:1] not in "-(!", arguments)) or ["."]
+        places = [place for root in roots if is_literal(root) for place in self._judge.paths.now(root)]
+        found = [(name, secret) for place in places for name, secret in secrets_inside(place)]
+        if not found:
+            return CLEAN
+        what = f"reads {found[0][1].what}: {display(found[0][0], 80)}"
+        return Taint(NAMES, what, packed=True, names=tuple(name for name, _ in found))
 
     def command(self, program: str, arguments: Sequence[str], stdin: Input, *, known: bool) -> None:
         """Follow a command with its expanded words; programs that run another one are left to that one.
@@ -121,6 +138,7 @@ class Trail(TextTrail):
             )
         given = merged(given, self._printed(program, arguments), self._code(program, arguments, stdin))
         shows = program not in SILENT and program not in FINDS
+        shows = shows and (not self.words.packed or program in VIEWERS)
         if self.words.level == NAMES and shows and not tells_names_only(program, arguments):
             self._read(self.words.what)
             given = merged(given, Taint(CONTENT, self.words.what))
@@ -156,6 +174,8 @@ class Trail(TextTrail):
         named = [word for word in arguments if word[:1] != "-"]
         if program == "ls" and any(secret_word(paths, word) for word in named):
             return Taint(NAMES, "reads files of a folder with secrets")
+        if not self._feeding:
+            return CLEAN  # the names alone are shown
         if program in ("echo", "printf"):
             found = [(word, secret_word(paths, word)) for word in named if STAR in word]
         elif hidden := lists_hidden(program, arguments):

@@ -112,8 +112,8 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         if rest[0].startswith((UNKNOWN, OPERAND)):
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         floor = Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a script that is not inspected")
-        held = judge.written_script(rest[0])
-        return floor if held is None else highest(floor, shell(judge, name, [], held))
+        written = judge.written_script(rest[0])
+        return floor if written is None else highest(floor, shell(judge, name, [], written))
     if stdin.kind == "text":
         return judge.line(stdin.text)
     if stdin.kind == "unknown":
@@ -131,8 +131,8 @@ def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     if not arguments or arguments[0].startswith((UNKNOWN, OPERAND, "/dev/")):
         return Finding(DESTROY, f"{name}: what it runs is unknown until it runs")
     floor = Finding(NETWORK, f"{name} {display(arguments[0], 40)}: runs commands that are not inspected")
-    held = judge.written_script(arguments[0])
-    return floor if held is None else highest(floor, shell(judge, name, [], held))
+    written = judge.written_script(arguments[0])
+    return floor if written is None else highest(floor, shell(judge, name, [], written))
 
 
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -170,8 +170,8 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         for word in rest:
             inspect_code(judge, word)
-        if (held := judge.written_script(rest[0])) is not None:
-            return interpreter(judge, name, ["-"], held)
+        if (written := judge.written_script(rest[0])) is not None:
+            return interpreter(judge, name, ["-"], written)
         program = rest[0].rpartition("/")[2]
         known = rule_finding(kind, [program, *rest[1:]]) or QUIET
         if program.endswith(".jar"):

@@ -20,13 +20,13 @@ _RECURSIVE = compiled(
 )
 _HIDDEN = compiled(r"-[a-zA-Z]*\..*|--hidden|--unrestricted|-[a-zA-Z]*u[a-zA-Z]*")
 _GIVES_PATTERN = compiled("-[a-zA-Z]*[ef]|--regexp.*|--file.*|--files")
-_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 
 
 def searched_folders(program: str, arguments: Sequence[str]) -> list[str]:
     """The folders whose files a program reads whatever their names; "." if it names none."""
     if program == "find":
-        if not set(arguments) & set(_RUNS):
+        if not RUNS & set(arguments):
             return []
         tests = (
             at for at, word in enumerate(arguments) if word[:1] in "-(!" and word not in ("-H", "-L", "-P")

@@ -65,6 +65,7 @@ class TextTrail(ABC):
         self._files: dict[str, Taint] = {}
         self._added = CLEAN  # to a commit
         self._socket = ""
+        self._feeding = 0  # in pipelines and substitutions, in which another command takes what is printed
         self._remotes_set = False
         self._sinks: list[Sink] = []
         self._text = ""  # of a here-document
@@ -103,7 +104,9 @@ class TextTrail(ABC):
     def piped(self, run: Callable[[], Finding]) -> Finding:
         """Follow a pipeline, each of whose parts ends with `pass_on`."""
         outer, before, self.output = self.input, self.output, CLEAN
+        self._feeding += 1
         found = run()
+        self._feeding -= 1
         self.output = merged(before, self.input)
         self.input = outer
         return found
@@ -115,7 +118,9 @@ class TextTrail(ABC):
     def substituted(self, run: Callable[[], Finding], *, as_file: bool) -> Finding:
         """Follow commands whose output becomes a part of the current words, or of a file that one names."""
         before, words, self.output = self.output, self.words, CLEAN
+        self._feeding += 1
         found = run()
+        self._feeding -= 1
         self.words = words if as_file and self.output.names else merged(words, self.output)
         self.output = before
         return found

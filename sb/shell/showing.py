@@ -34,6 +34,10 @@ PASSES = frozenset(
 PRINTS = frozenset(
     "echo printf print cat tee base64 xxd od hexdump rev logger wall cowsay figlet say notify-send qrencode sed awk tr cut head tail grep jq python python3 perl ruby node".split()
 )
+# Programs that show files whole; of all files that a search finds only these are taken to show each.
+VIEWERS = frozenset(
+    "cat tac head tail less more most bat batcat nl view base64 base32 xxd od hexdump hd strings rev fold".split()
+)
 FINDS = frozenset(("find", "fd", "fdfind", "locate", "mdfind", "ls", "rg", "grep"))
 CODE = frozenset(("node", "ruby", "perl", "php", "lua", "bun", "deno", "osascript", "julia", "rscript"))
 COPIES = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "gcp", "gmv", "ditto"))

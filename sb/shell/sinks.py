@@ -130,11 +130,11 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
 
 def _http(program: str, arguments: Sequence[str]) -> Sink | None:
     addresses: list[str] = []
-    uploads = from_input = told = False
+    uploads = from_input = spelled_out = False
     for at, word in enumerate(arguments):
         before = arguments[at - 1] if at else ""
         if _is_valued(before, program):
-            told = told or (program in ("curl", "wget") and _is_told(before, word))
+            spelled_out = spelled_out or (program in ("curl", "wget") and _carries_text(before, word))
             if before in ("-X", "--request", "--method"):
                 uploads = uploads or word.upper() in _METHODS
             elif before == "--url":
@@ -151,7 +151,7 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
             if word.startswith("--url="):
                 addresses.append(word[6:])
             option, equals, text = word.partition("=")
-            told = told or (bool(equals) and _is_told(option, text))
+            spelled_out = spelled_out or (bool(equals) and _carries_text(option, text))
         elif program in _FORMS and (word in _METHODS or word == "GET"):
             uploads = uploads or word != "GET"
         elif program in _FORMS and addresses:
@@ -166,7 +166,7 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
         return None  # files of this machine
     hosts = [_host(word) for word in there]
     host = next((host for host in hosts if host), "")
-    computed = told or any(UNKNOWN in word or OPERAND in word or carries_data(word) for word in there)
+    computed = spelled_out or any(UNKNOWN in word or OPERAND in word or carries_data(word) for word in there)
     return Sink(
         f"{program}: sends to {display(host) or 'the network'}",
         host,
@@ -302,7 +302,7 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
     return Sink(f"{program} {verb}: sends to a service", "", True, uploads=True, kind="service")
 
 
-def _is_told(option: str, text: str) -> bool:
+def _carries_text(option: str, text: str) -> bool:
     """Whether an option of `curl` or `wget` sends a text that the line spells out, other than what such requests need."""
     plain = compiled(_PLAIN_HEADER).fullmatch(text) or compiled(_PLAIN_AGENT).fullmatch(text)
     return option in _TEXTS and is_sure(text) and not plain and not text.startswith("@")

@@ -65,6 +65,13 @@ def test_policy_decides_and_advice_that_it_forbids_is_not_given(tmp_path: Path) 
     assert found.advice is None
 
 
+@pytest.mark.parametrize("line", ["git-push", "/usr/lib/git-core/git-push origin", "x && exec git-push"])
+def test_policy_about_a_git_command_sees_it_under_its_other_name(tmp_path: Path, line: str) -> None:
+    config = with_policy(tmp_path, '- {deny: "host.*", runs: git push, reason: a person pushes}')
+    assert explain_line(config, line, tmp_path).reasons == ("a person pushes",)
+    assert explain_line(config, line.replace("push", "status"), tmp_path).outcome == "runs"
+
+
 def test_policy_about_one_agent_counts_for_that_agent(tmp_path: Path) -> None:
     config = with_policy(tmp_path, '- {approve: "host.*", runs: ls, agents: codex, reason: ask first}')
     assert explain_line(config, "ls", tmp_path).outcome == "runs"

@@ -201,6 +201,9 @@ def project_with_secrets(home: Path) -> None:
         "git status --short --ignored | cut -c4- | xargs cat",
         "find . -maxdepth 1 -name '.*' | xargs cat",
         "shopt -s dotglob; cat *",
+        "find . -maxdepth 1 -type f | xargs cat",
+        "find . -type f ! -path './src/*' -exec head {} +",
+        "cat $(find . -path ./node_modules -prune -o -type f -print)",
     ],
 )
 def test_files_with_secrets_that_a_listing_names_are_read(tmp_path: Path, command: str) -> None:
@@ -222,6 +225,11 @@ def test_files_with_secrets_that_a_listing_names_are_read(tmp_path: Path, comman
         "ls | xargs cat",
         "for f in .*; do echo $f; done",
         "git ls-files | xargs cat",
+        "find . -type f | xargs grep -n TODO",
+        "find . -type f -exec chmod 644 {} +",
+        "find . -type f -name '*.md' | xargs cat",
+        "find . -type f | xargs prettier --check",
+        "find src -type f | xargs cat",
         "git ls-files -o --exclude-standard | xargs cat",
         "ls -d .*",
         "cat *",
