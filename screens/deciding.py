@@ -76,21 +76,28 @@ class Deciding(Section):
         return self.at_work
 
     def ask(
-        self, question: Question, items: Sequence[Item], act: Callable[[Item, Decider, str], str]
+        self,
+        question: Question,
+        items: Sequence[Item],
+        act: Callable[[Item, Decider, str], str],
+        declined: Callable[[], None] = lambda: None,
     ) -> None:
         """Ask, and decide each item if the answer is yes; one that cannot be decided does not stop the others.
 
         Args:
             act: decides one item, with who decides and why; returns what to say about it.
+            declined: called when nothing is decided.
         """
         if self.console_app.read_only or self.refuses_more():
             return
         from sb.screens.dialogs import DecisionScreen  # not before the first screen is there
 
         def answered(reason: str | None) -> None:
-            if reason is not None:
-                self.hold_keys()
-                self.read("decide", lambda: self._decide(items, act, reason), self._decided)
+            if reason is None:
+                declined()
+                return
+            self.hold_keys()
+            self.read("decide", lambda: self._decide(items, act, reason), self._decided)
 
         self.app.push_screen(DecisionScreen(question, self._typed_ahead), answered)
         self._forget_typed()
