@@ -92,28 +92,39 @@ class Deciding(Section):
         return self.at_work
 
     def ask(
-        self, question: Question, items: Sequence[Item], act: Callable[[Item, Decider, str], str]
+        self,
+        question: Question,
+        items: Sequence[Item],
+        act: Callable[[Item, Decider, str], str],
+        declined: Callable[[], None] = lambda: None,
     ) -> None:
         """Ask, and decide each item if the answer is yes; one that cannot be decided does not stop the others.
 
         Args:
             act: decides one item, with who decides and why; returns what to say about it.
+            declined: called when nothing is decided.
         """
         if self.console_app.read_only or self.refuses_more():
             return
-        self.console_app.choose_operator(lambda: self._show_dialog(question, items, act))
+        self.console_app.choose_operator(lambda: self._show_dialog(question, items, act, declined))
 
     def _show_dialog(
-        self, question: Question, items: Sequence[Item], act: Callable[[Item, Decider, str], str]
+        self,
+        question: Question,
+        items: Sequence[Item],
+        act: Callable[[Item, Decider, str], str],
+        declined: Callable[[], None],
     ) -> None:
         from sb.screens.decision import DecisionScreen  # not before the first screen is there
 
         app = self.console_app
 
         def answered(reason: str | None) -> None:
-            if reason is not None:
-                self.hold_keys()
-                self.read("decide", lambda: self._decide(items, act, reason), decided)
+            if reason is None:
+                declined()
+                return
+            self.hold_keys()
+            self.read("decide", lambda: self._decide(items, act, reason), decided)
 
         def decided(outcome: tuple[list[str], list[str]]) -> None:
             if not outcome[1]:

@@ -309,7 +309,9 @@ class RecoveryScreen(Waiting):
         if not self.is_current or self.current != item:
             return
         if any(plan.ok for plan in plans):
-            self.ask(run_question(item.about.run_id, plans, doubtful), [item], self._undo_run)
+            self.ask(
+                run_question(item.about.run_id, plans, doubtful), [item], self._undo_run, self._end_preview
+            )
         else:
             why = plans[0].detail if plans else "this run has no undo records"
             self.notify_failure(f"{item.about.run_id}: {why}")
@@ -324,12 +326,18 @@ class RecoveryScreen(Waiting):
 
     def _ask_to_undo(self, item: Item, looked: DryRun) -> None:
         if looked.ok:
-            self._ask("undo", item, self._undo)
+            self._ask("undo", item, self._undo, declined=self._end_preview)
         else:
             self.notify_failure(f"{item.mutation_id}: {looked.detail}")
 
     def _ask(
-        self, verb: str, item: Item, act: Callable[[Item, Decider, str], str], *, result: str = ""
+        self,
+        verb: str,
+        item: Item,
+        act: Callable[[Item, Decider, str], str],
+        *,
+        result: str = "",
+        declined: Callable[[], None] = lambda: None,
     ) -> None:
         detail = self._detail if self._detail and self._detail.key == item.key else None
         if detail is None and verb in PERFORMING:
@@ -343,7 +351,13 @@ class RecoveryScreen(Waiting):
             reveal=item.key == self._revealed,
             others=self.others(),
         )
-        self.ask(recovery_question(verb, item, asked), [item], act)
+        self.ask(recovery_question(verb, item, asked), [item], act, declined)
+
+    def _end_preview(self) -> None:
+        def end() -> None:
+            self.records.runtime().recovery.close()
+
+        self.read("end the preview", end, lambda done: None)
 
     def _undo(self, item: Item, by: Decider, reason: str) -> str:
         with closing(self.records.runtime().recovery) as recovery:

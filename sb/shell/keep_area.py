@@ -82,6 +82,9 @@ class Area(NamedTuple):
     limits: Limits = Limits()
 
 
+Listings = dict[str, frozenset[str]]  # of folders
+
+
 class Plan(NamedTuple):
     """What becomes of the changes of one line.
 
@@ -104,7 +107,9 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
     keep: list[str] = []
     let_go: list[str] = []
     files = size = 0
-    for change in map(_as_listed, changes):
+    listings: Listings = {}
+    for named in changes:
+        change = _as_listed(named, listings)
         try:
             of_project = _inside(change, area)
             found = _measured(change, area, of_project)
@@ -132,10 +137,12 @@ def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
     What a place's own snapshot may not stand in for is left out, and so are folders.
     """
     found: dict[str, None] = {}
+    listings: Listings = {}
     files = size = 0
     for place in places:
         with suppress(Refused, TooLarge, Unknown, OSError):
-            for change in map(_as_listed, _written(place)):
+            for written_to in _written(place):
+                change = _as_listed(written_to, listings)
                 if not os.path.lexists(change.path) or not _inside(change, area):
                     continue
                 measured = _measured(change, area, of_project=True)
@@ -196,24 +203,30 @@ def _inside(change: Change, area: Area) -> bool:
     raise Refused(f"{change.path} is {where}")
 
 
-def _as_listed(change: Change) -> Change:
-    """The change with each name as its folder lists it, where the file system takes several spellings for one name."""
+def _as_listed(change: Change, listings: Listings) -> Change:
+    """The change with each name as its folder lists it, where the file system takes several spellings for one name.
+
+    Args:
+        listings: the folders listed so far, which many changes share.
+    """
     listed = ""
     for name in change.path.split("/")[1:]:
         path = f"{listed}/{name}"
         # What no file system could take for another name needs no look.
         if os.path.lexists(path) and os.path.lexists(f"{listed}/{name.swapcase()}"):
-            path = f"{listed}/{_listed_name(listed or '/', name)}"
+            path = f"{listed}/{_listed_name(listed or '/', name, listings)}"
         listed = path
     return change._replace(path=listed)
 
 
-def _listed_name(folder: str, name: str) -> str:
+def _listed_name(folder: str, name: str, listings: Listings) -> str:
     """How a folder lists an entry; the name itself in a folder that cannot be listed."""
-    try:
-        names = os.listdir(folder)
-    except PermissionError:
-        return name
+    if folder not in listings:
+        try:
+            listings[folder] = frozenset(os.listdir(folder))
+        except PermissionError:
+            listings[folder] = frozenset()
+    names = listings[folder]
     if name in names:
         return name
     wanted = normal_name(name)

@@ -138,16 +138,14 @@ def test_run_of_an_undo_ends_with_it_and_not_with_the_console(
     console(script)
 
 
-def test_undo_that_was_declined_has_ended_when_the_console_closes(
-    agents: Agents, console: Console, tmp_path: Path
-) -> None:
+def test_run_of_an_undo_that_is_declined_ends_then(agents: Agents, console: Console, tmp_path: Path) -> None:
     done(agents, "files.write", path=str(tmp_path / "files" / "notes.txt"), content="after")
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4", *["right_square_bracket"] * 2, "u")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        assert recovery_runs(agents) == {RunState.OPEN}
         await console.press(pilot, "escape")
+        await console.until(pilot, lambda: recovery_runs(agents) == {RunState.FINISHED})
 
     console(script)
-    console.records.close()
-    assert recovery_runs(agents) == {RunState.FINISHED}
