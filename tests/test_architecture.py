@@ -102,10 +102,14 @@ def below(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def statements(path: Path) -> tuple[ast.AST, ...]:
     """The module, and all statements in it."""
-    module = ast.parse(path.read_text(encoding="utf-8"))
-    return (module, *below(module))
+    return (tree(path), *below(tree(path)))
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -196,10 +200,7 @@ def test_files_and_functions_stay_within_the_house_limits() -> None:
 
 def test_every_module_states_in_one_line_what_is_in_it() -> None:
     """`sb.store.migrations` holds SQL alone."""
-    lines = {
-        module: (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n\n")[0]
-        for module, path in sources()
-    }
+    lines = {module: (ast.get_docstring(tree(path)) or "").split("\n\n")[0] for module, path in sources()}
     assert [module for module, line in lines.items() if not line or "\n" in line or "?" in line] == []
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from sb.kernel.harness_audit import load_catalogue
+from tests.test_architecture import tree
 
 ROOT = Path(__file__).parents[1]
 NAME = re.compile(r"(?<![\w./\-@])sb(?:\.[A-Za-z_]\w*)+")
@@ -25,7 +26,7 @@ NOT_MODULES = re.compile(
 def texts() -> Iterator[tuple[str, str]]:
     for folder in ("sb", "commands", "screens", "evals", "tests", "examples"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for node in ast.walk(tree(path)):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and "sb." in node.value:
                     yield str(path.relative_to(ROOT)), node.value
     others = (
