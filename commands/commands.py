@@ -25,7 +25,7 @@ def list_commands(as_json: AsJson = False) -> None:
         output.emit_json({"items": found, "options": options, "topics": [*TOPICS]})
         return
     output.table(
-        ["command", "writes", "does"],
+        ["command", "writes", "meaning"],
         [(f"sb {one['name']}", "yes" if one["writes"] else "", one["summary"]) for one in found],
     )
 

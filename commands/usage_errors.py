@@ -124,7 +124,7 @@ OF_IDS = {
     "run": "log show",
 }
 MOST = 3  # commands in one hint
-LONGEST_REST = 60  # characters of what was typed after the wrong word
+LONGEST_WORD, LONGEST_REST = 60, 200  # characters of the wrong word, and of what was typed after it
 
 
 def unknown_command(path: str, typed: list[str], names: Sequence[str]) -> UsageError:
@@ -138,7 +138,7 @@ def unknown_command(path: str, typed: list[str], names: Sequence[str]) -> UsageE
     word, rest = typed[0], typed[1:]
     shown = plain(word, one_line=True)
     group = path.partition(" ")[2]
-    message = f"no command {shorten(shown, LONGEST_REST)!r}" + (f" in {path}" if group else "")
+    message = f"no command {shorten(shown, LONGEST_WORD)!r}" + (f" in {path}" if group else "")
     kind, mark, _ = word.partition("_")
     if mark and kind in OF_IDS:
         return UsageError(message, f"sb {OF_IDS[kind]} {shown}")

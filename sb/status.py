@@ -43,6 +43,7 @@ from sb.store.snapshots import PACKS
 from sb.text import plain
 
 MOST_NEEDS, MOST_PROBLEMS, MOST_AGENTS = 4, 2, 3  # lines, lines, and agents on their line: ten lines in all
+RELIED_ON = ("killed", "log", "assurance")  # findings without which no decision counts
 MOST_LISTED = 50  # of each kind, in JSON
 # What can need a person: its name in JSON, and what one of it is called.
 NOUNS = {
@@ -122,13 +123,17 @@ class Summary:
 
     @property
     def next_step(self) -> str:
-        """The command that is due, or ""."""
+        """What is due, mostly a command; "" if nothing is. While log or operators cannot be relied on, these come first."""
         if not self.exists:
             return "sb init"
-        steps = [item.command for item in self.items] + [one.hint for one in self.problems if one.hint]
+        lost = [one for one in self.problems if one.name in RELIED_ON and one.status is Status.FAIL]
+        steps = [one.hint for one in lost] + [item.command for item in self.items]
+        steps += [one.hint for one in self.problems]
         if not self.connected and not self.installed:
             steps.append("sb install claude-code")
-        return steps[0] if steps else "sb suggestions list" if self.suggestions else ""
+        if self.suggestions:
+            steps.append("sb suggestions list")
+        return next(filter(None, steps), "")
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -137,9 +137,17 @@ def test_connected_agents_are_named_with_their_project(runtime: Runtime, home: P
     assert "Connected  claude-code in shop, just now" in found.lines()
 
 
-def test_a_log_that_does_not_fit_its_anchor_is_the_first_thing_after_what_waits(
-    sb: CommandLine, home: Path
-) -> None:
+def test_a_lost_operators_file_is_what_to_mend_first(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    sb("operator", "init", "ana", "--no-passphrase", "--yes")
+    (home / "operators.json").unlink()
+    done = sb("status")
+    assert done.code == 0
+    assert "operators.json is gone" in next(line for line in done.out.splitlines() if line.startswith("fail"))
+    assert done.out.splitlines()[-1].startswith("Next       put it back")
+
+
+def test_a_log_that_does_not_fit_its_anchor_is_what_to_look_at_first(sb: CommandLine, home: Path) -> None:
     sb("init")
     sb("kill", "agent:scribe", "--reason", "test")
     (home / "anchors.jsonl").write_text(
@@ -148,6 +156,7 @@ def test_a_log_that_does_not_fit_its_anchor_is_the_first_thing_after_what_waits(
     done = sb("status")
     assert done.code == 0
     assert [line for line in done.out.splitlines() if line.startswith("fail")]
+    assert done.out.splitlines()[-1] == "Next       sb log verify"
 
 
 def test_suggested_memories_are_counted_beside_what_stops_an_agent(sb: CommandLine) -> None:
