@@ -62,6 +62,7 @@ COMPLETION = {
     "--install-completion": "Install completion for your shell, or for the one named.",
     "--show-completion": "Print the completion script for your shell, or the one named.",
 }
+DISPLAY = ("--plain", "--no-color")
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
@@ -84,6 +85,7 @@ class LazyGroup(TyperGroup):
             self.commands[name] = TyperGroup(name=name, help=COMMANDS[known], hidden=True)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = _display_first(args)
         if len(args) == 2 and args[0] in COMPLETION:  # typer's own options ignore the name of a shell
             self._complete(ctx, *args)
         return super().parse_args(ctx, args)
@@ -102,6 +104,13 @@ class LazyGroup(TyperGroup):
         if name in COMMANDS:
             command = load(name)
         return name, command, rest
+
+
+def _display_first(args: list[str]) -> list[str]:
+    """The arguments with what says how output looks in front, since every command takes it at any place."""
+    end = args.index("--") if "--" in args else len(args)
+    given = [one for one in args[:end] if one in DISPLAY]
+    return [*given, *(one for one in args[:end] if one not in DISPLAY), *args[end:]]
 
 
 @cache
