@@ -13,6 +13,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.options import As, single
 from sb.commands.session import configuration, decider
+from sb.commands.terminal import PLAIN
 
 from sb.cli import ALIASES
 from sb.errors import StoreError, UsageError
@@ -46,7 +47,7 @@ def console(
     port: Annotated[int, typer.Option(help="Port for --web; 0 for any free port.")] = 0,
 ) -> None:
     """Watch agents and decide requests, full screen."""
-    if plain:
+    if plain or os.environ.get(PLAIN):
         _print(ctx, screen)
         return
     if web:

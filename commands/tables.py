@@ -15,7 +15,7 @@ _ID_DIGITS = 8  # of a long id; commands take any beginning that is unambiguous
 _FEW = 3  # rows from which a column of one value is moved out of them
 _NONE = ("", "-")
 _TONED = ("state", "status", "verdict")
-_PLACES = ("state", "subject", "", "id")  # from left to right
+_PLACES = ("state", "name", "subject", "", "id")  # from left to right
 
 
 Paint = Callable[[str, str], str]
@@ -32,7 +32,7 @@ class Column:
 
     Args:
         cut: where its cells lose characters; None for cells that stay whole. wraps: lines are broken instead.
-        place: state comes first, then the subject of the row, ids last.
+        place: state comes first, then a name and the subject of the row, which stays wide enough to read; ids last.
         least: columns of a terminal that has room for it.
     """
 
@@ -56,9 +56,10 @@ _PROSE, _NUMBER, _STATE, _ID = (
     Column(place="id"),
 )
 _PLANS: dict[str, Column] = {
-    **dict.fromkeys(("state", "left", "severity", "date", "verdict", "done"), _STATE),
+    **dict.fromkeys(("state", "left", "severity", "date", "verdict", "done", "undo"), _STATE),
     **dict.fromkeys(("call", "command or file"), Column(cut=Cut.MIDDLE, place="subject")),
-    **dict.fromkeys(("title", "message", "tool", "name", "what"), Column(cut=Cut.END, place="subject")),
+    **dict.fromkeys(("title", "message"), Column(cut=Cut.END, place="subject")),
+    **dict.fromkeys(("tool", "name", "what"), Column(cut=Cut.END, place="name")),
     **dict.fromkeys(("request", "id", "grant", "run", "incident", "checkpoint", "suggestion"), _ID),
     **dict.fromkeys(("why", "reason", "agent", "host", "project", "target", "stopped", "lifted by"), _PROSE),
     **dict.fromkeys(("stacks", "description", "by", "trust"), _PROSE),
@@ -123,7 +124,7 @@ def _without_common(
     kept, common = [], []
     for number in order:
         column, values = columns[number], {row[number] for row in rows}
-        if len(values) > 1 or column.place in ("subject", "id") or column.wraps:
+        if len(values) > 1 or column.place in ("name", "subject", "id") or column.wraps:
             kept.append(number)
         elif not values & set(_NONE):
             common.append(f"{column.title} {values.pop()}")
@@ -133,14 +134,29 @@ def _without_common(
 def _fitting(
     order: list[int], columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 ) -> tuple[list[int], list[int], list[list[str]]]:
-    """The columns there is room for, their widths and their rows; the rightmost go first, states, subject and ids stay."""
+    """The columns there is room for, their widths and their rows.
+
+    The rightmost go first; states, name, subject and one id stay.
+    """
     while True:
         table = [[row[number] for number in order] for row in rows]
-        widths = _widths([columns[number] for number in order], table, width)
-        spare = [number for number in order if not columns[number].place]
-        if not spare or sum(widths) + len(GAP) * (len(widths) - 1) <= width:
+        chosen = [columns[number] for number in order]
+        widths = _widths(chosen, table, width)
+        ids = [number for number in order if columns[number].place == "id"]
+        spare = ids[1:] + [number for number in order if not columns[number].place]
+        too_wide = sum(widths) + len(GAP) * (len(widths) - 1) > width
+        if not spare or not (too_wide or _squeezed(chosen, table, widths, width)):
             return order, widths, table
         order = [number for number in order if number != spare[-1]]
+
+
+def _squeezed(columns: Sequence[Column], table: list[list[str]], widths: list[int], width: int) -> bool:
+    """Whether the subject of the rows has less than a quarter of the terminal, and would take more."""
+    natural = _natural(columns, table)
+    return any(
+        column.place == "subject" and cells < min(wanted, width // 4)
+        for column, cells, wanted in zip(columns, widths, natural, strict=True)
+    )
 
 
 def _widths(columns: Sequence[Column], table: list[list[str]], width: int) -> list[int]:

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-from sb.fitting import wrap
-
 PLAIN = "SB_PLAIN"  # set by --plain
 NARROWEST = 24  # cells of a line
 HANGING = 4  # cells; what goes on from the line above is indented to the next multiple, and passes for no line of its own
@@ -52,6 +50,8 @@ def write_line(text: str, stream: TextIO, tones: Mapping[str, str] | None = None
     """
     lines = [text]
     if fits_terminal(stream):
+        from sb.fitting import wrap  # 10 ms, which an error in a pipe need not wait for
+
         indent = len(text) - len(text.lstrip())
         hanging = " " * ((indent // HANGING + 1) * HANGING)
         lines = wrap(text, width(), hanging, breaks=False)  # what is copied, such as an address, stays whole

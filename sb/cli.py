@@ -80,6 +80,7 @@ COMPLETION = {
 HELP = ("-h", "--help")
 # What help calls a value of each type.
 VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "N", "float range": "N"}
+DISPLAY = ("--plain", "--no-color")
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
@@ -115,6 +116,7 @@ class LazyGroup(Group):
             self.commands[name] = TyperGroup(name=name, help=COMMANDS[known], hidden=True)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = _display_first(args)
         if len(args) == 2 and args[0] in COMPLETION:  # typer's own options ignore the name of a shell
             self._complete(ctx, *args)
         return super().parse_args(ctx, args)
@@ -139,6 +141,13 @@ class LazyGroup(Group):
         if name in COMMANDS:
             command = load(name)
         return name, command, rest
+
+
+def _display_first(args: list[str]) -> list[str]:
+    """The arguments with what says how output looks in front, since every command takes it at any place."""
+    end = args.index("--") if "--" in args else len(args)
+    given = [one for one in args[:end] if one in DISPLAY]
+    return [*given, *(one for one in args[:end] if one not in DISPLAY), *args[end:]]
 
 
 @cache

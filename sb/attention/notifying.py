@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -12,6 +11,7 @@ from html import escape
 from typing import Any
 
 from sb.errors import UsageError
+from sb.text import json_text
 
 DESKTOP = "desktop"
 TIMEOUT_S = 30  # that a command may take
@@ -65,7 +65,7 @@ def hand_over(arguments: Sequence[str], value: Any, environment: dict[str, str] 
     try:
         done = subprocess.run(
             arguments,
-            input=json.dumps(value, ensure_ascii=False),
+            input=json_text(value),
             text=True,
             encoding="utf-8",
             env=None if environment is None else os.environ | environment,

@@ -50,7 +50,8 @@ def test_colour_is_left_out_on_request_and_the_words_stay(home: Path) -> None:
     assert "\x1b[33mwaiting\x1b[0m" in coloured
     plain = printed_at(home, 80, "recovery list --all", NO_COLOR="1")
     assert plain.split()[:8] == ESCAPES.sub("", coloured).split()[:8]
-    assert "\x1b" not in plain + printed_at(home, 80, "--no-color recovery list --all")
+    for line in ("--no-color recovery list --all", "recovery list --all --no-color"):
+        assert "\x1b" not in plain + printed_at(home, 80, line)
 
 
 def test_plain_on_a_terminal_is_what_a_pipe_gets(home: Path) -> None:
@@ -62,6 +63,7 @@ def test_plain_on_a_terminal_is_what_a_pipe_gets(home: Path) -> None:
         check=True,
     ).stdout
     assert printed_at(home, 60, "--plain kernel tools") == piped
+    assert printed_at(home, 60, "kernel tools --plain") == piped
     assert "…" not in piped
 
 
@@ -106,6 +108,23 @@ def test_ids_come_last_numbers_right_and_the_subject_before_who() -> None:
         "state   title      agent  calls  incident",
         "open    disk full  clerk      7  inc_1",
         "closed  mail       ana       12  inc_2",
+    ]
+
+
+def test_where_room_is_short_the_rightmost_columns_give_way_to_the_subject() -> None:
+    rows = [
+        (
+            "inc_ff854c34",
+            "open",
+            "local:root, who was there",
+            "agent:ben, agent:clerk",
+            "the disk is full again",
+        )
+    ]
+    titles = ["incident", "state", "by", "stopped", "title"]
+    assert lay_out(titles, rows, 70, as_it_is) == [
+        "state  title                   by                         incident",
+        "open   the disk is full again  local:root, who was there  inc_ff854c34",
     ]
 
 

@@ -104,6 +104,21 @@ def test_a_cut_log_is_reported(config: Config) -> None:
 
 
 def test_a_locked_database_is_trouble_until_it_is_free_again(config: Config) -> None:
+    ask("bob")
+    other = connect(config.database)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    watcher = Watcher(config)
+    assert texts(watcher) == []
+    assert watcher.trouble is not None
+    assert "locked" in watcher.trouble.message
+    other.close()
+    assert texts(watcher) == ['waiting bank.pay(to="bob")']
+    assert watcher.trouble is None
+    watcher.close()
+
+
+def test_a_database_that_is_away_for_a_while_is_trouble_until_it_is_back(config: Config) -> None:
     watcher = Watcher(config)
     list(watcher.news())
     ask("bob")
