@@ -35,6 +35,7 @@ WORDS = st.one_of(
     st.text(max_size=20).filter(lambda word: "\x00" not in word),
 )
 MAKE_FOLDERS = {"demo", "init", "backup"}  # wherever they are told to
+GO_ON = {"watch"}  # until they are interrupted; tests/commands/test_watch.py runs it
 END_THE_PROCESS = {"hook"}  # it may not wait for anything that hangs; tests/hosts/hooks runs it as a process
 
 
@@ -58,7 +59,7 @@ def folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @given(words=st.lists(WORDS, max_size=5))
 def test_any_words_end_with_a_documented_code(folder: Path, words: list[str]) -> None:
     if (
-        (MAKE_FOLDERS | END_THE_PROCESS) & set(words)
+        (MAKE_FOLDERS | GO_ON | END_THE_PROCESS) & set(words)
         or "-f" in words
         or any(word.startswith("--fo") for word in words)
     ):
