@@ -35,7 +35,7 @@ WORDS = st.one_of(
     st.text(max_size=20).filter(lambda word: "\x00" not in word),
 )
 MAKE_FOLDERS = {"demo", "init", "backup"}  # wherever they are told to
-GO_ON = {"watch"}  # until they are interrupted
+GO_ON = {"watch"}  # until they are interrupted; tests/commands/test_watch.py runs it
 END_THE_PROCESS = {"hook"}  # it may not wait for anything that hangs; tests/hosts/hooks runs it as a process
 
 
