@@ -43,15 +43,14 @@ def watch(
         first = True
         while True:
             for need in watcher.news():
-                now = micros(SYSTEM_CLOCK.now())
+                now, word = iso_micros(micros(SYSTEM_CLOCK.now())), need.line.state.word
+                fields = {"at": now, **need.to_dict()}
                 if as_json:
-                    output.emit_json_line(need.to_dict(now))
+                    output.emit_json_line(fields)
                 else:
-                    output.line(
-                        f"{iso_micros(now)[11:19]}Z {need.line(now)}", tones={need.state: tone_of(need.state)}
-                    )
+                    output.line(f"{now[11:19]}Z {need.text()}", tones={word: tone_of(word)})
                 output.flush()
-                if tell and (problem := tell(need.to_dict(now))):
+                if tell and (problem := tell(fields)):
                     note(f"warning: {problem}")
             if watcher.trouble and first:
                 raise watcher.trouble

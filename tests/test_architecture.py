@@ -47,7 +47,7 @@ LAYERS = (
     ("sb.parts", "sb.runtime"),
     ("sb.present",),
     ("sb.hosts",),
-    ("sb.harness", "sb.demo", "sb.doctor", "sb.status", "sb.attention"),
+    ("sb.harness", "sb.demo", "sb.doctor", "sb.attention"),
     ("sb.cli", "sb.__main__", "sb.commands", "sb.screens", "sb.resident"),
 )
 # The floors of `sb.kernel`: each imports only from itself and those before it.

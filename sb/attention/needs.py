@@ -1,213 +1,184 @@
-"""List what needs a person now: requests, reversals, unknown outcomes, contracts, kills, a broken log."""
+"""List what needs a person now: kills, requests, unknown outcomes, reversals, contracts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.config import Config
 from sb.errors import SBError
-from sb.fitting import time_left
-from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore, ContractEntry
-from sb.kernel.calls.approval import Approval, ApprovalState
-from sb.kernel.calls.intents import Intent, Intents
+from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
+from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.incidents.kill import Kill
-from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
-from sb.kernel.review.findings import Finding, Status, log_standing
+from sb.kernel.review.findings import Finding, Status, kill_finding
+from sb.kernel.review.needs import Need, needs
 from sb.log.event_log import EventLog
-from sb.parts import open_authority, open_kill_switch
-from sb.present.approvals import request_line
+from sb.parts import open_kill_switch
+from sb.present.contracts import ordered
+from sb.present.needs import NeedLine, contract_need, need_line
+from sb.present.states import state
 from sb.redaction import one_line
-from sb.sources import iso_micros
+from sb.sources import MICROSECONDS, iso_micros
 
-LONGEST_OBJECT = 400  # characters
-_LONGEST_NAME = 100
-_LOOKED_AT = (BaselineStatus.NEW, BaselineStatus.CHANGED, BaselineStatus.UNREADABLE)
-_OVER = (EscalationState.FAILED, EscalationState.NO_WAY_BACK, EscalationState.EXPIRED)
-
-
-class Kind(StrEnum):
-    REQUEST = "request"
-    REVERSAL = "reversal"
-    UNKNOWN = "unknown"
-    CONTRACT = "contract"
-    KILL = "kill"
-    LOG = "log"
-    MORE = "more"
+LONGEST = 400  # characters of an object or a reason
+BETWEEN = " · "
+# What can need a person: its name in JSON, and what one of it is called.
+NOUNS = {
+    "kills": "kill",
+    "requests": "request",
+    "unknown": "unknown outcome",
+    "reversals": "reversal",
+    "contracts": "contract",
+}
 
 
 @dataclass(frozen=True)
-class Need:
-    """One thing that needs a person; every text is masked and fits on a line.
+class Item:
+    """One thing that needs a person; its texts are masked, since nobody decides by them.
 
     Args:
-        key: tells it from all others; it is needed anew when its key is.
-        object: the command, file, tool or contract. why: what is the matter with it.
-        expires_at: microseconds since the epoch, or None. command: what shows it.
+        line: its kind is kill, request, unknown, reversal, contract, log or more.
+        key: tells it from all others; what needs a person anew has another key.
+        command: shows it, or of a kill ends it.
+        since, expires_at: microseconds since the epoch, as far as they are known.
     """
 
-    kind: Kind
+    line: NeedLine
     key: str
-    state: str
-    object: str
-    why: str = ""
-    agent: str = ""
-    id: str = ""
+    command: str
+    since: int | None = None
     expires_at: int | None = None
-    command: str = ""
 
-    def line(self, now: int) -> str:
-        """The line for people; `now` in microseconds since the epoch."""
-        left = time_left(self.expires_at, now) if self.expires_at else ""
-        parts = (self.object, self.why, self.agent, left, self.id)
-        return f"{self.state:<9} {' · '.join(filter(None, parts))}"
+    def to_dict(self) -> dict[str, Any]:
+        line = self.line
+        times = {"since": self.since, "expires_at": self.expires_at}
+        return {
+            "kind": line.kind,
+            "id": line.reference,
+            "state": line.state.word,
+            "object": line.object,
+            "why": line.why,
+            "agent": line.agent,
+            "project": line.project,
+            **{name: None if at is None else iso_micros(at) for name, at in times.items()},
+            "command": self.command,
+        }
 
-    def to_dict(self, now: int) -> dict[str, Any]:
-        """The line for programs."""
-        names = ("state", "object", "why", "agent", "id", "command")
-        ends = None if self.expires_at is None else iso_micros(self.expires_at)
-        values = {name: getattr(self, name) for name in names}
-        return {"at": iso_micros(now), "kind": str(self.kind), **values, "expires_at": ends}
+    def text(self) -> str:
+        """A line of its own: state, object, why, who, time left, id."""
+        line = self.line
+        left = f"{line.left} left" if line.left else ""
+        own = line.kind in ("kill", "contract")  # what these are about is what names them
+        why = "" if line.kind == "kill" else line.why  # its sentence says it
+        parts = (line.object, why, line.who, left, "" if own else line.reference)
+        return f"{line.state.word:<9} {BETWEEN.join(filter(None, parts))}"
 
 
-def needs(config: Config, log: EventLog, known: Collection[str] = (), limit: int = 0) -> Iterator[Need]:
-    """What needs a person now, the soonest to expire of each kind first.
+@dataclass(frozen=True)
+class NeedsNow:
+    """What needs a person.
 
     Args:
-        known: keys of requests that need not be read again; they are left out.
-        limit: requests at most, and a line on how many more there are; 0 for all.
+        counts: by kind, true ones, where `items` has only the first of each.
+        problems: what could not be read.
+        numbers: of all requests that wait.
+    """
+
+    counts: dict[str, int]
+    items: tuple[Item, ...]
+    problems: tuple[Finding, ...]
+    numbers: frozenset[int]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
+
+
+def needs_now(
+    config: Config, log: EventLog, authority: Authority, most: int, known: Collection[int] = ()
+) -> NeedsNow:
+    """What needs a person: kills, then what waits, the soonest to expire first, then contracts.
+
+    Args:
+        most: of each kind, that are described.
+        known: numbers of requests that are not described again.
 
     Raises:
         StoreError: the database cannot be read.
     """
-    escalations = Escalations(log).page(limit=0)
-    yield from map(_reversal, (one for one in escalations if one.state is EscalationState.WAITING))
-    yield from map(_not_reversed, (one for one in escalations if one.state in _OVER))
-    yield from map(_unknown, Intents(log).in_doubt())
-    standing = log_standing(log)
-    if standing.status is Status.FAIL:
-        yield _log(standing)
-    yield from _kills(config, log)
-    contracts = ContractBaselineStore(log, open_authority(config, log), KERNEL_SURFACE).entries()
-    yield from (_contract(entry) for entry in contracts if entry.status in _LOOKED_AT)
-    yield from _requests(log, {one.approval_id for one in escalations}, known, limit)
-
-
-def request_keys(log: EventLog) -> set[str]:
-    """The keys of all requests that wait."""
-    return {str(number) for number in ApprovalQueue(log).numbers(states=[ApprovalState.WAITING])}
-
-
-def _requests(log: EventLog, reversals: set[str], known: Collection[str], limit: int) -> Iterator[Need]:
-    """Requests that are no reversals; these are decided, and run, as what they are."""
-    queue = ApprovalQueue(log)
-    unread = [n for n in queue.numbers(states=[ApprovalState.WAITING]) if str(n) not in known]
-    read = unread[:limit] if limit else unread
-    for number in read:
-        approval = queue.numbered([number]).get(number)
-        if approval is not None and approval.id not in reversals:
-            yield _request(queue, approval, number)
-    if len(unread) > len(read):
-        more = f"{len(unread) - len(read):,} more requests"
-        yield Need(Kind.MORE, "more", "waiting", more, command="sb approvals list --limit 0")
-
-
-def _request(queue: ApprovalQueue, approval: Approval, number: int) -> Need:
-    line = request_line(queue.disclose(approval), queue.now())
-    return Need(
-        Kind.REQUEST,
-        str(number),
-        line.state,
-        one_line(line.object, LONGEST_OBJECT),
-        one_line(line.effect, LONGEST_OBJECT),
-        one_line(approval.agent, _LONGEST_NAME),
-        approval.id,
-        approval.expires_at,
-        f"sb approvals show {approval.id}",
+    now = int(log.clock.now() * MICROSECONDS)
+    found = needs(log, most, known)
+    problems: list[Finding] = []
+    kills = _kills(config, log, problems)
+    entries = ordered(ContractBaselineStore(log, authority, KERNEL_SURFACE).entries())
+    contracts = [item for entry in entries if (item := _of_contract(entry, now))]
+    waiting = sorted((_of_need(need, now) for need in found.first), key=_urgency)
+    numbers = (len(kills), found.requests, found.unknown, found.reversals, len(contracts))
+    return NeedsNow(
+        dict(zip(NOUNS, numbers, strict=True)),
+        (*map(_of_kill, kills), *waiting, *contracts[:most]),
+        tuple(problems),
+        found.numbers,
     )
 
 
-def _reversal(found: Escalation) -> Need:
-    return _of_recovery(found, "reversal", found.expires_at)
-
-
-def _not_reversed(found: Escalation) -> Need:
-    return _of_recovery(found, "failed", None)
-
-
-def _of_recovery(found: Escalation, state: str, expires_at: int | None) -> Need:
-    return Need(
-        Kind.REVERSAL,
-        f"{found.id} {found.state}",
-        state,
-        one_line(found.tool_id, _LONGEST_NAME),
-        one_line(found.why or found.cause, LONGEST_OBJECT),
-        one_line(found.agent, _LONGEST_NAME),
-        found.id,
-        expires_at,
-        f"sb recovery show {found.id}",
-    )
-
-
-def _unknown(intent: Intent) -> Need:
-    return Need(
-        Kind.UNKNOWN,
-        intent.call_id,
-        "unknown",
-        one_line(intent.tool_id, _LONGEST_NAME),
-        "outcome unknown",
-        one_line(intent.agent, _LONGEST_NAME),
-        intent.call_id,
-        command=f"sb recovery settle {intent.call_id}",
-    )
-
-
-def _contract(entry: ContractEntry) -> Need:
-    why = {
-        BaselineStatus.NEW: "its contract is not approved",
-        BaselineStatus.CHANGED: f"its contract changed: {', '.join(one.path for one in entry.changes)}",
-    }.get(entry.status, "its approval cannot be read")
-    return Need(
-        Kind.CONTRACT,
-        f"{entry.tool_id} {entry.status} {entry.live_fingerprint}",
-        str(entry.status),
-        one_line(entry.tool_id, _LONGEST_NAME),
-        one_line(why, LONGEST_OBJECT),
-        command="sb runtime-guard mismatches",
-    )
-
-
-def _kills(config: Config, log: EventLog) -> Iterator[Need]:
+def _kills(config: Config, log: EventLog, problems: list[Finding]) -> list[Kill]:
+    """What is stopped, the newest first; that it cannot be read is a problem, not the end."""
     try:
-        active = open_kill_switch(config, log).active()
+        return open_kill_switch(config, log).active()[::-1]
     except SBError as error:
-        why = f"every call is denied: {error.message}"
-        yield Need(
-            Kind.KILL,
-            "kill",
-            "broken",
-            "kill switch",
-            one_line(why, LONGEST_OBJECT),
-            command="sb kill list",
-        )
-        return
-    yield from map(_kill, active)
+        problems.append(Finding("killed", Status.FAIL, f"every call is denied: {error.message}", error.hint))
+        return []
 
 
-def _kill(kill: Kill) -> Need:
-    return Need(
-        Kind.KILL,
-        f"kill {kill.number} {len(kill.lifted_by)}",
-        "stopped",
-        one_line(kill.name, _LONGEST_NAME),
-        one_line(f"by {kill.by}: {kill.reason}", LONGEST_OBJECT),
-        command=kill.lift_command,
+def _of_kill(kill: Kill) -> Item:
+    line = NeedLine(
+        "kill", kill.name, state("stopped"), kill.sentence, kill_finding(kill).detail, "", "", "", ""
+    )
+    return Item(_masked(line), f"kill {kill.number} {len(kill.lifted_by)}", kill.lift_command)
+
+
+def _of_need(need: Need, now: int) -> Item:
+    line, about = _masked(need_line(need, now)), need.about
+    if isinstance(about, Intent):
+        return Item(line, about.call_id, f"sb log show {line.reference}", need.at or None)
+    asked = isinstance(about, Disclosure)
+    key = str(about.approval.number) if isinstance(about, Disclosure) else f"{about.id} {about.state}"
+    ends_at = about.approval.expires_at if isinstance(about, Disclosure) else about.expires_at
+    command = f"sb {'approvals' if asked else 'recovery'} show {line.reference}"
+    return Item(line, key, command, need.at or None, ends_at if line.left else None)
+
+
+def _of_contract(entry: ContractEntry, now: int) -> Item | None:
+    line = contract_need(entry, now)
+    if line is None:
+        return None
+    key = f"{entry.tool_id} {entry.status} {entry.live_fingerprint}"
+    return Item(_masked(line), key, "sb runtime-guard mismatches")
+
+
+def broken(kind: str, name: str, found: Finding, command: str) -> Item:
+    """A check that fails, as something that needs a person."""
+    line = NeedLine(kind, "", state("broken"), name, found.detail, "", "", "", "")
+    return Item(_masked(line), f"{kind} {found.detail}", command)
+
+
+def _masked(line: NeedLine) -> NeedLine:
+    return replace(
+        line,
+        reference=one_line(line.reference, LONGEST),
+        object=one_line(line.object, LONGEST),
+        why=one_line(line.why, LONGEST),
+        agent=one_line(line.agent, LONGEST),
     )
 
 
-def _log(found: Finding) -> Need:
-    return Need(Kind.LOG, f"log {found.detail}", "broken", "event log", found.detail, command="sb log verify")
+def _urgency(item: Item) -> float:
+    """The soonest to expire first; what never does stays in its order."""
+    return math.inf if item.expires_at is None else item.expires_at

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
-from sb.attention.needs import Kind, Need, needs, request_keys
+from sb.attention.needs import Item, broken, needs_now
 from sb.config import Config
 from sb.errors import SBError, StoreError
+from sb.kernel.review.findings import Status, log_standing
 from sb.log.event_log import EventLog
+from sb.parts import open_authority
+from sb.present.needs import NeedLine
+from sb.present.states import state
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import open_database
 
-MOST_AT_START = 20  # requests that already wait; then one line counts the others
+MOST_AT_START = 20  # of each kind that already wait; then one line counts the others
+EVERYTHING = sys.maxsize
 LOOK_AGAIN_S = 15.0  # even when nothing was written: a process may have died, or an anchor been changed
 _PATIENCE_S = 1.0
 
@@ -33,10 +39,11 @@ class Watcher:
         self._version = -1
         self._looked_at = 0.0
         self._known: set[str] = set()
+        self._known_requests: frozenset[int] = frozenset()
         self._started = False
         self._count = 0
 
-    def news(self) -> Iterator[Need]:
+    def news(self) -> Iterator[Item]:
         """What needs a person since the last look; at first, all that does. Costs one small query when nothing changed.
 
         A database that is locked or missing gives nothing, and says so in `trouble`; the next look tries again.
@@ -78,7 +85,7 @@ class Watcher:
             raise StoreError(f"no database at {self._config.database} ({error.strerror})") from None
         if self._file != (found.st_dev, found.st_ino):
             self.close()
-            self._known, self._started = set(), False
+            self._known, self._known_requests, self._started = set(), frozenset(), False
             self._file = (found.st_dev, found.st_ino)
         if self._log is None:
             database = open_database(
@@ -87,15 +94,31 @@ class Watcher:
             self._log = EventLog.of_home(database, self._config.home, clock=self._clock)
         return self._log
 
-    def _look(self) -> Iterator[Need]:
+    def _look(self) -> Iterator[Item]:
         log = self._opened()
-        limit = 0 if self._started else MOST_AT_START
-        waiting = request_keys(log)
-        found = list(needs(self._config, log, self._known, limit))
-        fresh = [one for one in found if one.key not in self._known]
-        others = {one.key for one in found if one.kind is not Kind.REQUEST}
-        self._known = waiting | others  # what is over is forgotten, and reported again when it comes back
-        self._started = True
-        asked = sum(one.kind is Kind.REVERSAL and one.state == "reversal" for one in found)
-        self._count = len(waiting) - asked + len(others - {"more"})  # a reversal's request is the reversal
+        most = EVERYTHING if self._started else MOST_AT_START
+        found = needs_now(self._config, log, open_authority(self._config, log), most, self._known_requests)
+        items = [
+            *found.items,
+            *(broken("kill", "kill switch", one, "sb kill list") for one in found.problems),
+        ]
+        standing = log_standing(log)
+        if standing.status is Status.FAIL:
+            items.append(broken("log", "event log", standing, "sb log verify"))
+        fresh = [item for item in items if item.key not in self._known]
+        self._known = {item.key for item in items}  # what is over is forgotten, and reported if it comes back
+        self._count = found.total + len(items) - len(found.items)
+        if not self._started and self._count > len(items):
+            fresh.append(_more(self._count - len(items)))
+        self._known_requests, self._started = found.numbers, True
         yield from fresh
+
+
+def _more(count: int) -> Item:
+    """The line that counts what is not listed."""
+    text = f"{count:,} more: sb status counts all of them"
+    return Item(
+        NeedLine("more", "", state("waiting"), text, "", "", "", "", ""),
+        "more",
+        "sb approvals list --limit 0",
+    )

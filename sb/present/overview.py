@@ -1,4 +1,4 @@
-"""The overview of an installation, for `sb console`'s Home, `sb status` and the browser alike."""
+"""The overview of an installation that the console's Home shows."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from sb.attention.summary import Summary, summary
 from sb.config import current_config, load_config
 from sb.fitting import cell_width
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
-from sb.status import Summary, summary
 from sb.types import MemorySuggestion
 from tests.conftest import CommandLine, approve_tools
 

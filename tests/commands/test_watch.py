@@ -45,17 +45,22 @@ def config(sb: CommandLine) -> Config:
     return current_config({})
 
 
+WHY = "bank.pay is destructive, so a person must approve each call"
+WAITING = f'waiting bank.pay(to="bob") {WHY}'
+
+
 def texts(watcher: Watcher) -> list[str]:
-    return [f"{need.state} {need.object} {need.why}".strip() for need in watcher.news()]
+    lines = [item.line for item in watcher.news()]
+    return [f"{line.state.word} {line.object} {line.why}".strip() for line in lines]
 
 
 def test_each_request_is_reported_once_and_by_its_object(config: Config) -> None:
     ask("bob")
     watcher = Watcher(config)
-    assert texts(watcher) == ['waiting bank.pay(to="bob")']
+    assert texts(watcher) == [WAITING]
     assert texts(watcher) == []
     ask("eve")
-    assert texts(watcher) == ['waiting bank.pay(to="eve")']
+    assert texts(watcher) == [WAITING.replace("bob", "eve")]
     watcher.close()
 
 
@@ -70,9 +75,9 @@ def test_a_kill_a_changed_contract_and_a_new_tool_need_a_person(sb: CommandLine,
         runtime.executor.execute(RunContext.create("ben"), "bank.pay", {"to": "bob"})
         runtime.executor.execute(RunContext.create("ben"), "bank.look", {"to": "bob"})
     found = texts(watcher)
-    assert [one for one in found if one.startswith("stopped agent:clerk by ")]
-    assert "changed bank.pay its contract changed: name" in found
-    assert "new bank.look its contract is not approved" in found
+    assert [one for one in found if one.startswith("stopped agent clerk was killed by ")]
+    assert "changed bank.pay name changed" in found
+    assert "new bank.look never approved" in found
     watcher.close()
 
 
@@ -81,9 +86,9 @@ def test_many_that_wait_at_the_start_are_counted_in_one_line(config: Config) -> 
     watcher = Watcher(config)
     found = texts(watcher)
     assert len(found) == MOST_AT_START + 1
-    assert found[-1] == "waiting 3 more requests"
+    assert found[-1] == "waiting 3 more: sb status counts all of them"
     ask("eve")
-    assert texts(watcher) == ['waiting bank.pay(to="eve")']
+    assert texts(watcher) == [WAITING.replace("bob", "eve")]
     watcher.close()
 
 
@@ -113,7 +118,7 @@ def test_a_locked_database_is_trouble_until_it_is_free_again(config: Config) -> 
     assert watcher.trouble is not None
     assert "locked" in watcher.trouble.message
     other.close()
-    assert texts(watcher) == ['waiting bank.pay(to="bob")']
+    assert texts(watcher) == [WAITING]
     assert watcher.trouble is None
     watcher.close()
 
@@ -132,7 +137,7 @@ def test_a_database_that_is_away_for_a_while_is_trouble_until_it_is_back(config:
     for suffix in ("", "-wal", "-shm"):
         if Path(f"{hidden}{suffix}").exists():
             shutil.move(f"{hidden}{suffix}", f"{config.database}{suffix}")
-    assert texts(watcher) == ['waiting bank.pay(to="bob")']
+    assert texts(watcher) == [WAITING]
     assert watcher.trouble is None
     watcher.close()
 
@@ -144,11 +149,11 @@ def test_a_replaced_database_is_read_from_its_beginning(config: Config, tmp_path
     source.execute("VACUUM INTO ?", (str(copy),))
     source.close()
     watcher = Watcher(config)
-    assert texts(watcher) == ['waiting bank.pay(to="bob")']
+    assert texts(watcher) == [WAITING]
     for suffix in ("-wal", "-shm"):
         Path(f"{config.database}{suffix}").unlink(missing_ok=True)
     copy.replace(config.database)
-    assert 'waiting bank.pay(to="bob")' in texts(watcher)
+    assert WAITING in texts(watcher)
     watcher.close()
 
 
@@ -245,7 +250,7 @@ def test_a_running_watch_reports_what_comes_and_ends_with_130(config: Config) ->
         time.sleep(0.5)
         ask("bob")
         assert running.stdout is not None
-        assert 'waiting   bank.pay(to="bob") · clerk' in running.stdout.readline()
+        assert f'waiting   bank.pay(to="bob") · {WHY} · clerk' in running.stdout.readline()
     finally:
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=20)

@@ -70,12 +70,14 @@ class Needs:
 
     Args:
         first: requests, the soonest to expire first; then calls with unknown outcomes and reversals, the newest first.
+        numbers: of all requests that wait, reversals' too.
     """
 
     requests: int = 0
     unknown: int = 0
     reversals: int = 0
     first: tuple[Need, ...] = ()
+    numbers: frozenset[int] = frozenset()
 
     @property
     def total(self) -> int:
@@ -83,18 +85,20 @@ class Needs:
         return self.requests + self.unknown + self.reversals
 
 
-def needs(log: EventLog, most: int = 50) -> Needs:
+def needs(log: EventLog, most: int = 50, known: Collection[int] = ()) -> Needs:
     """What waits for a person.
 
     Args:
         most: of each kind, that are described.
+        known: numbers of requests that are not described again.
     """
     queue = ApprovalQueue(log)
     reversals = [one for one in Escalations(log).page(limit=0) if one.state in _REVERSALS]
     asked = {one.approval_id for one in reversals if one.approval_id}
     waiting = queue.numbers(states=[ApprovalState.WAITING])
-    found = queue.numbered(waiting[: most + len(asked)])
-    requests = [found[one] for one in waiting if one in found and found[one].id not in asked][:most]
+    unknown = [number for number in waiting if number not in known]
+    found = queue.numbered(unknown[: most + len(asked)])
+    requests = [found[one] for one in unknown if one in found and found[one].id not in asked][:most]
     doubtful = Intents(log).in_doubt()[::-1]
     first = [
         *(
@@ -113,6 +117,7 @@ def needs(log: EventLog, most: int = 50) -> Needs:
         len(doubtful),
         len(reversals),
         tuple(_placed(one, origins) for one in first),
+        frozenset(waiting),
     )
 
 

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from sb.attention.needs import NOUNS, Item, needs_now
 from sb.config import Config
 from sb.duration import human_age
-from sb.errors import SBError
 from sb.fitting import Cut, cell_width, fit, padded
 from sb.hosts.install.records import installed_hosts
-from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.authority.authority import Authority, Unauthorised
-from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.calls.intents import Intent
-from sb.kernel.contracts import KERNEL_SURFACE
-from sb.kernel.incidents.kill import Kill
 from sb.kernel.review.findings import (
     Finding,
     Status,
     enforcement,
-    kill_finding,
     log_standing,
     operators,
     snapshots_finding,
 )
 from sb.kernel.review.host_sessions import ConnectedAgent, connected_agents
-from sb.kernel.review.needs import Need, Needs, needs
 from sb.log.event_log import EventLog
-from sb.parts import open_authority, open_kill_switch, open_log
+from sb.parts import open_authority, open_log
 from sb.present.counts import counted
-from sb.present.needs import NeedLine, contract_needs, need_line
-from sb.present.states import state
 from sb.present.tones import tone_of
-from sb.redaction import redact_text
 from sb.sources import MICROSECONDS, iso_micros
 from sb.store.packs import PackStore
 from sb.store.records.queries import RecordQueries
@@ -45,48 +34,9 @@ from sb.text import plain
 MOST_NEEDS, MOST_PROBLEMS, MOST_AGENTS = 4, 2, 3  # lines, lines, and agents on their line: ten lines in all
 RELIED_ON = ("killed", "log", "assurance")  # findings without which no decision counts
 MOST_LISTED = 50  # of each kind, in JSON
-# What can need a person: its name in JSON, and what one of it is called.
-NOUNS = {
-    "kills": "kill",
-    "requests": "request",
-    "unknown": "unknown outcome",
-    "reversals": "reversal",
-    "contracts": "contract",
-}
 LABEL = 11  # cells
 BADGE, WHEN, WHO, ID = 9, 9, 22, 12
 WIDE = 100  # columns from which there is room for who asks
-
-
-@dataclass(frozen=True)
-class Item:
-    """One thing that needs a person.
-
-    Args:
-        line: its kind is kill, request, unknown, reversal or contract.
-        command: shows it, or of a kill ends it.
-        since, expires_at: microseconds since the epoch, as far as they are known.
-    """
-
-    line: NeedLine
-    command: str
-    since: int | None = None
-    expires_at: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        line = self.line
-        times = {"since": self.since, "expires_at": self.expires_at}
-        return {
-            "kind": line.kind,
-            "id": line.reference,
-            "state": line.state.word,
-            "object": line.object,
-            "why": line.why,
-            "agent": line.agent,
-            "project": line.project,
-            **{name: None if at is None else iso_micros(at) for name, at in times.items()},
-            "command": self.command,
-        }
 
 
 @dataclass(frozen=True)
@@ -243,44 +193,20 @@ def summary(config: Config) -> Summary:
 
 
 def _read(config: Config, log: EventLog) -> Summary:
-    now = int(log.clock.now() * 1e6)
+    now = int(log.clock.now() * MICROSECONDS)
     authority = open_authority(config, log)
-    found = needs(log, MOST_LISTED)
-    problems: list[Finding] = []
-    kills = _kills(config, log, problems)
-    contracts = _contracts(log, authority, now)
-    waiting = sorted((_of_need(need, now) for need in found.first), key=_urgency)
-    listed = [*map(_of_kill, kills), *waiting, *map(_of_contract, contracts[:MOST_LISTED])]
+    found = needs_now(config, log, authority, MOST_LISTED)
     return Summary(
         str(config.database),
         True,
-        _counts(kills, found, contracts),
-        tuple(listed),
+        found.counts,
+        found.items,
         RecordQueries(log.database).of_category("suggestion", "pending"),
         tuple(connected_agents(log)),
         installed_hosts(config.home),
-        (*problems, *_findings(config, log, authority)),
+        (*found.problems, *_findings(config, log, authority)),
         now,
     )
-
-
-def _counts(kills: list[Kill], found: Needs, contracts: list[NeedLine]) -> dict[str, int]:
-    numbers = (len(kills), found.requests, found.unknown, found.reversals, len(contracts))
-    return dict(zip(NOUNS, numbers, strict=True))
-
-
-def _kills(config: Config, log: EventLog, problems: list[Finding]) -> list[Kill]:
-    """What is stopped, the newest first; that it cannot be read is a problem, not the end."""
-    try:
-        return open_kill_switch(config, log).active()[::-1]
-    except SBError as error:
-        problems.append(Finding("killed", Status.FAIL, f"every call is denied: {error.message}", error.hint))
-        return []
-
-
-def _contracts(log: EventLog, authority: Authority, now: int) -> list[NeedLine]:
-    entries = ContractBaselineStore(log, authority, KERNEL_SURFACE).entries()
-    return contract_needs(entries, now)
 
 
 def _findings(config: Config, log: EventLog, authority: Authority) -> Iterator[Finding]:
@@ -293,36 +219,6 @@ def _findings(config: Config, log: EventLog, authority: Authority) -> Iterator[F
         yield from operators(config, authority)
     except Unauthorised as error:
         yield Finding("assurance", Status.FAIL, error.message, error.hint)
-
-
-def _of_kill(kill: Kill) -> Item:
-    name, why = plain(kill.name, one_line=True), kill_finding(kill).detail
-    line = NeedLine("kill", name, state("stopped"), kill.sentence, why, "", "", "", "")
-    return Item(line, kill.lift_command)
-
-
-def _of_need(need: Need, now: int) -> Item:
-    line, about = _redacted(need_line(need, now)), need.about
-    if isinstance(about, Intent):
-        return Item(line, f"sb log show {line.reference}", need.at or None)
-    shows = "approvals" if isinstance(about, Disclosure) else "recovery"
-    command = f"sb {shows} show {line.reference}"
-    ends_at = about.approval.expires_at if isinstance(about, Disclosure) else about.expires_at
-    return Item(line, command, need.at or None, ends_at if line.left else None)
-
-
-def _redacted(line: NeedLine) -> NeedLine:
-    """The line without secrets: nobody decides by a summary, and it is printed where others look on."""
-    return replace(line, object=redact_text(line.object), why=redact_text(line.why))
-
-
-def _urgency(item: Item) -> float:
-    """The soonest to expire first; what never does stays in its order."""
-    return math.inf if item.expires_at is None else item.expires_at
-
-
-def _of_contract(line: NeedLine) -> Item:
-    return Item(line, "sb runtime-guard mismatches")
 
 
 def _item_line(item: Item, width: int) -> str:
