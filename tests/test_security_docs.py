@@ -99,9 +99,9 @@ def test_every_test_that_the_page_names_is_there() -> None:
 
 
 def test_each_of_the_ten_risks_is_discussed_and_something_stands_against_it() -> None:
-    discussed = rows(PAGE, "what stands against it")
+    discussed = rows(PAGE, "defended by")
     assert [row["risk"].partition(" ")[0] for row in discussed] == RISKS
-    assert all(row["what stands against it"] for row in discussed)
+    assert all(row["defended by"] for row in discussed)
     assert {risk for promise in PROMISES for risk in promise["risk"].split()} == set(RISKS)
 
 

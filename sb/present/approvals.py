@@ -11,7 +11,7 @@ from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.request_context import Decided
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.calls import OBJECTS
-from sb.present.times import ago, left, moment
+from sb.present.times import ago, left, moment, when
 from sb.text import revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
@@ -187,7 +187,7 @@ def granted_sentence(grant: Grant) -> str:
 def decision_lines(approval: Approval, decisions: Sequence[Decided], now: int) -> list[str]:
     """Who decided, when and why; of dual control who has to, too. `now` in microseconds since the epoch."""
     lines = [
-        f"{one.by} {one.verb} it {ago(one.at, now)}" + (f": {one.reason}" if one.reason else "")
+        f"{one.by} {one.verb} it {when(one.at, now)}" + (f": {one.reason}" if one.reason else "")
         for one in decisions
     ]
     if approval.needed > 1 and approval.state is ApprovalState.WAITING:

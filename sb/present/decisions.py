@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sb.kernel.calls.approval import Approval, ApprovalState
-from sb.present.times import ago
+from sb.present.times import when
 from sb.text import revealed_line
 
 _MEANWHILE = {
@@ -83,4 +83,4 @@ def meanwhile(approval: Approval, now: int) -> str:
     word = _MEANWHILE.get(approval.state)
     if word is None or approval.decided_at is None:
         return ""
-    return f"{revealed_line(approval.decided_by)} {word} it {ago(approval.decided_at, now)}"
+    return f"{revealed_line(approval.decided_by)} {word} it {when(approval.decided_at, now)}"

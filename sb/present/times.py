@@ -32,3 +32,11 @@ def left(ends_at: int | None, now: int) -> str:
 def ago(at: int, now: int) -> str:
     """How long ago something was, of microseconds since the epoch: now, 9m, 3h, then its day."""
     return relative_age(at, now)
+
+
+def when(at: int, now: int) -> str:
+    """When something was, within a sentence: just now, 9m ago, on 12 Nov."""
+    age = relative_age(at, now)
+    if age == "now":
+        return "just now"
+    return f"on {age}" if " " in age else f"{age} ago"

@@ -59,7 +59,7 @@ def test_a_decision_says_who_when_and_why(runtime: Runtime, clock: SteeredClock)
     found = request_context(runtime.log, approval)
     assert found.history.denied == 1
     lines = decision_lines(approval, found.decisions, int(clock.time * MICROSECONDS))
-    assert lines[0] == "ada denied it 4 min ago: wrong account"
+    assert lines[0] == "ada denied it 4m ago: wrong account"
 
 
 def test_only_the_agents_last_thirty_days_count(runtime: Runtime, clock: SteeredClock) -> None:
