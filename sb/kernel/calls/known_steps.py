@@ -1,7 +1,8 @@
 """Named steps as the log knows them: announced, done or free to be run.
 
 The tables `intents` and `steps` are for finding; a row of them can be edited. What decides whether a step is repeated is
-read from the events of its run, once for each process, and then only what is new.
+read from the events of its run: those that name it, while a process asks for one step, as a hook does; else all of
+them, and from then on only what is new.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ _MOST_RUNS = 64  # of which the steps are remembered
 _OF_RUN = (
     f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND id > ? AND kind = '{TOOL_DISPATCH}' ORDER BY id"
 )
+# The events that announce a step, and blanked ones. Before announcements had a key they had a name.
+_NAMING = f"""
+SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND kind = '{TOOL_DISPATCH}' AND (payload IS NULL
+  OR instr(payload, ?) OR (instr(payload, '"step"') AND instr(payload, '"phase":"intent"')
+    AND NOT instr(payload, '"step_key"'))) ORDER BY id
+"""
+_OF_CALL = f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND call_id = ? AND kind = '{TOOL_DISPATCH}' ORDER BY id"
 
 
 def step_key(run_id: str, tool_id: str, name: str) -> str:
@@ -58,6 +66,7 @@ class KnownSteps:
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._runs: dict[str, _Run] = {}
+        self._first: dict[str, str] = {}  # the step of a run that was asked for first
         self._lock = threading.Lock()
 
     def find(self, execute: Execute, run_id: str, key: str) -> LoggedStep | None:
@@ -69,6 +78,8 @@ class KnownSteps:
         Raises:
             StoreCorrupt: an event of the run was changed, or blanked and not by pruning.
         """
+        if self._first.setdefault(run_id, key) == key and run_id not in self._runs:
+            return self._find_alone(execute, run_id, key)
         run = self._runs.get(run_id) or _Run()
         rows = execute(_OF_RUN, (run_id, run.last_id)).fetchall()
         with self._lock:  # never while asking the database
@@ -79,6 +90,18 @@ class KnownSteps:
             if run_id not in self._runs and len(self._runs) >= _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]
             self._runs[run_id] = run
+            while len(self._first) > _MOST_RUNS:
+                del self._first[next(iter(self._first))]
+        return run.steps.get(key)
+
+    def _find_alone(self, execute: Execute, run_id: str, key: str) -> LoggedStep | None:
+        """The step from the events that name it, for a process that asks for no other: a run may have thousands."""
+        run = _Run()
+        for row in execute(_NAMING, (run_id, key)).fetchall():
+            self._take_in(execute, run, row)
+        for call_id in list(run.keys):
+            for row in execute(_OF_CALL, (run_id, call_id)).fetchall():
+                self._take_in(execute, run, row)
         return run.steps.get(key)
 
     def _take_in(self, execute: Execute, run: _Run, row: tuple[Any, ...]) -> None:
