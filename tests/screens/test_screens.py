@@ -64,7 +64,7 @@ def test_a_screen_without_rows_says_what_will_appear_there(
     agents: Agents, console: Console, size: tuple[int, int]
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        assert "Nothing needs you" in console.text()
+        assert "Nothing waits for you" in console.text()
         await console.press(pilot, "2")
         console.snapshot(name("approvals-empty", size))
         await console.press(pilot, "right_square_bracket", "right_square_bracket")
