@@ -13,11 +13,11 @@ from sb.screens.state.listing import Column, Row
 from sb.screens.state.memory import MEMORY_COLUMNS, memory_rows
 from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, RECOVERY_COLUMNS, listed, recovery_row
-from sb.screens.state.runs import RUN_COLUMNS, run_row
+from sb.screens.state.runs import RUN_COLUMNS, plain_rows
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN
-from sb.kernel.review.runs import first_events, runs_at
+from sb.kernel.review.runs import first_events
 from sb.present.contracts import ordered
 from sb.store.records.store import RecordStore
 
@@ -77,11 +77,10 @@ def _recovery(records: Records) -> PlainScreen:
 
 
 def _runs(records: Records) -> PlainScreen:
-    firsts = first_events(records.log())
-    found = runs_at(records.log(), firsts[:MOST_ROWS])
-    runs = [found[first] for first in firsts[:MOST_ROWS] if first in found]
-    rows = [Row((run.run_id, *run_row(run).texts)).texts for run in runs]
-    return PlainScreen(("run", *(column.title for column in RUN_COLUMNS)), rows, len(firsts))
+    firsts = first_events(records.log(), dry_runs=False)
+    rows = plain_rows(records, firsts[:MOST_ROWS])
+    titles = ("run", "session", *(column.title for column in RUN_COLUMNS[1:]), "host", "its session")
+    return PlainScreen(titles, rows, len(firsts))
 
 
 def _log(records: Records) -> PlainScreen:
