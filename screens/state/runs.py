@@ -182,7 +182,8 @@ class RunRows:
         cost = session_cost(self._records.config, run.run_id)[1]
         line = session_line(run, self._tallies.of(run.run_id), cost, now)
         running = line.state.word == "running"
-        name = f"{'●' if running else '○'} {'  '.join(filter(None, (line.name, line.intent if _intent(run) else '')))}"
+        words = (f"{'●' if running else '○'} {line.name}", line.intent if _intent(run) else "")
+        name = "  ".join(filter(None, words))
         return Row(
             (
                 Cell(name, "danger" if line.state.word == "failed" else ""),

@@ -113,7 +113,6 @@ def test_recovery_looks_as_it_did(
     escalate(agents, gone, "price_holds:9")
 
     async def script(pilot: Pilot[None]) -> None:
-        console.snapshot(name("home-recovery", size))
         await console.press(pilot, "4")
         console.snapshot(name("recovery", size))
         await console.press(pilot, "t")
