@@ -1,8 +1,7 @@
 """Connected agents: the hosts that have called the hook, their projects, when each was last seen.
 
 Only the newest sessions whose start names a host count; an index holds those alone. So the cost does not grow with the
-log: at most SESSIONS first events with the last event of each, and the pending approval requests; for the calls of one
-session, its newest EVENTS.
+log: at most SESSIONS first events with the last event of each, and the pending approval requests.
 """
 
 from __future__ import annotations
