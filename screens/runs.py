@@ -15,6 +15,7 @@ from sb.screens.row_list import RowList
 from sb.screens.state.document import Document
 from sb.screens.state.runs import (
     CALL,
+    CALL_COLUMNS,
     RUN_COLUMNS,
     SESSION,
     Node,
@@ -152,8 +153,12 @@ class RunsScreen(Filtering):
 
     @on(Panel.Viewed)
     def _viewed(self) -> None:
-        self.rows.start_over()
+        self._start_view()
         self.refresh_records()
+
+    def _start_view(self) -> None:
+        self.rows.set_columns(CALL_COLUMNS if self.panel.view == CALLS else RUN_COLUMNS)
+        self.rows.start_over()
 
     def action_view(self, by: int) -> None:
         self.step_view(by)
@@ -165,7 +170,9 @@ class RunsScreen(Filtering):
     def find(self, run_id: str) -> None:
         """Put the cursor on a session, among all of them."""
         self.close_filter()
-        self.panel.show_view(SESSIONS)
+        if self.panel.view != SESSIONS:
+            self.panel.show_view(SESSIONS)
+            self._start_view()
         self.read("find", lambda: first_event(self.records.log(), run_id), self._found)
 
     def _found(self, first: int | None) -> None:

@@ -34,7 +34,7 @@ from sb.present.agents import counts_text
 from sb.present.counts import counted
 from sb.present.events import call_line
 from sb.present.runs import session_line
-from sb.present.times import date_and_time
+from sb.present.times import ago, date_and_time
 from sb.present.usage import session_cost, tokens_line
 from sb.sources import MICROSECONDS
 
@@ -230,8 +230,7 @@ def _call(call: CallRecord, now: int) -> Row:
             Cell(line.agent, "soft"),
             Cell(line.took, "soft"),
             Cell(relative_age(line.at, now), "soft"),
-        ),
-        columns=CALL_COLUMNS,
+        )
     )
 
 
@@ -307,7 +306,7 @@ def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
     ]
     rule, run = payload.get("rule"), run_of(log, call.run_id)
     fields += [Field("Rule", str(rule))] if rule else []
-    fields += [Field("When", relative_age(call.at, now)), Field("Agent", line.agent)]
+    fields += [Field("When", ago(call.at, now)), Field("Agent", line.agent)]
     fields += [Field("Took", line.took)] if line.took else []
     where = {"Host": run.host, "Project": run.project} if run else {}
     fields += fields_of({name: value for name, value in where.items() if value})

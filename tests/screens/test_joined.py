@@ -250,6 +250,7 @@ def test_n_goes_to_the_calls_that_were_denied_and_opens_their_session(
         assert "Unknown: " in console.detail()
         await console.press(pilot, "right_square_bracket")
         assert "Calls 6" in console.text()
+        assert "Session, turn, call" not in console.text()
         await console.press(pilot, "n")
         assert cursor(console).startswith("unknown  bank.hang")
 
