@@ -101,7 +101,7 @@ class ConsoleApp(App[None]):
         self.trouble = ""
         self.operator = operator
         self.needs_you: NeedsYou | None = None
-        self._counted_at = records.clock.monotonic()
+        self._counted_at: float | None = None
         self.shares = Shares()
         self.operators = NOBODY
         self.drafts: dict[str, str] = {}
@@ -187,7 +187,7 @@ class ConsoleApp(App[None]):
         changed = before not in (None, look.version)
         if self.paused or section is None:
             return
-        if before is None or changed or self._stale:
+        if self._counted_at is None or changed or self._stale:
             self.count_needs()
         if changed or self._stale:
             section.refresh_records()
@@ -241,7 +241,7 @@ class ConsoleApp(App[None]):
         if self.section is not None:
             self.section.show_status()
             if self.section.is_current and self.section.composed and not self.paused:
-                if self.records.clock.monotonic() - self._counted_at >= COUNT_EVERY_S:
+                if self.records.clock.monotonic() - (self._counted_at or 0.0) >= COUNT_EVERY_S:
                     self.count_needs()
                 self.section.tick()
 

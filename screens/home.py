@@ -74,7 +74,7 @@ class HomeScreen(Deciding):
         self.state = Home()
         self.lines: dict[int, HomeLine] = {}
         self._numbers: dict[str, int] = {}
-        self._read_at = 0.0
+        self._read_at: float | None = None
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="today", classes="words")
@@ -90,14 +90,19 @@ class HomeScreen(Deciding):
         yield Static(id="facts", classes="words")
 
     def refresh_records(self) -> None:
+        if self.console_app.needs_you is None:  # what needs you comes first; the rest would slow it down
+            self.console_app.count_needs()
+            return
+        self.show_needs(self.console_app.needs_you)
+        self._read_rest()
+
+    def _read_rest(self) -> None:
         self._read_at = self.records.clock.monotonic()
-        if self.console_app.needs_you is not None:
-            self.show_needs(self.console_app.needs_you)
         self.read("home", lambda: quickly(self.records), self._show)
         self.read("home, thoroughly", lambda: thoroughly(self.records), self._show)
 
     def tick(self) -> None:
-        if self.records.clock.monotonic() - self._read_at >= READ_EVERY_S:
+        if self._read_at is not None and self.records.clock.monotonic() - self._read_at >= READ_EVERY_S:
             self.refresh_records()
 
     def _show(self, parts: dict[str, Any]) -> None:
@@ -116,6 +121,8 @@ class HomeScreen(Deciding):
         more = max(needs_you.total - len(needs_you.lines) - 1, 0)
         self.query_one("#first", Panel).count({"": len(lines) + more})
         self._share_out()
+        if self._read_at is None:
+            self._read_rest()
 
     def _put(self, name: str, lines: Sequence[HomeLine], notice: str) -> None:
         rows = self.query_one(f"#{name}", RowList)
