@@ -17,7 +17,6 @@ from sb.kernel.review.agents import AgentRequests, AgentSeen, Doing, is_at_work
 from sb.kernel.review.runs import project_name
 from sb.present.calls import call_object
 from sb.present.usage import dollars, session_cost
-from sb.stack.trust import GENERAL
 from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.places import Places
@@ -48,6 +47,7 @@ class AgentLine:
     agent: str
     project: str
     run_id: str
+    runs: frozenset[str]
     at_work: bool
     calls: tuple[int, ...]
     denied: tuple[int, ...]
@@ -70,6 +70,7 @@ def agent_line(
         plain(seen.agent, one_line=True),
         plain(project_name(seen.project), one_line=True),
         seen.run_id,
+        seen.runs,
         is_at_work(seen, doing, now),
         tuple(one.calls for one in periods),
         tuple(one.denied for one in periods),
@@ -152,6 +153,8 @@ def trust_in(database: Database, agent: str) -> float | None:
 
 def _score(row: Row) -> float | None:
     """The general score of an assessment's record."""
+    from sb.stack.trust import GENERAL  # loads all of a stack, which no list of agents needs
+
     dimensions = json.loads(row["fields"]).get("dimensions")
     general = dimensions.get(GENERAL) if isinstance(dimensions, dict) else None
     score = general.get("score") if isinstance(general, dict) else None

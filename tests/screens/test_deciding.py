@@ -57,7 +57,6 @@ def test_the_queue_and_the_contracts_look_as_they_did(
     agents.change_contract()
 
     async def script(pilot: Pilot[None]) -> None:
-        console.snapshot(name("home-busy", size))
         await console.press(pilot, "2")
         console.snapshot(name("approvals", size))
         await console.press(pilot, "a")

@@ -113,7 +113,6 @@ def test_recovery_looks_as_it_did(
     escalate(agents, gone, "price_holds:9")
 
     async def script(pilot: Pilot[None]) -> None:
-        console.snapshot(name("home-recovery", size))
         await console.press(pilot, "4")
         console.snapshot(name("recovery", size))
         await console.press(pilot, "t")
@@ -204,7 +203,7 @@ def test_a_reversal_that_waits_is_approved_and_performed(
         await console.says(pilot, "pay.human was undone")
         await console.shows(pilot, "Nothing to recover")
         await console.press(pilot, "1")
-        assert "Nothing needs you" in console.text()
+        assert "Nothing waits for you" in console.text()
 
     console(script)
     assert (bank.reversed_, escalation_state(agents, escalation)) == (["ref_1"], EscalationState.REVERSED)

@@ -17,10 +17,10 @@ from sb.kernel.calls.call import Ask, Refused, ToolCall
 from sb.kernel.calls.intents import Intent, IntentState, KnownStep, Step, step_name
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.kernel.execution.admission import Admission, release
-from sb.kernel.execution.recorder import SUBAGENT, Ended, Outcome, Recorder, safe_message
+from sb.kernel.execution.recorder import Ended, Outcome, Recorder, safe_message
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
 from sb.kernel.results import Effect, ResultDetails
-from sb.kernel.run_context import RunContext
+from sb.kernel.run_context import SUBAGENT, RunContext
 from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
 from sb.sources import Ids
 from sb.store import driver

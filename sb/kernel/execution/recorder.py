@@ -27,7 +27,7 @@ from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.results import OUTCOME_UNKNOWN, Effect
-from sb.kernel.run_context import RunContext
+from sb.kernel.run_context import SUBAGENT, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
@@ -57,7 +57,6 @@ WHERE_FROM = (
 )  # of a run's metadata: the program and the project that it belongs to
 NONCE = "nonce"  # of an outcome: names the report of a host that gives its calls no ids
 _REPORTS_LOOKED_AT = 200  # of a run, newest first: the other judging of a report was seconds ago
-SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
 
 
 class Ended(Exception):

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from sb.kernel.execution.recorder import SUBAGENT
 from sb.kernel.review.activity import ASKS, DENIES
-from sb.kernel.run_context import RECOVERY_AGENT
+from sb.kernel.run_context import RECOVERY_AGENT, SUBAGENT
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import BUDGET_EXCEEDED, SESSION_TURN, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
