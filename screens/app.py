@@ -135,7 +135,7 @@ class ConsoleApp(App[None]):
 
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
-        for name in (*SECTIONS, "record", "palette", "help", "grants", "killing", "harness"):
+        for name in (*SECTIONS, "record", "palette", "help", "killing", "harness"):
             import_module(f"sb.screens.{name}")
 
     def _keep_looking(self) -> None:

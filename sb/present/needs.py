@@ -23,11 +23,19 @@ from sb.stack.review_queue import ReviewItem
 from sb.text import plain
 
 BETWEEN = " · "
+LONGEST_EFFECT = 9  # cells
+_SHELL = "host.shell."
 _EFFECTS = {
     SafetyClass.READ_ONLY: "reads",
     SafetyClass.LOCAL_WRITE: "writes",
     SafetyClass.NETWORK: "network",
     SafetyClass.DESTRUCTIVE: "destroys",
+}
+_PHRASES: dict[str, str] = {
+    SafetyClass.READ_ONLY: "only reads",
+    SafetyClass.LOCAL_WRITE: "writes on this machine",
+    SafetyClass.NETWORK: "reaches other machines",
+    SafetyClass.DESTRUCTIVE: "destructive: hard or impossible to take back",
 }
 _CONTRACTS = {
     BaselineStatus.NEW: "never approved",
@@ -76,10 +84,24 @@ def effect_word(safety_class: str) -> str:
     )
 
 
+def effect_phrase(safety_class: str) -> str:
+    """What calls of a class do, in a few words."""
+    return _PHRASES.get(safety_class, safety_class)
+
+
+def request_effect(disclosed: Disclosure) -> str:
+    """What a call does, in a word: of a command line the verb of our parser, else that of its class."""
+    if disclosed.approval.tool_id.startswith(_SHELL):
+        verb = request_why(disclosed).rpartition(": ")[2].partition(" ")[0]
+        if verb.endswith("s") and len(verb) <= LONGEST_EFFECT:
+            return verb
+    return effect_word(disclosed.approval.safety_class)
+
+
 def request_why(disclosed: Disclosure) -> str:
     """Why a call waits: what our parser says of a command line, else the first reason of the policy."""
     said = next((one.text() for one in disclosed.arguments if one.name == "why"), "")
-    if said and disclosed.approval.tool_id.startswith("host.shell."):
+    if said and disclosed.approval.tool_id.startswith(_SHELL):
         return said.strip('"')
     reasons = disclosed.approval.request.get("reasons")
     first = reasons[0] if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sb.screens.state.approvals import APPROVAL_COLUMNS, approval_row
+from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import CONTRACT_COLUMNS, contract_row
 from sb.screens.state.events import EVENT_COLUMNS, event_row
 from sb.screens.state.home import Home, quickly, thoroughly
@@ -54,7 +54,7 @@ def _approvals(records: Records) -> PlainScreen:
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
     rows = [(item.id, *approval_row(queue.disclose(item), now).texts) for item in items]
-    return PlainScreen(("request", *(column.title for column in APPROVAL_COLUMNS)), rows, len(numbers))
+    return PlainScreen(("id", "left", "request", "effect", "agent", "project"), rows, len(numbers))
 
 
 def _contracts(records: Records) -> PlainScreen:
