@@ -18,7 +18,7 @@ SECTIONS = {
     "runs": "Runs",
     "memory": "Memory",
     "log": "Log",
-    "checkpoints": "Checkpoints",
+    "agents": "Agents",
 }
 EVERYWHERE, LISTS, RECORDS, ASKING, PANELS = "everywhere", "lists", "records", "asking", "panels"
 DECIDE, LOOK, MOVE, CONSOLE = GROUPS = ("Decide", "Look", "Move", "Console")
@@ -80,7 +80,7 @@ _SHOWN = {
     "pagedown": "pgdn",
 }
 MOVING = (LISTS, RECORDS)
-VIEWED = ("approvals", "contracts", "recovery", "log", "harness")
+VIEWED = ("approvals", "contracts", "recovery", "log", "harness", "agents")
 
 ACTIONS = (
     _deciding(
@@ -174,6 +174,7 @@ ACTIONS = (
     ),
     Action("view(1)", "right_square_bracket", "view", "Show the next view.", VIEWED, footer=True),
     Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),
+    Action("sort", "s", "sort", "Change the order of the list.", ("approvals", "agents"), footer=True),
     Action("verify", "v", "verify", "Verify the whole log against its anchors.", ("log",), footer=True),
     Action(
         "reveal", "S", "secrets", "Show or hide the secrets in a call's arguments.", ("approvals", "recovery")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from sb.screens.state.home import Target
     from sb.screens.state.signer import Signer
 
+    from sb.present.overview import NeedsYou
+
 LOOK_EVERY_S = 0.5
 TRANSITION_S = 0.01  # in which a new screen may settle before it is painted
 STALE_AFTER_S = 3.0
+COUNT_EVERY_S = 10.0  # while nothing is written: time runs out and ages grow
 
 
 def _screen(name: str) -> Callable[[], Screen[Any]]:
@@ -97,7 +100,8 @@ class ConsoleApp(App[None]):
         self.paused = False
         self.trouble = ""
         self.operator = operator
-        self.needs: dict[str, int] = {}
+        self.needs_you: NeedsYou | None = None
+        self._counted_at = records.clock.monotonic()
         self.shares = Shares()
         self.operators = NOBODY
         self.drafts: dict[str, str] = {}
@@ -183,10 +187,37 @@ class ConsoleApp(App[None]):
         changed = before not in (None, look.version)
         if self.paused or section is None:
             return
+        if before is None or changed or self._stale:
+            self.count_needs()
         if changed or self._stale:
             section.refresh_records()
         else:
             self.read_succeeded()
+
+    def count_needs(self) -> None:
+        """Count again what needs you."""
+        if self.section is not None:
+            self._counted_at = self.records.clock.monotonic()
+            self.section.read("needs", self.records.needs_you, self._counted)
+
+    def _counted(self, needs_you: NeedsYou) -> None:
+        self.needs_you = needs_you
+        if self.section is not None and not self.paused:
+            self.section.show_status()
+            self.section.show_needs(needs_you)
+
+    @property
+    def needs(self) -> Mapping[str, int]:
+        """How much needs you on each screen."""
+        found = self.needs_you
+        if found is None:
+            return {}
+        return {
+            "approvals": found.requests,
+            "contracts": found.contracts,
+            "recovery": found.recovery,
+            "memory": found.review,
+        }
 
     def _all_sections(self) -> list[Section]:
         stacks = self._screen_stacks.values()
@@ -210,6 +241,8 @@ class ConsoleApp(App[None]):
         if self.section is not None:
             self.section.show_status()
             if self.section.is_current and self.section.composed and not self.paused:
+                if self.records.clock.monotonic() - self._counted_at >= COUNT_EVERY_S:
+                    self.count_needs()
                 self.section.tick()
 
     def _show_status(self) -> None:
@@ -314,10 +347,8 @@ class ConsoleApp(App[None]):
             self.find_on("approvals", reference)
         elif reference.startswith(("esc_", "mut_")):
             self.find_on("recovery", reference)
-        elif re.fullmatch(MEMORY, reference):
+        elif re.fullmatch(f"{MEMORY}|{CHECKPOINT}", reference):
             self.find_on("memory", reference)
-        elif re.fullmatch(CHECKPOINT, reference):
-            self.find_on("checkpoints", reference)
         else:
             self.open_record(reference)
 
@@ -404,6 +435,7 @@ class ConsoleApp(App[None]):
         self.paused = not self.paused
         self._show_status()
         if not self.paused and self.section is not None:
+            self.count_needs()
             self.section.refresh_records()
 
     def action_kill(self) -> None:

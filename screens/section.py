@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sb.screens.console import Console
     from sb.screens.state.kills import Pointed
 
+    from sb.present.overview import NeedsYou
+
 
 class Section(Reading, Screen[None]):
     """A screen between the line of sections and the line of keys.
@@ -55,9 +57,9 @@ class Section(Reading, Screen[None]):
     def refresh_records(self) -> None:
         """Read what is on screen again."""
 
-    @abstractmethod
     def summary(self) -> str:
-        """What is on screen, for the title of the first panel."""
+        """What is on screen, for the title of the first panel; "" where that names its views."""
+        return ""
 
     def find(self, reference: str) -> None:
         """Put the cursor on a record, or show only what mentions this; a screen of one record has nothing to find."""
@@ -99,9 +101,9 @@ class Section(Reading, Screen[None]):
             app = self.console_app
             for tabs in self.query(TabLine):  # none before the screen is composed
                 tabs.show(app.needs, app.freshness())
-            for panel in self.query(Panel).results(Panel):
-                panel.retitle(f"{self.heading} {self.summary()}")
-                break
+            summary = self.summary()
+            for panel in list(self.query(Panel))[: 1 if summary else 0]:
+                panel.retitle(f"{self.heading} {summary}")
             for trouble in self.query(TroubleLine):
                 trouble.say(app.trouble)
 
@@ -121,6 +123,9 @@ class Section(Reading, Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         known = next((declared for declared in ACTIONS if declared.id == action), None)
         return known is None or self.console_app.allows(known)
+
+    def show_needs(self, needs_you: NeedsYou) -> None:
+        """What needs you was counted anew; tabs show how much."""
 
     def tick(self) -> None:
         """Another second is over."""

@@ -48,6 +48,7 @@ class AgentLine:
     agent: str
     project: str
     run_id: str
+    runs: frozenset[str]
     at_work: bool
     calls: tuple[int, ...]
     denied: tuple[int, ...]
@@ -70,6 +71,7 @@ def agent_line(
         plain(seen.agent, one_line=True),
         plain(project_name(seen.project), one_line=True),
         seen.run_id,
+        seen.runs,
         is_at_work(seen, doing, now),
         tuple(one.calls for one in periods),
         tuple(one.denied for one in periods),

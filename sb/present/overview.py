@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sb.config import Config
@@ -89,13 +89,17 @@ class Overview:
         recovery = found.unknown + found.reversals
         return NeedsYou(lines, found.requests, recovery, len(amiss), self._review.waiting())
 
-    def at_work(self) -> AtWork:
-        """What agents do today; the first time it reads the events of a day."""
+    def at_work(self, most: int = MOST_AGENTS) -> AtWork:
+        """What agents do today; the first time it reads the events of a day.
+
+        Args:
+            most: agents that have lines.
+        """
         now = self._now()
         self._activity.update()
         seen = self._agents.seen()
         lines = []
-        for one in seen[:MOST_AGENTS]:
+        for one in seen[:most]:
             periods = self._activity.periods(HOURS, HOUR_S, agent=one.agent, runs=one.runs)
             cost = sessions_cost(self._config, one.runs)
             lines.append(agent_line(one, self._agents.doing(one.run_id), periods, cost, now))
@@ -110,6 +114,10 @@ class Overview:
             tuple(one.denied for one in hours),
             sum(line.at_work for line in lines),
         )
+
+    def denials(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:
+        """The rules that denied an agent's calls in these runs in the last day, and how often each did."""
+        return self._agents.denials(agent, runs, self._now() - DAY_S * MICROSECONDS).most_common()
 
     def latest(self, most: int = 20) -> list[CallLine]:
         """The newest calls, newest first."""

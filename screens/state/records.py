@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,7 @@ from sb.store.database import open_database
 if TYPE_CHECKING:
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
+    from sb.present.overview import NeedsYou, Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack
 
@@ -101,6 +103,8 @@ class Records:
         self._logs: dict[str, EventLog] = {}
         self._baselines: dict[tuple[str, str], tuple[EventLog, ContractBaselineStore]] = {}
         self._memories: dict[tuple[str, str], Overseer] = {}
+        self._overview: tuple[EventLog, Overview] | None = None
+        self._overviewing = threading.Lock()
         self._file: tuple[int, int] | None = None
         self._generation = 0
         self._operators: tuple[object, Operators] = (None, NOBODY)
@@ -176,6 +180,23 @@ class Records:
                 }
                 self._memories[place] = Overseer(name or OPERATOR, **settings)
             return self._memories[place]
+
+    @contextmanager
+    def overview(self) -> Iterator[Overview]:
+        """What needs an operator and what agents do, for one thread at a time; what was counted is kept."""
+        from sb.present.overview import Overview
+
+        with self._overviewing:
+            log = self.log("overview")
+            if self._overview is None or self._overview[0] is not log:
+                self._overview = log, Overview(self.config, log)
+            yield self._overview[1]
+
+    def needs_you(self) -> NeedsYou:
+        """What needs an operator."""
+        contracts = self.baselines("overview").entries()
+        with self.overview() as overview:
+            return overview.needs_you(contracts)
 
     def stack(self, use: str, stack_id: str) -> SQLiteStack:
         """One stack, to decide in; it need not be closed."""

@@ -10,6 +10,7 @@ from sb.screens.row_list import RowList
 from textual.content import Content
 from textual.pilot import Pilot
 
+from sb.present.overview import NeedsYou
 from tests.screens.conftest import Agents, Console
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 
@@ -117,7 +118,7 @@ def test_tabs_fold_and_keep_the_count_of_what_needs_you(
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5")
-        console.app.needs = {"approvals": 4}
+        console.app.needs_you = NeedsYou(requests=4)
         console.app.section.show_status()  # type: ignore[union-attr]
         await console.until(pilot, lambda: True)
         first = console.text().split("\n")[0]
