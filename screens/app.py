@@ -392,7 +392,7 @@ class ConsoleApp(App[None]):
             key = action.shown_keys.split()[0]
             listed.append(Entry(group, action.label, key, partial(self.run_declared, action), action.help))
         listed.sort(key=lambda entry: entry.group is SCREENS)
-        return [*listed, *terminal_entries(self.copy_command)]
+        return [*listed, *terminal_entries(self.copy_command, section.command() if section else "")]
 
     def copy_command(self, command: str) -> None:
         """Copy a command line for a terminal."""

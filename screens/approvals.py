@@ -357,7 +357,7 @@ class ApprovalsScreen(Filtering, Waiting):
         """Order what waits by the next of the orders."""
         orders = list(Order)
         self.order = orders[(orders.index(self.order) + 1) % len(orders)]
-        self.console_app.say(f"sorted by {self.order}")
+        self.rows.start_over()
         self.refresh_records()
 
     def chosen(self) -> list[Disclosure]:

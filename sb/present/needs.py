@@ -14,7 +14,7 @@ from sb.kernel.recovery.escalations import Escalation
 from sb.kernel.review.needs import Need
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
-from sb.present.contracts import ordered
+from sb.present.contracts import changed_fields, ordered
 from sb.present.memories import review_line
 from sb.present.recovery import UNDECIDED, UNKNOWN
 from sb.present.states import State, state
@@ -23,7 +23,7 @@ from sb.stack.review_queue import ReviewItem
 from sb.text import plain
 
 BETWEEN = " · "
-LONGEST_EFFECT = 9  # cells
+LONGEST_EFFECT = 10  # cells
 _SHELL = "host.shell."
 _EFFECTS = {
     SafetyClass.READ_ONLY: "reads",
@@ -90,8 +90,8 @@ def effect_phrase(safety_class: str) -> str:
 
 
 def request_effect(disclosed: Disclosure) -> str:
-    """What a call does, in a word: of a command line the verb of our parser, else that of its class."""
-    if disclosed.approval.tool_id.startswith(_SHELL):
+    """What a call does, in a word: of a command line that destroys the verb of our parser, else that of its class."""
+    if disclosed.approval.tool_id == _SHELL + SafetyClass.DESTRUCTIVE:
         verb = request_why(disclosed).rpartition(": ")[2].partition(" ")[0]
         if verb.endswith("s") and len(verb) <= LONGEST_EFFECT:
             return verb
@@ -148,9 +148,9 @@ def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:
     why = _CONTRACTS.get(entry.status)
     if why is None:
         return None
-    fields = len(entry.changes)
+    fields = changed_fields(entry)
     if entry.status is BaselineStatus.CHANGED and fields:
-        why = f"{fields} fields changed" if fields > 1 else f"{entry.changes[0].path} changed"
+        why = f"{len(fields)} fields changed" if len(fields) > 1 else f"{fields[0]} changed"
     age = "" if entry.first_seen_at is None else relative_age(entry.first_seen_at, now)
     text = plain(entry.tool_id, one_line=True)
     return NeedLine("contract", entry.tool_id, state(str(entry.status)), text, why, "", "", "", age)

@@ -266,9 +266,10 @@ def request_facts(disclosed: Disclosure, detail: RequestDetail | None) -> list[t
     project = f"project {origin.project_name}" if origin.project_name else ""
     place = [home_as_tilde(where), "" if where == origin.project else project]
     needs = f"{approval.needed} approvals, by different operators" if approval.needed > 1 else ""
+    why = request_why(disclosed)
     facts = (
-        ("Why", request_why(disclosed)),
-        ("Effect", effect_phrase(approval.safety_class)),
+        ("Why", why),
+        ("Effect", "" if approval.safety_class in why else effect_phrase(approval.safety_class)),
         ("Says", f'"{says}"' if says else ""),
         ("Where", " · ".join(filter(None, place))),
         ("Agent", approval.agent),

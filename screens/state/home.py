@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sb.screens.state.approvals import approval_row
-from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import event_row
 from sb.screens.state.listing import LONGEST_CELL, Column, Row
 from sb.screens.state.records import Records
@@ -297,8 +296,7 @@ def _kills(switch: KillSwitch) -> Iterator[HomeLine]:
 def _contracts(store: ContractBaselineStore) -> Iterator[HomeLine]:
     amiss = [entry for entry in ordered(store.entries()) if entry.status in _NEED_A_LOOK]
     for entry in amiss[:MOST_OF_A_KIND]:
-        status, tool, *_ = contract_row(entry).texts
-        text = f"{tool}: {_NEED_A_LOOK[entry.status]}"
+        status, text = str(entry.status), f"{entry.tool_id}: {_NEED_A_LOOK[entry.status]}"
         tone = "warn" if entry.status is BaselineStatus.NEW else "error"
         yield HomeLine(Row((status, "contract", text), tone), Target("contracts", entry.tool_id))
     if len(amiss) > MOST_OF_A_KIND:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sb.screens.state.approvals import approval_row
-from sb.screens.state.contracts import CONTRACT_COLUMNS, contract_row
+from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import EVENT_COLUMNS, event_row
 from sb.screens.state.home import Home, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
 from sb.screens.state.memory import MEMORY_COLUMNS, memory_rows
 from sb.screens.state.records import Records
-from sb.screens.state.recovery import OPEN_VIEW, RECOVERY_COLUMNS, listed, recovery_row
+from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, run_row
 
 from sb.kernel.approvals.queue import ApprovalQueue
@@ -59,13 +59,15 @@ def _approvals(records: Records) -> PlainScreen:
 
 def _contracts(records: Records) -> PlainScreen:
     entries = ordered(records.baselines("rows").entries())
-    return _table(CONTRACT_COLUMNS, [contract_row(entry) for entry in entries], len(entries))
+    now = int(records.clock.now() * 1e6)
+    rows = [contract_row(entry, now).texts for entry in entries]
+    return PlainScreen(("state", "tool", "class", "age", "approved"), rows, len(entries))
 
 
 def _recovery(records: Records) -> PlainScreen:
     found, now = listed(records.log(), OPEN_VIEW), int(records.clock.now() * 1e6)
     rows = [(item.name, *recovery_row(item, now).texts) for item in found.items]
-    return PlainScreen(("id", *(column.title for column in RECOVERY_COLUMNS)), rows, found.total)
+    return PlainScreen(("id", "state", "call", "agent", "when"), rows, found.counts[OPEN_VIEW])
 
 
 def _runs(records: Records) -> PlainScreen:
