@@ -175,10 +175,9 @@ def _described(log: EventLog, items: Sequence[Item], known: MutableMapping[str, 
 def _call_facts(log: EventLog, item: Item) -> CallFacts:
     about = item.about
     events = log.events(run_id=about.run_id, call_id=about.call_id)
-    found = next(
-        ((event.at, event.payload["args"]) for event in events if "args" in (event.payload or {})), None
-    )
-    at, args = found or (0, None)
+    found = ((event.at, event.payload) for event in events if event.payload and "args" in event.payload)
+    at, payload = next(found, (0, {}))
+    args = payload.get("args")
     return CallFacts(call_object(about.tool_id, args), at)
 
 
