@@ -57,7 +57,7 @@ class ContractsScreen(Waiting):
 
     def body(self) -> Iterable[Widget]:
         tools = Panel(RowList(CONTRACT_COLUMNS, id="contracts"), views=VIEWS, id="tools")
-        yield self.split(tools, Panel(DocumentView(id="contract"), title="What changed"))
+        yield self.split(tools, Panel(DocumentView(id="contract"), title="Contract", id="change"))
 
     @property
     def rows(self) -> RowList:
@@ -139,6 +139,8 @@ class ContractsScreen(Waiting):
         if number is not None and number < len(self.known):
             entry, history = self.known[number]
             fields, name = contract_document(entry, history, self.now()), entry.tool_id
+        changed = self.current is not None and bool(self.current.changes)
+        self.query_one("#change", Panel).retitle("What changed" if changed else "Contract")
         self.query_one(DocumentView).show(fields, same_record=name == self._shown)
         self._shown = name
 

@@ -189,7 +189,7 @@ def _line(entry: Entry, width: int) -> Content:
     right = plain(entry.right, one_line=True)
     room = max(width - cell_len(right) - 1, 10)
     text = safe(entry.text, one_line=True).truncate(room, ellipsis=True, pad=True)
-    return Content.assemble(text, " ", (right, "dim" if entry.group == RECORDS_ else "bold"))
+    return Content.assemble(text, " ", (right, "$soft" if entry.group == RECORDS_ else "bold $accent"))
 
 
 def terminal_entries(copy: Callable[[str], object], here: str = "") -> list[Entry]:

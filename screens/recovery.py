@@ -304,7 +304,7 @@ class RecoveryScreen(Waiting):
         elif item.decidable:
             self.console_app.say("its reversal is pending: a approves it")
         else:
-            self._look(item, lambda looked: self._ask_to_undo(item, looked), asks=True)
+            self._look(item, lambda looked: self._ask("undo", item, self._undo), asks=True)
 
     def action_undo_run(self) -> None:
         item = self.current
@@ -340,12 +340,6 @@ class RecoveryScreen(Waiting):
         if count < len(done):
             return f"{count} undone; {_outcome(done[-1])}"
         return f"{item.about.run_id}: {count} undone"
-
-    def _ask_to_undo(self, item: Item, looked: DryRun) -> None:
-        if looked.ok:
-            self._ask("undo", item, self._undo)
-        else:
-            self.notify_failure(f"{item.mutation_id}: {looked.detail}")
 
     def _ask(
         self, verb: str, item: Item, act: Callable[[Item, Decider, str], str], *, result: str = ""

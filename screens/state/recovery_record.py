@@ -276,21 +276,21 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     about = item.about
     performs = verb in PERFORMING
     done = asked.reversal if performs else ""
-    facts = [
-        ("Agent", about.agent),
-        ("Call", f"{about.tool_id} ({about.call_id})" if done else about.call_id),
-    ]
+    who = " · ".join(filter(None, (about.agent, item.project)))
+    facts = [("Agent", who), ("Call", f"{about.tool_id} ({about.call_id})")]
     if isinstance(about, Escalation):
         facts.insert(0, ("Why", shorten(about.why, 400)))
     if verb in ("approve", "undo"):
         facts.append(("Dry run", asked.dry_run.text if asked.dry_run else "not run; t runs one"))
-        facts += [("Place", item.project)] if item.project else []
     if asked.result:
         facts.append(("It gave", shorten(asked.result, LONGEST_ARGS)))
     consequence = _CONSEQUENCES[verb]
     if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
         consequence = approving_first(about.people, asked.others)
-    return Question(_TITLES[verb], (done or about.tool_id,), tuple(facts), consequence, (item.name,))
+    looked = asked.dry_run
+    no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
+    objects = tuple(filter(None, (item.call.object, done)))
+    return Question(_TITLES[verb], objects, tuple(facts), consequence, (item.name,), refused=no)
 
 
 def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) -> Question:
