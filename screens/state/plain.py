@@ -19,6 +19,7 @@ from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.runs import first_events, runs_at
 from sb.present.contracts import ordered
+from sb.present.recovery import why
 from sb.store.records.store import RecordStore
 
 MOST_ROWS = 200
@@ -66,8 +67,8 @@ def _contracts(records: Records) -> PlainScreen:
 
 def _recovery(records: Records) -> PlainScreen:
     found, now = listed(records.log(), OPEN_VIEW), int(records.clock.now() * 1e6)
-    rows = [(item.name, *recovery_row(item, now).texts) for item in found.items]
-    return PlainScreen(("id", "state", "call", "agent", "when"), rows, found.counts[OPEN_VIEW])
+    rows = [(item.name, *recovery_row(item, now).texts, why(item.about, now)) for item in found.items]
+    return PlainScreen(("id", "state", "call", "agent", "when", "why"), rows, found.counts[OPEN_VIEW])
 
 
 def _runs(records: Records) -> PlainScreen:

@@ -15,11 +15,12 @@ from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
 from sb.present import recovery
+from sb.present.approvals import LONGEST_CALL
 from sb.present.calls import call_object
 from sb.present.recovery import NO_UNDO, UNDECIDED, UNKNOWN
 from sb.present.states import WARN, State, state
 from sb.sources import MICROSECONDS
-from sb.text import revealed_line
+from sb.text import revealed_line, shorten_middle
 
 RECOVERY_COLUMNS = (
     Column(width=10, badges=True),
@@ -178,7 +179,7 @@ def _call_facts(log: EventLog, item: Item) -> CallFacts:
     found = ((event.at, event.payload) for event in events if event.payload and "args" in event.payload)
     at, payload = next(found, (0, {}))
     args = payload.get("args")
-    return CallFacts(call_object(about.tool_id, args), at)
+    return CallFacts(shorten_middle(call_object(about.tool_id, args), LONGEST_CALL), at)
 
 
 def _urgency(item: Item) -> tuple[int, int]:

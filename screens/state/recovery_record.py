@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sb.kernel.recovery.service import Plan
 
 LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
+LONGEST_OBJECT = 200  # characters of what is undone in a question
 MOST_PLANS = 20  # in a question
 
 
@@ -277,7 +278,8 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     performs = verb in PERFORMING
     done = asked.reversal if performs else ""
     who = " · ".join(filter(None, (about.agent, item.project)))
-    facts = [("Agent", who), ("Call", f"{about.tool_id} ({about.call_id})")]
+    facts = [("Undoes", shorten(item.call.object, LONGEST_OBJECT))] if done else []
+    facts += [("Agent", who), ("Call", f"{about.tool_id} ({about.call_id})")]
     if isinstance(about, Escalation):
         facts.insert(0, ("Why", shorten(about.why, 400)))
     if verb in ("approve", "undo"):
@@ -289,8 +291,9 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
         consequence = approving_first(about.people, asked.others)
     looked = asked.dry_run
     no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
-    objects = tuple(filter(None, (item.call.object, done)))
-    return Question(_TITLES[verb], objects, tuple(facts), consequence, (item.name,), refused=no)
+    return Question(
+        _TITLES[verb], (done or item.call.object,), tuple(facts), consequence, (item.name,), refused=no
+    )
 
 
 def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) -> Question:
