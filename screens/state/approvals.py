@@ -66,6 +66,10 @@ STATES: dict[str, tuple[ApprovalState, ...]] = {
 }
 
 
+SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
+SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
+
+
 @dataclass(frozen=True)
 class RequestDetail:
     """What is read for the request under the cursor alone.
@@ -141,14 +145,21 @@ def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) ->
 
 
 def _argument_fields(disclosed: Disclosure, reveal: bool) -> list[Field]:
-    """The arguments in full, but for the one that the record's heading has in full."""
-    about = object_argument(disclosed)
-    heading = about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL
-    others = [one for one in disclosed.arguments if not (heading and one is about)]
+    """The arguments in full, but for those that the record has in full above."""
+    about, call = object_argument(disclosed), disclosed.call(LONGEST_CALL, reveal=reveal)
+    if about is None and len(disclosed.arguments) == 1 and len(call) <= SHORT_CALL:
+        return []
+    above = ABOVE if disclosed.approval.tool_id.startswith(SHELL) else ()
+    if about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
+        above = (*above, about.name)
     title = (
         "Arguments" if not disclosed.long else f"Arguments: {disclosed.size:,} characters, read all of them"
     )
-    fields = [Field(f"{one.name} =", one.text(reveal=reveal), whole=True) for one in others]
+    fields = [
+        Field(f"{one.name} =", one.text(reveal=reveal), whole=True)
+        for one in disclosed.arguments
+        if one.name not in above
+    ]
     return [Field(title), *fields] if fields else []
 
 
