@@ -9,7 +9,7 @@ from sb.screens.state.document import Field
 from sb.screens.state.listing import ROOMY, Cell, Column, Row
 from sb.screens.state.question import Question, some
 
-from sb.fitting import Cut, home_as_tilde, relative_age, short_span
+from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
@@ -68,6 +68,7 @@ STATES: dict[str, tuple[ApprovalState, ...]] = {
 
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
 SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
+TOOL = "tool"  # the argument with the host's name of the tool
 
 
 @dataclass(frozen=True)
@@ -260,6 +261,12 @@ def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
     if isinstance(item, Grant):
         what = ", ".join(f"{name}={pattern}" for name, pattern in item.args.items()) or "any arguments"
         return f"{item.tool_id}: {what}" + ("" if alone else f" · {item.agent} · {item.id}")
+    about = object_argument(item)
+    shell = item.approval.tool_id.startswith(SHELL) and not item.long
+    if alone and shell and about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
+        quiet = (*ABOVE, TOOL, about.name)  # they are facts below
+        others = [f"{one.name}={one.text(reveal=reveal)}" for one in item.arguments if one.name not in quiet]
+        return " · ".join([short_call(item, reveal=reveal), *others])
     text = call_text(item, reveal=reveal)
     return text if alone else f"{text} · {item.approval.agent} · {item.approval.id}"
 
@@ -275,7 +282,7 @@ def request_facts(disclosed: Disclosure, detail: RequestDetail | None) -> list[t
     says = str(request.get("intent") or "")
     where = next((_bare(one.text()) for one in disclosed.arguments if one.name == "cwd"), "")
     project = f"project {origin.project_name}" if origin.project_name else ""
-    place = [home_as_tilde(where), "" if where == origin.project else project]
+    place = [where, "" if where == origin.project else project]
     needs = f"{approval.needed} approvals, by different operators" if approval.needed > 1 else ""
     why = request_why(disclosed)
     facts = (
@@ -298,7 +305,9 @@ def _facts(item: Disclosure | Grant, detail: RequestDetail | None) -> tuple[tupl
     """Of a grant or request alone, and the id."""
     if isinstance(item, Grant):
         return (("Agent", item.agent), ("Used", str(item.uses)), ("Grant", item.id))
-    return (*request_facts(item, detail), ("Request", item.approval.id))
+    host = [_bare(one.text()) for one in item.arguments if one.name == TOOL]
+    tool = " · ".join([item.approval.tool_id, *host])
+    return (*request_facts(item, detail), ("Tool", tool), ("Request", item.approval.id))
 
 
 def _consequence(verb: str, asked: Sequence[Disclosure], count: int, others: Sequence[str]) -> str:
