@@ -49,6 +49,7 @@ from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
 from sb.log.event import Subject
 from sb.present.recovery import undone_sentence
+from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -391,7 +392,7 @@ class RecoveryScreen(Waiting):
 
     def _dismiss(self, item: Item, by: Decider, reason: str) -> str:
         found = self.records.runtime().recovery.dismiss(item.name, by, reason)
-        return f"{found.id} {found.state} by {by.name}: {found.tool_id} stays as it is"
+        return f"Left as it is: {shorten(item.call.object, 80)}. u among the changes can still undo it ({found.id})"
 
     def action_settle(self) -> None:
         """Ask what became of a call of unknown outcome."""

@@ -68,7 +68,7 @@ STATES: dict[str, tuple[ApprovalState, ...]] = {
 
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
 SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
-TOOL = "tool"  # the argument with the host's name of the tool
+TOOL = "tool"  # the argument with the host's name of the tool, which stands beside our own
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def approval_document(
         ]
         fields.append(Field(f"{approval.agent}, the last {HISTORY_DAYS} days"))
         fields.append(Field("", history_line(detail.context.history)))
-    return fields + _ids(approval)
+    return fields + _ids(disclosed)
 
 
 def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) -> list[Field]:
@@ -150,7 +150,7 @@ def _argument_fields(disclosed: Disclosure, reveal: bool) -> list[Field]:
     about, call = object_argument(disclosed), disclosed.call(LONGEST_CALL, reveal=reveal)
     if about is None and len(disclosed.arguments) == 1 and len(call) <= SHORT_CALL:
         return []
-    above = ABOVE if disclosed.approval.tool_id.startswith(SHELL) else ()
+    above = (*ABOVE, TOOL) if disclosed.approval.tool_id.startswith(SHELL) else ()
     if about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
         above = (*above, about.name)
     title = (
@@ -164,12 +164,18 @@ def _argument_fields(disclosed: Disclosure, reveal: bool) -> list[Field]:
     return [Field(title), *fields] if fields else []
 
 
-def _ids(approval: Approval) -> list[Field]:
-    request = approval.request
+def _tool(disclosed: Disclosure) -> str:
+    """The tool, and how its host calls it."""
+    host = [_bare(one.text()) for one in disclosed.arguments if one.name == TOOL]
+    return " · ".join([disclosed.approval.tool_id, *host])
+
+
+def _ids(disclosed: Disclosure) -> list[Field]:
+    approval, request = disclosed.approval, disclosed.approval.request
     contract = f"{approval.fingerprint}, since registration: {request.get('tool_contract_status', 'unknown')}"
     values = {
         "request": approval.id,
-        "tool": f"{approval.tool_id} ({approval.safety_class})",
+        "tool": f"{_tool(disclosed)} ({approval.safety_class})",
         "run": approval.run_id,
         "session": str(request.get("session_id") or ""),
         "contract": contract,
@@ -305,9 +311,7 @@ def _facts(item: Disclosure | Grant, detail: RequestDetail | None) -> tuple[tupl
     """Of a grant or request alone, and the id."""
     if isinstance(item, Grant):
         return (("Agent", item.agent), ("Used", str(item.uses)), ("Grant", item.id))
-    host = [_bare(one.text()) for one in item.arguments if one.name == TOOL]
-    tool = " · ".join([item.approval.tool_id, *host])
-    return (*request_facts(item, detail), ("Tool", tool), ("Request", item.approval.id))
+    return (*request_facts(item, detail), ("Tool", _tool(item)), ("Request", item.approval.id))
 
 
 def _consequence(verb: str, asked: Sequence[Disclosure], count: int, others: Sequence[str]) -> str:

@@ -58,9 +58,10 @@ def test_padding_begins_no_line_of_a_question(agents: Agents, console: Console) 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2", "a")
         lines = [line for line in console.text().split("\n") if "bank." in line and "│" in line]
-        assert [line.count("│") for line in lines if " Why " not in line and " Tool " not in line] == [3, 3], (
-            "beside the object's own border"
-        )
+        assert [line.count("│") for line in lines if " Why " not in line and " Tool " not in line] == [
+            3,
+            3,
+        ], "beside the object's own border"
 
     console(script)
 
