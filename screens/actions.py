@@ -80,7 +80,7 @@ _SHOWN = {
     "pagedown": "pgdn",
 }
 MOVING = (LISTS, RECORDS)
-VIEWED = ("approvals", "contracts", "recovery", "log", "harness", "agents")
+VIEWED = ("approvals", "contracts", "recovery", "runs", "log", "harness", "agents")
 
 ACTIONS = (
     _deciding(
@@ -105,7 +105,9 @@ ACTIONS = (
     ),
     _deciding("take_away", "x", "forget", "Take memories out of every search.", "memory"),
     _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "recovery"),
-    _deciding("undo", "u", "undo", "Go to where this call, or what this run did last, is undone.", "runs"),
+    _deciding(
+        "undo", "u", "undo", "Go to where this call, or what this session did last, is undone.", "runs"
+    ),
     _deciding("undo", "u", "recover", "Let searches find a forgotten memory again.", "memory", footer=False),
     _deciding("undo", "u", "restore", "Restore a core from this checkpoint.", "checkpoints"),
     _deciding(
@@ -172,6 +174,8 @@ ACTIONS = (
         "Go to the previous that needs you.",
         ("approvals", "contracts", "recovery"),
     ),
+    Action("next_waiting(1)", "n", "denied", "Go to the next call that was denied or is unknown.", ("runs",)),
+    Action("next_waiting(-1)", "N", "denied before", "Go to the denied or unknown call before.", ("runs",)),
     Action("view(1)", "right_square_bracket", "view", "Show the next view.", VIEWED, footer=True),
     Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),
     Action("sort", "s", "sort", "Change the order of the list.", ("approvals", "agents"), footer=True),

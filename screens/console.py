@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sb.screens.state.signer import Signer
     from textual.content import Content
 
+    from sb.present.overview import NeedsYou
+
 
 class Console(Protocol):
     """What a screen may ask of the app, which imports the screens."""
@@ -30,6 +32,8 @@ class Console(Protocol):
     def trouble(self) -> str: ...
     @property
     def needs(self) -> Mapping[str, int]: ...
+    @property
+    def needs_you(self) -> NeedsYou | None: ...
     @property
     def shares(self) -> Shares: ...
     @property

@@ -1,21 +1,41 @@
-"""The Home screen: what needs you, and what is enforced."""
+"""The Home screen: what needs you, who is at work, and the newest calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.actions import LISTS, bindings
 from sb.screens.deciding import Deciding
-from sb.screens.panel import Panel
+from sb.screens.panel import HIGH, WIDE, Panel, has_borders
+from sb.screens.reading import safe
 from sb.screens.row_list import RowList
+from sb.screens.state.agents import AGENT_COLUMNS
 from sb.screens.state.document import Field
-from sb.screens.state.home import HOME_COLUMNS, Home, HomeLine, Target, quickly, thoroughly
+from sb.screens.state.home import (
+    LATEST_COLUMNS,
+    NEED_COLUMNS,
+    NO_AGENT,
+    NO_CALL,
+    NOTHING,
+    Home,
+    HomeLine,
+    Target,
+    facts,
+    quickly,
+    thoroughly,
+)
+from sb.screens.toned import bars
 from textual import on
+from textual.containers import Container
+from textual.content import Content
+from textual.events import Resize
 from textual.widget import Widget
+from textual.widgets import Static
 
-from sb.log.event import Subject
+from sb.present.overview import NeedsYou
+from sb.sources import MICROSECONDS
 from sb.text import plain
 
 if TYPE_CHECKING:
@@ -24,75 +44,146 @@ if TYPE_CHECKING:
     from sb.kernel.authority.signing import Decider
     from sb.kernel.incidents.kill import Kill
 
+BROAD = 160  # cells of a terminal from which on agents and calls are beside each other
+AROUND = 4  # lines: tabs, today, what is enforced, keys
+LEAST_LATEST, MOST_AGENTS = 4, 6  # lines
+NOTICE = 3  # lines of a list without rows
+READ_EVERY_S = 10.0  # while nothing is written: ages grow
+
 
 class HomeScreen(Deciding):
-    """One line for everything that needs a person, what is enforced, and the last events."""
+    """Everything that needs a person, the agents, the newest calls, and what is enforced."""
 
     name_ = "home"
     parts = ("home", LISTS)
     heading = "Home"
     BINDINGS = bindings("home")
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (BROAD, "-broad")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (HIGH, "-high")]
+    DEFAULT_CSS = """
+    HomeScreen .words { height: auto; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    HomeScreen #side { height: auto; }
+    HomeScreen #enforced-panel, HomeScreen #memory-panel { display: none; height: auto; }
+    HomeScreen.-broad #side { dock: right; width: 45%; height: 1fr; }
+    HomeScreen.-broad #enforced-panel, HomeScreen.-broad #memory-panel { display: block; }
+    HomeScreen.-broad #facts { display: none; }
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.state = Home()
-        self.lines: list[HomeLine] = []
+        self.lines: dict[int, HomeLine] = {}
+        self._numbers: dict[str, int] = {}
+        self._read_at = 0.0
 
     def body(self) -> Iterable[Widget]:
-        yield Panel(RowList(HOME_COLUMNS, id="lines"))
+        yield Static(id="today", classes="words")
+        yield Panel(RowList(NEED_COLUMNS, id="needs", leads=False), title="Needs you", id="first")
+        with Container(id="below"):
+            with Container(id="side"):
+                yield Panel(
+                    RowList(AGENT_COLUMNS, id="agents", leads=False), title="Agents", id="agents-panel"
+                )
+                yield Panel(Static(id="enforced", classes="words"), title="Enforced", id="enforced-panel")
+                yield Panel(Static(id="memory", classes="words"), title="Memory", id="memory-panel")
+            yield Panel(RowList(LATEST_COLUMNS, id="latest", leads=False), title="Latest")
+        yield Static(id="facts", classes="words")
 
     def refresh_records(self) -> None:
-        self.read("home", lambda: quickly(self.records), self._show_quick)
-
-    def _show_quick(self, parts: dict[str, Any]) -> None:
-        self._show(parts)
+        self._read_at = self.records.clock.monotonic()
+        if self.console_app.needs_you is not None:
+            self.show_needs(self.console_app.needs_you)
+        self.read("home", lambda: quickly(self.records), self._show)
         self.read("home, thoroughly", lambda: thoroughly(self.records), self._show)
 
-    def _show(self, parts: dict[str, Any]) -> None:
-        current = self._line
-        self.state = replace(self.state, **parts)
-        self.lines = self.state.lines(self.now())
-        rows = self.query_one(RowList)
-        rows.put({number: line.row for number, line in enumerate(self.lines)})
-        rows.show(range(len(self.lines)))
-        same = [number for number, line in enumerate(self.lines) if current and line.same_as(current)]
-        if same:
-            rows.select(same[0])
-        self.show_status()
-
     def tick(self) -> None:
-        """Another second is over: how long ago something was heard of changes."""
-        if self.lines and self.state.lines(self.now()) != self.lines:
-            self._show({})
+        if self.records.clock.monotonic() - self._read_at >= READ_EVERY_S:
+            self.refresh_records()
 
-    def now(self) -> int:
-        """Microseconds since the epoch."""
-        return int(self.records.clock.now() * 1e6)
+    def _show(self, parts: dict[str, Any]) -> None:
+        self.state = replace(self.state, **parts)
+        if self.console_app.needs_you is not None:
+            self.show_needs(self.console_app.needs_you)
+        self._put("agents", self.state.agents(), NO_AGENT)
+        self._put("latest", self.state.calls(int(self.records.clock.now() * MICROSECONDS)), NO_CALL)
+        self.query_one("#agents-panel", Panel).count({"": self.state.work.seen})
+        self._show_facts()
+        self._share_out()
+
+    def show_needs(self, needs_you: NeedsYou) -> None:
+        lines = self.state.needs(needs_you)
+        self._put("needs", lines, NOTHING)
+        more = max(needs_you.total - len(needs_you.lines) - 1, 0)
+        self.query_one("#first", Panel).count({"": len(lines) + more})
+        self._share_out()
+
+    def _put(self, name: str, lines: Sequence[HomeLine], notice: str) -> None:
+        rows = self.query_one(f"#{name}", RowList)
+        numbered = {self._numbers.setdefault(line.key, len(self._numbers)): line for line in lines}
+        self.lines |= numbered
+        rows.put({number: line.row for number, line in numbered.items()})
+        rows.show(list(numbered), notice)
+
+    def _show_facts(self) -> None:
+        work, pairs = self.state.work, facts(self.state)
+        words = [Content.styled(text, f"${tone}" if tone else "") for text, tone in work.today]
+        trend = bars(tuple(zip(work.calls, map(bool, work.denied), strict=True)))
+        hours = Content.assemble(
+            ("calls an hour ", "$soft"), *((bar, f"${tone}") for bar, tone in trend if trend)
+        )
+        today = Content.assemble(("Today  ", "$soft"), Content("  ").join(words))
+        if self.size.width >= WIDE:
+            today = Content.assemble(today, "   ", hours)
+        self.query_one("#today", Static).update(today)
+        self.query_one("#facts", Static).update(_pairs(pairs if self.size.width >= WIDE else pairs[:2]))
+        self.query_one("#enforced", Static).update(_pairs((("On", pairs[0][1]), pairs[1]), "\n"))
+        newest = _pairs([(f"{kind:<8}", text) for kind, text in self.state.newest], "\n")
+        self.query_one("#memory", Static).update(Content("\n").join([Content(pairs[2][1]), newest]))
+
+    def on_resize(self, event: Resize) -> None:
+        super().on_resize(event)
+        if self.composed:
+            self._show_facts()
+            self._share_out()
+
+    def _share_out(self) -> None:
+        """Give each list its lines: what needs you first, and the newest calls what is left."""
+        frame = 2 if has_borders(self.app) else 1
+        broad = self.size.width >= BROAD
+        needs, agents = (
+            len(self.query_one(f"#{name}", RowList).listing.keys) or NOTICE for name in ("needs", "agents")
+        )
+        room = self.size.height - AROUND - (2 if broad else 3) * frame
+        agents = min(agents, MOST_AGENTS, max(room // 4, 1))
+        most = room // 2 if broad else room - agents - LEAST_LATEST
+        self.query_one("#first").styles.height = min(needs, max(most, 1)) + frame
+        self.query_one("#agents-panel").styles.height = "1fr" if broad else agents + frame
+
+    @property
+    def _line(self) -> HomeLine | None:
+        rows = self.focused if isinstance(self.focused, RowList) else self.query_one("#needs", RowList)
+        number = rows.listing.current
+        return None if number is None else self.lines.get(number)
 
     @property
     def current(self) -> Target | None:
         """What the cursor is on."""
         return self._line.target if self._line else None
 
-    @property
-    def _line(self) -> HomeLine | None:
-        number = self.query_one(RowList).listing.current
-        return self.lines[number] if number is not None and number < len(self.lines) else None
+    def possible(self, action: Any) -> bool:
+        return action.id != "lift" or bool(self._line and self._line.kill)
 
     def pointed_at(self) -> Pointed:
         if self._line is not None and self._line.about is not None:
             return self._line.about
-        target = self.current
-        if target is None or target.section != "contracts":
-            return target.record if target else None
-        return Subject(tool_id=str(target.record or ""))
+        return self.current.record if self.current else None
 
     def action_lift(self) -> None:
         from sb.screens.state.kills import lift_question
 
         kill = self._line.kill if self._line else None
         if kill is None:
-            self.console_app.say("nothing to lift here: the cursor is not on a kill")
+            self.console_app.say("nothing to lift here: the cursor is not on a stop")
         else:
             self.ask(lift_question(kill), [kill], self._lift)
 
@@ -104,15 +195,27 @@ class HomeScreen(Deciding):
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
         line = self.lines[message.key]
-        target = line.target
-        if target is None:
-            self.console_app.open_fields(line.row.texts[1], [Field(line.row.texts[0], line.row.texts[2])])
-        else:
-            self.console_app.open_target(target)
+        if line.target is not None:
+            self.console_app.open_target(line.target)
+        elif line.kill is not None:
+            fields = [Field(line.kill.sentence), Field("Lift it", line.kill.lift_command)]
+            self.console_app.open_fields(line.kill.name, fields)
+        elif line.finding is not None:
+            fields = [
+                Field(line.finding.name),
+                Field("", line.finding.detail),
+                Field("Do", line.finding.hint),
+            ]
+            self.console_app.open_fields(line.finding.name, fields)
 
     def start_over(self) -> None:
-        self.state, self.lines = Home(), []
-        self.query_one(RowList).start_over()
+        self.state = Home()
+        self.lines.clear()
+        for rows in self.query(RowList):
+            rows.start_over()
 
-    def summary(self) -> str:
-        return f"· {self.state.waiting:,} need{'s' if self.state.waiting == 1 else ''} you"
+
+def _pairs(pairs: Iterable[tuple[str, str]], between: str = "   ") -> Content:
+    """Names and what they stand for."""
+    texts = (Content.assemble((f"{name} ", "$soft"), safe(text, one_line=True)) for name, text in pairs)
+    return Content(between).join(texts)

@@ -76,11 +76,15 @@ class RowList(Toned, can_focus=True):
         super().__init__(id=id)
         self.listing = Listing()
         self._leads = leads
-        self._columns = tuple(columns)
-        self._top = 1 if any(column.title for column in columns) else 0
+        self.set_columns(columns)
         self._notice = ""
         self._loading = True
         self._told: int | None = None
+
+    def set_columns(self, columns: Sequence[Column]) -> None:
+        """Other columns, for another view; its rows follow."""
+        self._columns = tuple(columns)
+        self._top = 1 if any(column.title for column in columns) else 0
 
     def show(self, keys: Sequence[int], notice: str = "") -> None:
         """Replace the keys; the cursor stays on its record, and that record on its line.

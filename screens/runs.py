@@ -1,151 +1,220 @@
-"""The Runs screen: runs, and the events of one as they happen."""
+"""The Runs screen: sessions, their turns and calls, as they happen."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
-from sb.screens.reading import safe
 from sb.screens.row_list import RowList
-from sb.screens.state.events import TIMELINE_COLUMNS, timeline_rows
-from sb.screens.state.runs import RUN_COLUMNS, OneRun, last_change, one_run, run_rows
+from sb.screens.state.document import Document
+from sb.screens.state.runs import (
+    CALL,
+    CALL_COLUMNS,
+    RUN_COLUMNS,
+    SESSION,
+    Node,
+    RunRows,
+    Tree,
+    denied_call,
+    document,
+    grown,
+    last_change,
+    newer_calls,
+    node_of,
+    path_to,
+)
 from textual import on
 from textual.widget import Widget
-from textual.widgets import Static
 
-from sb.kernel.review.runs import RunFilter, first_event, first_events
+from sb.kernel.review.runs import RunFilter, first_event
 from sb.log.event import Event
 from sb.log.search import events_at
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
+SESSIONS, CALLS = "sessions", "calls"
+VIEWS = {SESSIONS: "Sessions", CALLS: "Calls"}
+TITLES = ("Session", "Turn", "Call")
 EMPTY = "No runs yet. What agents do appears here as it happens.\n\nsb demo makes some."
-NO_HIT = "No runs match.\n\nesc clears the filter."
+NO_HIT = "Nothing matches.\n\nesc clears the filter."
 
 
 class RunsScreen(Filtering):
-    """Runs, newest first, and the events of the one under the cursor."""
+    """Sessions, newest first, with the turns and calls of those that are open; or all calls, newest first."""
 
     name_ = "runs"
-    parts = ("runs", LISTS, PANELS)
+    parts = ("runs", LISTS, RECORDS, PANELS)
     heading = "Runs"
     BINDINGS = bindings("runs")
-    DEFAULT_CSS = """
-    RunsScreen #whereabouts { height: auto; max-height: 3; padding: 0 1; color: $soft; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.firsts: array[int] = array("q")
-        self._read_to = 0  # the log's newest row when the runs were read
-        self._chosen: int | None = None
-        self._wanted_run: int | None = None  # for the cursor, once it is in the list
+        self.sessions = Tree()
+        self._open: frozenset[Node] = frozenset()
+        self._calls: array[int] = array("q")
+        self._calls_to = 0  # the log's newest row when the calls were read
+        self._wanted: Node | None = None  # for the cursor, once it is in the list
+        self._shown: Node | None = None
 
     def body(self) -> Iterable[Widget]:
-        events = RowList(TIMELINE_COLUMNS, id="timeline")
         yield self.split(
             Panel(
-                self.filter_box("words, host:… project:… session:… agent:… run:…"),
+                self.filter_box("words, host:… project:… session:… agent:… run:… tool:…"),
                 RowList(RUN_COLUMNS, id="runs"),
+                views=VIEWS,
+                id="list",
             ),
-            Panel(Static(id="whereabouts"), events, title="Run"),
+            Panel(DocumentView(id="run"), title=TITLES[SESSION], id="detail"),
         )
 
     @property
-    def runs(self) -> RowList:
+    def rows(self) -> RowList:
         return self.query_one("#runs", RowList)
 
     @property
-    def timeline(self) -> RowList:
-        return self.query_one("#timeline", RowList)
+    def panel(self) -> Panel:
+        return self.query_one("#list", Panel)
+
+    @cached_property
+    def _reader(self) -> RunRows:
+        return RunRows(self.records)
+
+    @property
+    def node(self) -> Node | None:
+        """What the cursor is on."""
+        key = self.rows.listing.current
+        return None if key is None else node_of(key)
 
     def refresh_records(self) -> None:
-        known, read_to, wanted = self.firsts, self._read_to, RunFilter.parse(self.filter_text)
+        if self.panel.view == CALLS:
+            words, known, read_to = self.filter_text, self._calls, self._calls_to
+            self.read(
+                "runs", lambda: newer_calls(self.records.log("runs"), words, known, read_to), self._show_calls
+            )
+            return
+        tree, opened, wanted = self.sessions, self._open, RunFilter.parse(self.filter_text)
+        self.read("runs", lambda: grown(self.records.log("runs"), tree, wanted, opened), self._show_tree)
 
-        def work() -> tuple[array[int], int]:
-            log = self.records.log("runs")
-            newest = log.head().seq
-            found = first_events(log, after=read_to, wanted=wanted)
-            return found + known, max(newest, found[0] if found else 0)  # a run may have begun in between
+    def _show_tree(self, tree: Tree) -> None:
+        self.sessions, self._open = tree, tree.open
+        self._show(tree.keys(), SESSIONS, len(tree.sessions))
 
-        self.read("runs", work, self._show_runs)
-        self._read_chosen()
+    def _show_calls(self, found: tuple[array[int], int]) -> None:
+        self._calls, self._calls_to = found
+        self._show(array("q", (Node(CALL, first).key for first in self._calls)), CALLS, len(self._calls))
 
-    def _show_runs(self, found: tuple[array[int], int]) -> None:
-        self.firsts, self._read_to = found
-        self.runs.show(self.firsts, NO_HIT if self.filter_text else EMPTY)
-        if self._wanted_run is not None:
-            self.runs.select(self._wanted_run)
-            self._wanted_run = None
-        self.show_status()
+    def _show(self, keys: array[int], view: str, total: int) -> None:
+        self.rows.show(keys, NO_HIT if self.filter_text else EMPTY)
+        if self._wanted is not None and self._wanted.key in keys:
+            self.rows.select(self._wanted.key)
+            self._wanted = None
+        self.panel.count({view: total})
+        self.panel.foot(f"filter: {self.filter_text}" if self.filter_text else "")
+        self._read_detail()
 
-    def _read_chosen(self) -> None:
-        chosen = self._chosen
+    @on(RowList.Wanted)
+    def _rows_wanted(self, message: RowList.Wanted) -> None:
+        tree, keys, reader = self.sessions, message.keys, self._reader
+        calls = self.panel.view == CALLS
+        self.read("rows", lambda: reader.call_rows(keys) if calls else reader.rows(tree, keys), self.rows.put)
 
-        def work() -> OneRun:
-            return OneRun() if chosen is None else one_run(self.records.log(), chosen, self.records.config)
+    @on(RowList.Highlighted)
+    def _highlighted(self) -> None:
+        self._read_detail()
 
-        self.read("timeline", work, self._show_one)
+    def _read_detail(self) -> None:
+        node, tree = self.node, self.sessions
 
-    def _show_one(self, run: OneRun) -> None:
-        self.query_one("#whereabouts", Static).update(safe(run.whereabouts, one_line=True))
-        self.timeline.show(run.events)
+        def work() -> Document:
+            return document(self.records, tree, node) if node else []
+
+        def show(found: Document) -> None:
+            self.query_one("#run", DocumentView).show(found, same_record=node == self._shown)
+            self.query_one("#detail", Panel).retitle(TITLES[node.kind if node else SESSION])
+            self._shown = node
+
+        self.read("detail", work, show)
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        node = node_of(message.key)
+        if node.kind == CALL:
+            self.console_app.open_record(node.first)
+        else:
+            self._open ^= {node}
+            self.refresh_records()
+
+    @on(Panel.Viewed)
+    def _viewed(self) -> None:
+        self._start_view()
+        self.refresh_records()
+
+    def _start_view(self) -> None:
+        self.rows.set_columns(CALL_COLUMNS if self.panel.view == CALLS else RUN_COLUMNS)
+        self.rows.start_over()
+
+    def action_view(self, by: int) -> None:
+        self.step_view(by)
 
     def filter_changed(self) -> None:
-        self.firsts, self._read_to = array("q"), 0
+        self.sessions, self._calls, self._calls_to = Tree(), array("q"), 0
         self.refresh_records()
 
     def find(self, run_id: str) -> None:
-        """Put the cursor on a run, among all of them."""
+        """Put the cursor on a session, among all of them."""
         self.close_filter()
+        if self.panel.view != SESSIONS:
+            self.panel.show_view(SESSIONS)
+            self._start_view()
         self.read("find", lambda: first_event(self.records.log(), run_id), self._found)
 
     def _found(self, first: int | None) -> None:
         if first is None:
             self.console_app.say("this run is no longer in the log")
-        elif first in self.firsts:
-            self.runs.select(first)
         else:
-            self._wanted_run = first
+            self._wanted = Node(SESSION, first)
             self.refresh_records()
 
-    @on(RowList.Highlighted, "#runs")
-    def _run_chosen(self, message: RowList.Highlighted) -> None:
-        if message.key != self._chosen:
-            self._chosen = message.key
-            self.timeline.start_over()
-            self._read_chosen()
+    def action_next_waiting(self, by: int) -> None:
+        """Go to a call that was denied, or whose outcome is unknown."""
+        node, words = self.node, self.filter_text
 
-    @on(RowList.Wanted)
-    def _wanted(self, message: RowList.Wanted) -> None:
-        rows, load = (self.runs, run_rows) if message.rows is self.runs else (self.timeline, timeline_rows)
-        self.read(f"rows of {rows.id}", lambda: load(self.records.log(), message.keys), rows.put)
+        def work() -> tuple[Node, list[Node]] | None:
+            log = self.records.log("runs")
+            found = denied_call(log, words, node, by)
+            return (found, path_to(log, found.first)) if found else None
 
-    @on(RowList.Opened)
-    def _opened(self, message: RowList.Opened) -> None:
-        if message.rows is self.runs:
-            self.focus_on(self.timeline)
-        else:
-            self.console_app.open_record(message.key)
+        self.read("denied", work, self._reveal)
+
+    def _reveal(self, found: tuple[Node, list[Node]] | None) -> None:
+        if found is None:
+            self.console_app.say("No call was denied.")
+            return
+        self._wanted, above = found
+        self._open |= set(above)
+        self.refresh_records()
 
     def action_undo(self) -> None:
-        seq = self.timeline.listing.current
-        if self.timeline.has_focus and seq is not None:
-            self.read("call", lambda: events_at(self.records.log(), [seq]).get(seq), self._undo)
-        elif self._chosen is not None:
-            first = self._chosen
-            self.read("run", lambda: last_change(self.records.log(), first), self._undo_run)
+        node = self.node
+        if node is None:
+            return
+        if node.kind == SESSION:
+            self.read("session", lambda: last_change(self.records.log(), node.first), self._undo_session)
+        else:
+            self.read("call", lambda: events_at(self.records.log(), [node.first]).get(node.first), self._undo)
 
-    def _undo_run(self, mutation_id: str) -> None:
+    def _undo_session(self, mutation_id: str) -> None:
         if mutation_id:
             self.console_app.find_on("recovery", mutation_id)
         else:
-            self.console_app.say("nothing to undo: this run has no undo records")
+            self.console_app.say("nothing to undo: this session has no undo records")
 
     def _undo(self, event: Event | None) -> None:
         if event is None or not event.subject.call_id.startswith("call_"):
@@ -154,19 +223,15 @@ class RunsScreen(Filtering):
             self.console_app.find_on("recovery", event.subject.call_id)
 
     def pointed_at(self) -> Pointed:
-        return (self.timeline if self.timeline.has_focus else self.runs).listing.current
+        return self.node.first if self.node else None
 
     def start_over(self) -> None:
-        self.firsts, self._read_to, self._chosen = array("q"), 0, None
-        self.runs.start_over()
-        self.timeline.start_over()
-
-    def summary(self) -> str:
-        words = f" · filter: {self.filter_text}" if self.filter_text else ""
-        return f"· {len(self.firsts):,} runs, newest first{words}"
+        self.sessions, self._open, self._shown = Tree(), frozenset(), None
+        self._calls, self._calls_to = array("q"), 0
+        self.rows.start_over()
 
     def leave_part(self) -> bool:
-        if self.timeline.has_focus:
-            self.runs.focus()
+        if self.query_one("#run").has_focus:
+            self.rows.focus()
             return True
         return super().leave_part()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -70,11 +70,15 @@ def text_segments(fitted: Fitted, style: Style, look: Look) -> list[Segment]:
 
 def _trend(cell: Cell, width: int, base: Style, look: Look) -> list[Segment]:
     shown = cell.trend[-width:]
-    most = max((number for number, _ in shown), default=0)
     painted = [Segment(" " * (width - len(shown)), base)] if len(shown) < width else []
-    for number, alarm in shown:
+    return painted + [Segment(bar, base + look(tone)) for bar, tone in bars(shown)]
+
+
+def bars(trend: Sequence[tuple[int, bool]]) -> list[tuple[str, str]]:
+    """A sparkline: a bar for each number, with its tone."""
+    most = max((number for number, _ in trend), default=0)
+    painted = []
+    for number, alarm in trend:
         level = 0 if not number else 1 + (len(LEVELS) - 2) * number // most
-        painted.append(
-            Segment(LEVELS[level], base + look("danger" if alarm else "accent" if number else "soft"))
-        )
+        painted.append((LEVELS[level], "danger" if alarm else "accent" if number else "soft"))
     return painted

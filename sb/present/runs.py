@@ -12,9 +12,7 @@ from sb.present.states import State, state
 from sb.present.times import moment
 from sb.present.usage import dollars
 from sb.sources import MICROSECONDS
-from sb.text import plain, shorten
-
-LONGEST_ID, LONGEST_PATH = 60, 1_000
+from sb.text import plain
 
 
 @dataclass(frozen=True)
@@ -89,13 +87,3 @@ def run_line(run: Run) -> RunLine:
         run.session or "-",
         f"{run.intent} (ended with {run.error})" if run.error else run.intent,
     )
-
-
-def whereabouts(run: Run) -> str:
-    """A run's id, session and project, as far as they are known: what has no room in the list."""
-    known = (
-        ("run", run.run_id, LONGEST_ID),
-        ("session", run.session, LONGEST_ID),
-        ("project", run.project, LONGEST_PATH),
-    )
-    return "  ".join(f"{name} {shorten(value, longest)}" for name, value, longest in known if value)

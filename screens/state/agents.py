@@ -27,8 +27,8 @@ AGENT_COLUMNS = (
     Column("", 8, least=57),
     Column("", 10, right=True),
     Column("", 9, right=True),
-    Column("", 6, right=True, least=73),
-    Column("", 5, right=True, least=65),
+    Column("", 6, right=True, least=72),
+    Column("", 4, right=True, least=64),
 )
 MOST = 200
 REQUEST_DAYS = 30

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import EVENT_COLUMNS, event_row
-from sb.screens.state.home import Home, quickly, thoroughly
+from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, facts, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
 from sb.screens.state.memory import MEMORY_COLUMNS, memory_rows
 from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
-from sb.screens.state.runs import RUN_COLUMNS, run_row
+from sb.screens.state.runs import RUN_COLUMNS, plain_rows
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN
-from sb.kernel.review.runs import first_events, runs_at
+from sb.kernel.review.runs import first_events
 from sb.present.contracts import ordered
 from sb.present.recovery import why
 from sb.store.records.store import RecordStore
@@ -44,9 +44,17 @@ def _table(columns: Sequence[Column], rows: Sequence[Row], total: int) -> PlainS
 
 def _home(records: Records) -> PlainScreen:
     home = Home(**(quickly(records) | thoroughly(records)))
-    lines = home.lines(int(records.clock.now() * 1e6))
-    rows = [(f"# {line.row.texts[0]}", "", "") if line.row.heading else line.row.texts for line in lines]
-    return PlainScreen(("status", "what", ""), rows, len(rows))
+    parts = (
+        ("Needs you", home.needs(records.needs_you()), NOTHING),
+        ("Agents", home.agents(), NO_AGENT),
+        ("Latest", home.calls(int(records.clock.now() * 1e6)), NO_CALL),
+    )
+    rows: list[tuple[str, ...]] = []
+    for title, lines, nothing in parts:
+        texts = ["  ".join(filter(None, line.row.texts)) for line in lines] or [nothing]
+        rows += [(text,) for text in (f"# {title}", *texts)]
+    rows += [(text,) for text in ("# Enforced", *map("  ".join, facts(home)))]
+    return PlainScreen(("",), rows, len(rows))
 
 
 def _approvals(records: Records) -> PlainScreen:
@@ -72,11 +80,10 @@ def _recovery(records: Records) -> PlainScreen:
 
 
 def _runs(records: Records) -> PlainScreen:
-    firsts = first_events(records.log())
-    found = runs_at(records.log(), firsts[:MOST_ROWS])
-    runs = [found[first] for first in firsts[:MOST_ROWS] if first in found]
-    rows = [Row((run.run_id, *run_row(run).texts)).texts for run in runs]
-    return PlainScreen(("run", *(column.title for column in RUN_COLUMNS)), rows, len(firsts))
+    firsts = first_events(records.log(), dry_runs=False)
+    rows = plain_rows(records, firsts[:MOST_ROWS])
+    titles = ("run", "session", *(column.title for column in RUN_COLUMNS[1:]), "host", "its session")
+    return PlainScreen(titles, rows, len(firsts))
 
 
 def _log(records: Records) -> PlainScreen:

@@ -103,8 +103,8 @@ class Records:
         self._logs: dict[str, EventLog] = {}
         self._baselines: dict[tuple[str, str], tuple[EventLog, ContractBaselineStore]] = {}
         self._memories: dict[tuple[str, str], Overseer] = {}
-        self._overview: tuple[EventLog, Overview] | None = None
-        self._overviewing = threading.Lock()
+        self._overviews: dict[str, tuple[EventLog, Overview]] = {}
+        self._overviewing = {"needs": threading.Lock(), "work": threading.Lock()}
         self._file: tuple[int, int] | None = None
         self._generation = 0
         self._operators: tuple[object, Operators] = (None, NOBODY)
@@ -182,20 +182,24 @@ class Records:
             return self._memories[place]
 
     @contextmanager
-    def overview(self) -> Iterator[Overview]:
-        """What needs an operator and what agents do, for one thread at a time; what was counted is kept."""
+    def overview(self, use: str = "work") -> Iterator[Overview]:
+        """What needs an operator and what agents do, for one thread at a time; what was counted is kept.
+
+        Args:
+            use: needs or work; what agents did takes long to count the first time, and what needs you does not wait.
+        """
         from sb.present.overview import Overview
 
-        with self._overviewing:
-            log = self.log("overview")
-            if self._overview is None or self._overview[0] is not log:
-                self._overview = log, Overview(self.config, log)
-            yield self._overview[1]
+        with self._overviewing[use]:
+            log = self.log(use)
+            if use not in self._overviews or self._overviews[use][0] is not log:
+                self._overviews[use] = log, Overview(self.config, log)
+            yield self._overviews[use][1]
 
     def needs_you(self) -> NeedsYou:
         """What needs an operator."""
-        contracts = self.baselines("overview").entries()
-        with self.overview() as overview:
+        contracts = self.baselines("needs").entries()
+        with self.overview("needs") as overview:
             return overview.needs_you(contracts)
 
     def stack(self, use: str, stack_id: str) -> SQLiteStack:

@@ -1,71 +1,357 @@
-"""Runs as rows."""
+"""Sessions, their turns and calls: as a tree of rows, and each in full."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
-from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.document import Field, fields_of, value_text
+from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.records import Records
 
-from sb.config import Config
+from sb.fitting import Cut, count, relative_age
 from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.review.runs import Run, RunState, run_events, runs_at
+from sb.kernel.review.activity import RunTallies
+from sb.kernel.review.calls import (
+    CallFilter,
+    CallRecord,
+    DeniedFilter,
+    Turn,
+    all_calls,
+    calls_at,
+    next_denied,
+    run_calls,
+    run_turns,
+)
+from sb.kernel.review.runs import Run, RunFilter, first_event, first_events, project_name, run_of, runs_at
 from sb.log.event_log import EventLog
-from sb.present.runs import run_line, whereabouts
+from sb.log.search import events_at
+from sb.present.agents import counts_text
+from sb.present.counts import counted
+from sb.present.events import call_line
+from sb.present.runs import session_line
+from sb.present.times import ago, date_and_time
 from sb.present.usage import session_cost, tokens_line
+from sb.sources import MICROSECONDS
 
 RUN_COLUMNS = (
-    Column("started (UTC)", 14),
-    Column("host", 11),
-    Column("project", 12),
-    Column("agent", 12),
-    Column("state", 8),
-    Column("events", 7),
-    Column("took", 8, least=WIDE),
-    Column("session", 12, least=WIDE),
-    Column("intent"),
+    Column("Session, turn, call"),
+    Column("calls", 5, right=True),
+    Column("denied", 6, right=True, least=44),
+    Column("cost", 6, right=True, least=50),
+    Column("age", 6, right=True),
 )
-_TONES = {RunState.OPEN: "ok", RunState.FAILED: "error"}
+BRANCH_COLUMNS = (Column("", 9), Column("", 0, Cut.MIDDLE), Column("", 7, right=True))
+CALL_COLUMNS = (
+    Column("", 9),
+    Column("", 0, Cut.MIDDLE),
+    Column("", 12, least=50),
+    Column("", 7, right=True, least=44),
+    Column("", 6, right=True),
+)
+NEXT_CALLS = 3
+SESSION, TURN, CALL = KINDS = range(3)
 
 
-def run_row(run: Run) -> Row:
-    line = run_line(run)
-    cells = (
-        line.started,
-        line.host,
-        line.project,
-        line.agent,
-        line.state,
-        line.events,
-        line.took,
-        line.session,
-    )
-    return Row((*cells, line.intent), _TONES.get(run.state, ""))
+class Node(NamedTuple):
+    """A line of the tree.
+
+    Args:
+        first: the number of the first event of a session or a call; of a turn, that of its first call.
+    """
+
+    kind: int
+    first: int
+
+    @property
+    def key(self) -> int:
+        """Its key in the list."""
+        return self.first * len(KINDS) + self.kind
 
 
-def run_rows(log: EventLog, firsts: Sequence[int]) -> dict[int, Row]:
-    return {first: run_row(run) for first, run in runs_at(log, firsts).items()}
+def node_of(key: int) -> Node:
+    """The line with a key."""
+    return Node(key % len(KINDS), key // len(KINDS))
 
 
 @dataclass(frozen=True)
-class OneRun:
-    """The run under the cursor.
+class Tree:
+    """Sessions, newest first, and what those that are open hold.
 
     Args:
-        events: their numbers, newest first.
+        read_to: the log's newest row when they were read.
+        open: lines that show their branches. turns: of each open session, newest first.
     """
 
-    whereabouts: str = ""
-    events: Sequence[int] = field(default=())
+    sessions: array[int] = field(default_factory=lambda: array("q"))
+    read_to: int = 0
+    open: frozenset[Node] = frozenset()
+    turns: dict[int, list[Turn]] = field(default_factory=dict)
+
+    def keys(self) -> array[int]:
+        """The keys of all lines."""
+        return array("q", self._keys())
+
+    def _keys(self) -> Iterator[int]:
+        for first in self.sessions:
+            yield Node(SESSION, first).key
+            turns = self.turns.get(first, ())
+            for turn in turns:
+                node = turn_node(turn)
+                if len(turns) > 1:
+                    yield node.key
+                if len(turns) == 1 or node in self.open:
+                    yield from (Node(CALL, call).key for call in turn.calls)
+
+    def turn(self, first: int) -> Turn | None:
+        """The turn with this first call."""
+        return next(
+            (turn for turns in self.turns.values() for turn in turns if turn.calls[-1] == first), None
+        )
+
+    @cached_property
+    def in_turns(self) -> frozenset[int]:
+        """The first events of the calls that stand below a turn."""
+        several = (turns for turns in self.turns.values() if len(turns) > 1)
+        return frozenset(call for turns in several for turn in turns for call in turn.calls)
 
 
-def one_run(log: EventLog, first: int, config: Config) -> OneRun:
-    """The run that begins with this event."""
-    found = runs_at(log, [first]).get(first)
-    if not found:
-        return OneRun()
-    used = tokens_line(*session_cost(config, found.run_id))
-    return OneRun("  ".join(filter(None, (whereabouts(found), used))), run_events(log, found.run_id))
+def turn_node(turn: Turn) -> Node:
+    """The line of a turn."""
+    return Node(TURN, turn.calls[-1])
+
+
+def grown(log: EventLog, tree: Tree, wanted: RunFilter, opened: Collection[Node]) -> Tree:
+    """The tree with what was written since it was read, and these lines open; a new one opens its newest line."""
+    newest = log.head().seq
+    found = first_events(log, after=tree.read_to, wanted=wanted, dry_runs=False)
+    sessions = array("q", sorted({*found, *tree.sessions}, reverse=True)) if found else tree.sessions
+    fresh = not tree.read_to and not opened
+    open_nodes = {Node(SESSION, sessions[0])} if fresh and sessions else set(opened)
+    runs = runs_at(log, [node.first for node in open_nodes if node.kind == SESSION])
+    turns = {first: run_turns(log, run.run_id) for first, run in runs.items()}
+    if fresh:
+        open_nodes |= {turn_node(turn) for found_turns in turns.values() for turn in found_turns[:1]}
+    return Tree(
+        sessions, max(newest, found[0] if found else 0), frozenset(open_nodes), turns
+    )  # a run may have begun in between
+
+
+class RunRows:
+    """Reads the rows of the tree; counts of a run are kept, so that only what was added is counted."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._lock = threading.Lock()
+        self._tallies: RunTallies | None = None
+
+    def rows(self, tree: Tree, keys: Sequence[int]) -> dict[int, Row]:
+        """The lines with these keys."""
+        log, now = self._records.log("rows of runs"), self._now()
+        nodes = [node_of(key) for key in keys]
+        rows = {}
+        with self._lock:
+            if self._tallies is None or self._tallies.log is not log:
+                self._tallies = RunTallies(log)
+            for first, run in runs_at(log, [node.first for node in nodes if node.kind == SESSION]).items():
+                node = Node(SESSION, first)
+                rows[node.key] = self._session(run, node in tree.open, now)
+        calls = calls_at(log, [node.first for node in nodes if node.kind == CALL])
+        rows |= {
+            Node(CALL, first).key: _branch(call, 2 if first in tree.in_turns else 1)
+            for first, call in calls.items()
+        }
+        for node in nodes:
+            turn = tree.turn(node.first) if node.kind == TURN else None
+            if turn is not None:
+                rows[node.key] = _turn(turn, node in tree.open, now)
+        return rows
+
+    def call_rows(self, keys: Sequence[int]) -> dict[int, Row]:
+        """Calls by their keys, in a list of calls alone."""
+        log, now = self._records.log("rows of runs"), self._now()
+        found = calls_at(log, [node_of(key).first for key in keys])
+        return {Node(CALL, first).key: _call(call, now) for first, call in found.items()}
+
+    def _session(self, run: Run, unfolded: bool, now: int) -> Row:
+        assert self._tallies is not None
+        cost = session_cost(self._records.config, run.run_id)[1]
+        line = session_line(run, self._tallies.of(run.run_id), cost, now)
+        running = line.state.word == "running"
+        words = (f"{'●' if running else '○'} {line.name}", line.intent if _intent(run) else "")
+        name = "  ".join(filter(None, words))
+        return Row(
+            (
+                Cell(name, "danger" if line.state.word == "failed" else ""),
+                _number(line.calls),
+                _number(line.denied, "danger"),
+                Cell(line.cost, "soft"),
+                Cell(line.age, "soft"),
+            ),
+            fold=unfolded if line.calls else None,
+        )
+
+    def _now(self) -> int:
+        return int(self._records.clock.now() * MICROSECONDS)
+
+
+def _intent(run: Run) -> str:
+    """What it was begun for; "" where a host says no more than that it is its session."""
+    return run.intent if run.error or run.intent != f"{run.host} session" else ""
+
+
+def _number(number: int, tone: str = "") -> Cell:
+    return Cell(count(number), tone) if number else Cell("")
+
+
+def _turn(turn: Turn, unfolded: bool, now: int) -> Row:
+    name = f"turn {turn.number}" if turn.number else "before the first turn"
+    age = Cell(relative_age(turn.at, now), "soft")
+    cells = (Cell(name, "soft"), _number(len(turn.calls)), _number(turn.denied, "danger"), "", age)
+    return Row(cells, depth=1, fold=unfolded)
+
+
+def _branch(call: CallRecord, depth: int) -> Row:
+    line = call_line(call)
+    cells = (Cell(line.verdict.word, line.verdict.tone), line.object, Cell(line.took, "soft"))
+    return Row(cells, depth=depth, columns=BRANCH_COLUMNS)
+
+
+def _call(call: CallRecord, now: int) -> Row:
+    line = call_line(call)
+    return Row(
+        (
+            Cell(line.verdict.word, line.verdict.tone),
+            line.object,
+            Cell(line.agent, "soft"),
+            Cell(line.took, "soft"),
+            Cell(relative_age(line.at, now), "soft"),
+        )
+    )
+
+
+def newer_calls(log: EventLog, words: str, known: array[int], read_to: int) -> tuple[array[int], int]:
+    """The first events of all calls that fit, newest first, and the row up to which they were read."""
+    newest = log.head().seq
+    found = array("q")
+    for step in all_calls(log, CallFilter.parse(words), newest=newest, after=read_to):
+        found.extend(step.seqs)
+    return found + known, newest
+
+
+def plain_rows(records: Records, firsts: Iterable[int]) -> list[tuple[str, ...]]:
+    """Sessions with their ids, for a pipe."""
+    found = list(firsts)
+    rows = RunRows(records).rows(Tree(), [Node(SESSION, first).key for first in found])
+    runs = runs_at(records.log(), found)
+    return [
+        (
+            runs[first].run_id,
+            *rows[Node(SESSION, first).key].texts,
+            runs[first].host,
+            runs[first].session,
+        )
+        for first in found
+        if first in runs
+    ]
+
+
+def document(records: Records, tree: Tree, node: Node) -> list[Field]:
+    """A line of the tree in full; called in a worker."""
+    log, now = records.log("run"), int(records.clock.now() * MICROSECONDS)
+    if node.kind == CALL:
+        call = calls_at(log, [node.first]).get(node.first)
+        return _call_document(log, call, now) if call else []
+    if node.kind == TURN:
+        turn = tree.turn(node.first)
+        return _turn_document(turn) if turn else []
+    run = runs_at(log, [node.first]).get(node.first)
+    return _session_document(records, log, run) if run else []
+
+
+def _session_document(records: Records, log: EventLog, run: Run) -> list[Field]:
+    tally = RunTallies(log).of(run.run_id)
+    fields = [Field(_intent(run) or " in ".join(filter(None, (run.agent, project_name(run.project)))))]
+    if run.error:
+        fields.append(Field("Failed", run.error, tone="danger"))
+    fields += [Field("Agent", run.agent), Field("Calls", ", ".join(text for text, _ in counts_text(tally)))]
+    used = tokens_line(*session_cost(records.config, run.run_id))
+    fields += [Field("Used", used)] if used else []
+    fields += [
+        Field("Began", date_and_time(run.started_at)),
+        Field("Last event", date_and_time(run.last_at)),
+    ]
+    where = {"Host": run.host, "Project": run.project}
+    fields += fields_of({name: value for name, value in where.items() if value})
+    fields += [Field("session", run.session, folded=True)] if run.session else []
+    return [*fields, Field("run", run.run_id, folded=True)]
+
+
+def _turn_document(turn: Turn) -> list[Field]:
+    fields = [Field(f"Turn {turn.number}" if turn.number else "Before the first turn")]
+    fields += [Field("Began", date_and_time(turn.at)), Field("Calls", counted(len(turn.calls), "call"))]
+    return [*fields, Field("Denied", counted(turn.denied, "call"), tone="danger")] if turn.denied else fields
+
+
+def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
+    line, payload = call_line(call), call.payload
+    word = line.verdict.word.capitalize()
+    fields = [
+        Field(line.object),
+        Field("", f"{word}: {line.why}" if line.why else word, tone=line.verdict.tone),
+    ]
+    rule, run = payload.get("rule"), run_of(log, call.run_id)
+    fields += [Field("Rule", str(rule))] if rule else []
+    fields += [Field("When", ago(call.at, now)), Field("Agent", line.agent)]
+    fields += [Field("Took", line.took)] if line.took else []
+    where = {"Host": run.host, "Project": run.project} if run else {}
+    fields += fields_of({name: value for name, value in where.items() if value})
+    following = list(run_calls(log, call.run_id, after=call.first))[-NEXT_CALLS:][::-1]
+    after = [call_line(found) for first, found in sorted(calls_at(log, following).items())]
+    if after:
+        fields.append(Field("What the agent did next"))
+        fields += [Field(one.verdict.word, one.object) for one in after]
+    if isinstance(call.args, dict) and call.args:
+        fields += [Field("Arguments, redacted"), *fields_of(call.args)]
+    if "result" in payload:
+        fields += [Field("Result, redacted"), Field("", value_text(payload["result"]))]
+    ids = {"tool": call.tool_id, "call": call.call_id, "run": call.run_id}
+    ids |= {"session": run.session} if run and run.session else {}
+    return [*fields, *(Field(name, value, folded=True) for name, value in ids.items())]
+
+
+def denied_call(log: EventLog, words: str, node: Node | None, by: int) -> Node | None:
+    """The nearest call that was denied or whose outcome is unknown; from the end on if there is none."""
+    wanted, head = DeniedFilter.parse(words), log.head().seq
+    start = _start(log, node) if node else head + 1
+    for seq in (start, head + 1 if by > 0 else 0):
+        found = next_denied(log, wanted, seq, newer=by < 0)
+        event = events_at(log, [found]).get(found) if found else None
+        if event is not None:
+            begun = next(log.events(run_id=event.subject.run_id, call_id=event.subject.call_id), event)
+            return Node(CALL, begun.seq)
+    return None
+
+
+def _start(log: EventLog, node: Node) -> int:
+    """The row from which on to look: of a session, behind its newest call."""
+    run = runs_at(log, [node.first]).get(node.first) if node.kind == SESSION else None
+    newest = run_calls(log, run.run_id, limit=1) if run else ()
+    return newest[0] + 1 if newest else node.first
+
+
+def path_to(log: EventLog, call: int) -> list[Node]:
+    """The session and the turn that hold a call."""
+    event = events_at(log, [call]).get(call)
+    first = first_event(log, event.subject.run_id) if event else None
+    if event is None or first is None:
+        return []
+    turns = [turn_node(turn) for turn in run_turns(log, event.subject.run_id) if call in turn.calls]
+    return [Node(SESSION, first), *turns]
 
 
 def last_change(log: EventLog, first: int) -> str:

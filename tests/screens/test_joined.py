@@ -1,4 +1,4 @@
-"""Coding agents join: Home says which and when, Runs says where each run belongs."""
+"""Coding agents connect: Home and Agents show who is at work, Runs what each session did."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from sb.screens.row_list import RowList
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.kernel.authority.signing import Label
 from sb.kernel.review.runs import RunFilter, first_events, runs_at
+from sb.log.event import Subject
+from sb.log.kinds import SESSION_TURN
 from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.test_safety import FORBIDDEN
@@ -29,33 +32,59 @@ def joins(agents: Agents) -> None:
     agents.clock.time += 150
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_home_shows_what_joined_and_runs_where_each_run_belongs(
-    agents: Agents, console: Console, size: tuple[int, int]
-) -> None:
+@pytest.mark.parametrize("size", [*SIZES, (60, 24), (160, 48)])
+def test_home_looks_as_it_did_at_all_sizes(agents: Agents, console: Console, size: tuple[int, int]) -> None:
     joins(agents)
 
     async def script(pilot: Pilot[None]) -> None:
         console.snapshot(name("home-joined", size))
-        await console.press(pilot, "5")
-        console.snapshot(name("runs-joined", size))
 
     console(script, size)
 
 
-def test_home_says_how_a_coding_agent_joins_while_none_has(
-    agents: Agents, console: Console, sb: CommandLine
-) -> None:
-    agents.work(1)
+@pytest.mark.parametrize("size", SIZES)
+def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+    joins(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "sb install claude-code connects a coding agent" in console.text()
+        await console.press(pilot, "5")
+        console.snapshot(name("runs-joined", size))
+        await console.press(pilot, "8")
+        console.snapshot(name("agents", size))
+
+    console(script, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_home_lists_what_needs_you_the_soonest_to_expire_first(
+    agents: Agents, console: Console, size: tuple[int, int]
+) -> None:
+    agents.pay("bob")
+    agents.clock.time += 3 * 3600 + 3000
+    agents.pay("eve", agent="courier")
+    agents.call("bank.hang", {"text": "the effect may have happened"}, agent="courier")
+    agents.change_contract()
+    agents.runtime.kill.throw("agent", "scribe", Label("ada"), "pays twice")
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.snapshot(name("home-busy", size))
+
+    console(script, size)
+
+
+def test_empty_screens_say_how_a_coding_agent_is_connected(
+    agents: Agents, console: Console, sb: CommandLine
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        console.snapshot(name("home-empty", (80, 24)))
+        await console.press(pilot, "8", "right_square_bracket")
+        console.snapshot(name("agents-empty", (80, 24)))
 
     console(script)
     assert "sb install claude-code" in sb("console", "--plain").out
 
 
-def test_enter_on_what_joined_leads_to_its_newest_run_even_out_of_a_filter(
+def test_enter_on_an_agent_leads_to_its_newest_session_even_out_of_a_filter(
     agents: Agents, console: Console
 ) -> None:
     agents.session("codex", BLOG, session="s-codex")
@@ -64,61 +93,70 @@ def test_enter_on_what_joined_leads_to_its_newest_run_even_out_of_a_filter(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "slash")
         console.app.screen.query_one(Input).value = "agent:clerk"
-        await console.shows(pilot, "1 runs")
-        await console.press(pilot, "enter", "1", "j", "enter")
-        await console.shows(pilot, "session s-codex")
-        assert "2 runs, newest first" in console.text()
-        runs = console.app.screen.query_one("#runs", RowList)
-        assert runs.listing.index == 1
+        await pilot.pause(0.3)
+        await console.press(pilot, "enter")
+        assert "Sessions 1" in console.text()
+        await console.press(pilot, "1", "tab", "j", "enter")
+        assert "Sessions 2" in console.text()
+        assert cursor(console).startswith("● codex blog")
 
     console(script)
 
 
-def test_how_long_ago_something_was_heard_of_goes_on_without_anything_being_written(
-    agents: Agents, console: Console
-) -> None:
+def test_ages_grow_without_anything_being_written(agents: Agents, console: Console) -> None:
     agents.session()
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "shop: last seen just now, 2 calls" in console.text()
+        assert "2 calls now" in console.squeezed()
         agents.clock.time += 125
         console.app._tick()
-        await console.shows(pilot, "shop: last seen 2 min ago, 2 calls")
+        await console.until(pilot, lambda: True)
+        assert "2 calls 2m" in console.squeezed()
 
     console(script)
 
 
-def test_what_joined_last_comes_first_and_of_many_the_first_five_are_shown(
-    agents: Agents, console: Console, sb: CommandLine
-) -> None:
-    for number in range(20):
-        agents.session(f"host-{number}", f"/data/ada/p{number}", session=f"s-{number}", calls=1)
-    old = agents.session("host-0", "/data/ada/p0", session="s-again", calls=0)
+def test_agents_are_listed_by_their_last_call_or_by_name(agents: Agents, console: Console) -> None:
+    for number in range(12):
+        agents.session(f"host-{number:02}", f"/data/ada/p{number}", session=f"s-{number}", calls=1)
+    old = agents.session("host-00", "/data/ada/p0", session="s-again", calls=0)
     agents.runtime.executor.execute(old, "bank.look", {"account": "x"})
 
+    def names() -> list[str]:
+        rows = console.app.screen.query_one("#agents", RowList).listing
+        return [row.texts[0] for place in range(3) if (row := rows.row(place))]
+
     async def script(pilot: Pilot[None]) -> None:
-        lines = [line for line in console.text().split("\n") if " host-" in line and "p" in line]
-        assert [line.split()[1] for line in lines if line.split()[0] == "ok"] == [
-            "host-0",
-            "host-19",
-            "host-18",
-            "host-17",
-            "host-16",
-        ]
-        assert "and 15 more" in console.text()
-        await console.press(pilot, "5")
-        assert "21 runs" in console.text()
+        assert "Agents 12" in console.text()
+        assert names() == ["● host-00", "● host-11", "● host-10"]
+        await console.press(pilot, "8")
+        assert "At work 12  All 12  last seen" in console.text()
+        await console.press(pilot, *"sss")
+        assert "All 12  by name" in console.text()
+        assert names() == ["● host-00", "● host-01", "● host-02"]
 
     console(script)
-    assert "and 15 more" in sb("console", "--plain").out
+
+
+def test_an_agent_shows_what_it_may_do_and_why_it_was_denied(agents: Agents, console: Console) -> None:
+    agents.call("shell.run", {"command": "rm -r /"}, agent="courier")
+    agents.runtime.kill.throw("agent", "courier", Label("ada"), "a drill")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8")
+        shown = console.detail()
+        for text in ("courier", "Stopped agent courier was killed by ada: a drill", "May"):
+            assert text in shown, shown
+
+    console(script)
 
 
 def test_plain_runs_name_each_run_and_where_it_belongs(agents: Agents, sb: CommandLine) -> None:
     ctx = agents.session("codex", SHOP, session="s-codex")
     titles, row = sb("console", "--plain", "runs").out.splitlines()
-    assert titles.split()[:4] == ["run", "started", "(UTC)", "host"]
+    assert titles.split()[:3] == ["run", "session", "calls"]
     assert row.split()[0] == ctx.run_id
-    for cell in (" codex ", " shop ", " s-codex"):
+    for cell in (" codex ", " shop", " s-codex"):
         assert cell in row
 
 
@@ -151,26 +189,83 @@ def test_the_filter_of_runs_looks_at_host_project_and_session(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "slash")
         console.app.screen.query_one(Input).value = words
-        await console.shows(pilot, f"{len(found)} runs, newest first · filter: ")
+        await console.shows(pilot, f"Sessions {len(found)}  Calls  filter: ")
         await console.press(pilot, "escape")
-        assert "4 runs, newest first ─" in console.text()
+        assert "Sessions 4  Calls ─" in console.text()
 
     console(script)
 
 
-def test_a_run_that_fits_the_filter_appears_while_it_is_on(agents: Agents, console: Console) -> None:
+def test_a_session_that_fits_the_filter_appears_while_it_is_on(agents: Agents, console: Console) -> None:
     agents.session("codex", BLOG)
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "slash")
         console.app.screen.query_one(Input).value = "project:shop"
-        await console.shows(pilot, "No runs match")
+        await console.shows(pilot, "Nothing matches")
         agents.session("codex", BLOG, session="s-2")
         agents.session("codex", SHOP, session="s-3")
-        await console.shows(pilot, "1 runs")
-        await console.shows(pilot, "session s-3")
+        await console.shows(pilot, "Sessions 1")
         agents.session("codex", SHOP, session="s-4")
-        await console.shows(pilot, "2 runs")
+        await console.shows(pilot, "Sessions 2")
+
+    console(script)
+
+
+def test_a_session_folds_and_its_calls_stand_below_its_turns(agents: Agents, console: Console) -> None:
+    ctx = agents.session(calls=1)
+    execute = agents.runtime.executor.execute
+    for account in ("first", "second"):
+        agents.runtime.log.append(SESSION_TURN, {}, Subject(ctx.run_id, agent="claude-code"))
+        execute(ctx, "bank.look", {"account": account})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5")
+        lines = [line.strip("▌ ") for line in console.text().split("\n")[3:8]]
+        assert [line.split()[:3] for line in lines] == [
+            ["▾", "●", "claude-code"],
+            ["▾", "turn", "2"],
+            ["ok", "bank.look", "account=second"],
+            ["▸", "turn", "1"],
+            ["▸", "before", "the"],
+        ]
+        await console.press(pilot, "j", "enter")
+        assert "account=second" not in console.text()
+        await console.press(pilot, "k", "enter")
+        assert "turn 1" not in console.text()
+
+    console(script)
+
+
+def test_n_goes_to_the_calls_that_were_denied_and_opens_their_session(
+    agents: Agents, console: Console
+) -> None:
+    agents.call("shell.run", {"command": "rm -r /"}, agent="courier")
+    agents.call("bank.hang", {"text": "x"}, agent="courier")
+    agents.work(4)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5", "n")
+        assert cursor(console).startswith("unknown  bank.hang")
+        assert "Unknown: " in console.detail()
+        await console.press(pilot, "right_square_bracket")
+        assert "Calls 6" in console.text()
+        assert "Session, turn, call" not in console.text()
+        await console.press(pilot, "n")
+        assert cursor(console).startswith("unknown  bank.hang")
+
+    console(script)
+
+
+def test_a_call_shows_what_the_agent_did_next(agents: Agents, console: Console) -> None:
+    agents.work(3)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5", "G")
+        assert "What the agent did next ok bank.look account=DE-1" in " ".join(console.detail().split())
+        assert "run_0" not in console.detail(), "ids are folded"
+        await console.press(pilot, "tab", "z")
+        assert "run_0" in console.detail()
 
     console(script)
 
@@ -181,22 +276,31 @@ def test_a_calls_record_says_in_which_host_project_and_session_it_was_made(
     agents.session("codex", BLOG, session="s-codex")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "enter", "enter")
+        await console.press(pilot, "5", "j", "enter")
         for field, value in (("host", "codex"), ("project", BLOG), ("session", "s-codex")):
-            assert f" {field:<20}{value}" in console.text()
+            assert f" {field} {value}" in console.squeezed()
 
     console(script)
 
 
-def test_kill_on_what_joined_offers_its_run_and_its_agent(agents: Agents, console: Console) -> None:
+def test_stop_on_an_agent_offers_its_run_and_its_agent(agents: Agents, console: Console) -> None:
     ctx = agents.session()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "j", "K")
-        assert "agent claude-code" in console.text()
-        assert f"run {ctx.run_id}" in console.text()
+        for key in ("tab", "8"):
+            await console.press(pilot, key, "K")
+            assert "agent claude-code" in console.text()
+            assert f"run {ctx.run_id}" in console.text()
+            await console.press(pilot, "escape")
 
     console(script)
+
+
+def cursor(console: Console) -> str:
+    """The line under the cursor of the first list."""
+    listing = console.app.screen.query(RowList).first().listing
+    row = listing.row(listing.index) if len(listing.keys) else None
+    return "  ".join(row.texts) if row else ""
 
 
 @pytest.mark.parametrize("hostile", [*HOSTILE, "/home/" + "a/" * 2_048, "/", "\\", "C:\\work\\shop", "~"])
@@ -210,17 +314,16 @@ def test_a_hostile_host_project_or_session_is_shown_and_does_nothing(
     async def script(pilot: Pilot[None]) -> None:
         for keys in (
             ["1"],
+            ["tab", "j", "enter"],
             ["j"],
             ["enter"],
-            ["j"],
-            ["k"],
-            ["enter", "enter"],
-            ["escape", "escape", "slash"],
+            ["escape", "8", "j"],
+            ["5", "slash"],
         ):
             await console.press(pilot, *keys)
             painted.append(console.text())
         console.app.screen.query_one(Input).value = "host:codex session:s-codex"
-        await console.shows(pilot, "1 runs")
+        await console.shows(pilot, "Sessions 1")
         painted.append(console.text())
 
     console(script)

@@ -206,7 +206,7 @@ def test_a_reversal_that_waits_is_approved_and_performed(
         await console.says(pilot, "pay.human was undone")
         await console.shows(pilot, "Nothing to recover")
         await console.press(pilot, "1")
-        assert "Nothing needs you" in console.text()
+        assert "Nothing waits for you" in console.text()
 
     console(script)
     assert (bank.reversed_, escalation_state(agents, escalation)) == (["ref_1"], EscalationState.REVERSED)

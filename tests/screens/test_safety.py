@@ -239,7 +239,7 @@ def test_a_console_without_a_database_waits_for_one(console: Console, home: Path
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "no database at")
         (home / "away.db").rename(home / "brain.db")
-        await console.shows(pilot, "Nothing needs you")
+        await console.shows(pilot, "Nothing waits for you")
 
     console(script)
 

@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from tests.screens.conftest import Agents, Console
 
-SIZES = [(80, 24), (120, 40)]
+SIZES = [(80, 24), (120, 36)]
 
 
 def name(screen: str, size: tuple[int, int]) -> str:
@@ -28,9 +28,8 @@ def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tu
     async def script(pilot: Pilot[None]) -> None:
         console.snapshot(name("home", size))
         await console.press(pilot, "5", "j")
-        await console.press(pilot, "j")
         console.snapshot(name("runs", size))
-        await console.press(pilot, "enter", "j", "enter")
+        await console.press(pilot, "enter")
         console.snapshot(name("call", size))
         await console.press(pilot, "7")
         console.snapshot(name("log", size))
@@ -64,7 +63,7 @@ def test_a_screen_without_rows_says_what_will_appear_there(
     agents: Agents, console: Console, size: tuple[int, int]
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        assert "Nothing needs you" in console.text()
+        assert "Nothing waits for you" in console.text()
         await console.press(pilot, "2")
         console.snapshot(name("approvals-empty", size))
         await console.press(pilot, "right_square_bracket", "right_square_bracket")

@@ -119,7 +119,7 @@ class Terminal:
 def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Agents, home: Path) -> None:
     agents.work(2)
     terminal = Terminal(home, 80, 24)
-    terminal.read_until("Nothing needs you")
+    terminal.read_until("Nothing waits for you")
     terminal.read_until("read-only")
     terminal.type("7")
     terminal.read_until("bank.look(account=DE-1)")

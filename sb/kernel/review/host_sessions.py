@@ -1,8 +1,7 @@
 """Connected agents: the hosts that have called the hook, their projects, when each was last seen.
 
 Only the newest sessions whose start names a host count; an index holds those alone. So the cost does not grow with the
-log: at most SESSIONS first events with the last event of each, and the pending approval requests; for the calls of one
-session, its newest EVENTS.
+log: at most SESSIONS first events with the last event of each, and the pending approval requests.
 """
 
 from __future__ import annotations
@@ -17,15 +16,12 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_STARTED
 
 SESSIONS = 500
-EVENTS = 1_000
 
 _NEWEST = f"""SELECT run_id, agent, json_extract(payload, '$.host'), coalesce(json_extract(payload, '$.project'), ''),
     (SELECT max(id) FROM events AS later WHERE later.run_id = events.run_id)
     FROM events
     WHERE kind = '{RUN_STARTED}' AND json_valid(payload) AND json_extract(payload, '$.host') <> ''
     AND id > ? AND id <= ? ORDER BY id DESC LIMIT {SESSIONS}"""
-_CALLS = f"""SELECT count(DISTINCT CASE WHEN call_id GLOB 'call_*' THEN call_id END), count(*)
-    FROM (SELECT call_id FROM events WHERE run_id = ? ORDER BY id DESC LIMIT {EVENTS})"""
 
 
 @dataclass(frozen=True)
@@ -53,21 +49,6 @@ class ConnectedAgent:
         return project_name(self.project)
 
 
-@dataclass(frozen=True)
-class CallCount:
-    """The number of tool calls among the newest EVENTS events of a session.
-
-    Args:
-        at_least: the session has older events, so there may be more calls.
-    """
-
-    count: int
-    at_least: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.count:,}{'+' if self.at_least else ''} {'call' if self.count == 1 else 'calls'}"
-
-
 def connected_agents(log: EventLog) -> list[ConnectedAgent]:
     """The hosts of the newest sessions, one for each of their projects, the last seen first."""
     query, low = log.database.query, log.first_id
@@ -82,9 +63,3 @@ def connected_agents(log: EventLog) -> list[ConnectedAgent]:
         (last_seen_at,) = query("SELECT at FROM events WHERE id = ?", (last,))[0]
         found.append(ConnectedAgent(*place, run_id, agent, last_seen_at, waits[place]))
     return found
-
-
-def calls_of(log: EventLog, run_id: str) -> CallCount:
-    """Count the newest calls of a session."""
-    calls, events = log.database.query(_CALLS, (run_id,))[0]
-    return CallCount(calls, events == EVENTS)

@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sb.screens.state.runs import one_run
+from sb.screens.state.records import Records
+from sb.screens.state.runs import SESSION, Node, Tree, document
 
 from sb.config import load_config
 from sb.fitting import short_count
@@ -129,9 +131,11 @@ def test_console_shows_tokens_of_the_run_under_the_cursor(user: Path) -> None:
     worked(user)
     config = load_config(env={"HOME": str(user)}, cwd=user, flags={})
     log = open_log(config)
-    shown = one_run(log, first_events(log)[0], config).whereabouts
+    node = Node(SESSION, first_events(log)[0])
     log.close()
-    assert shown.endswith("1M tokens in, 100k out, cost $4.50")
+    with closing(Records(config)) as records:
+        shown = {getattr(field, "name", ""): field for field in document(records, Tree(), node)}
+    assert shown["Used"].value == "1M tokens in, 100k out, cost $4.50"
 
 
 def test_cap_without_prices_is_said(user: Path, sb: CommandLine) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sb.config import current_config
 from sb.duration import human_age
 from sb.kernel import RunContext, SafetyClass
-from sb.kernel.review.host_sessions import EVENTS, SESSIONS, CallCount, calls_of, connected_agents
+from sb.kernel.review.host_sessions import SESSIONS, connected_agents
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.runs import RunFilter, first_events, project_name, runs_at
 from sb.kernel.run_context import RunBudget
@@ -71,7 +71,6 @@ def test_each_program_is_there_once_for_each_of_its_projects_the_one_heard_of_la
     newest = found[0]
     assert (newest.run_id, newest.agent) == (early.run_id, "claude-code")
     assert newest.last_seen_at == int(hosts.clock.time * MICROSECONDS)
-    assert calls_of(hosts.runtime.log, newest.run_id) == CallCount(4)
 
 
 def test_requests_that_wait_are_counted_for_every_session_of_a_place(hosts: Hosts) -> None:
@@ -106,17 +105,6 @@ def test_only_the_newest_sessions_are_looked_at(hosts: Hosts) -> None:
     assert "codex" not in {one.host for one in found}
 
 
-def test_of_a_long_session_the_newest_calls_are_counted_and_it_is_said_that_there_are_more(
-    hosts: Hosts,
-) -> None:
-    ctx = hosts.session("codex", SHOP)
-    hosts.call(ctx, EVENTS - 2)
-    assert calls_of(hosts.runtime.log, ctx.run_id) == CallCount(EVENTS - 2)
-    hosts.call(ctx, 5)
-    assert calls_of(hosts.runtime.log, ctx.run_id) == CallCount(EVENTS, at_least=True)
-    assert str(CallCount(EVENTS, at_least=True)) == "1,000+ calls"
-
-
 _NOISE = """WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < 100000)
     INSERT INTO events (id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload)
     SELECT (SELECT max(id) FROM events) + n, at, iif(:run = '', 'kernel.run.started', 'kernel.tool.dispatch'),
@@ -128,7 +116,7 @@ def test_what_is_read_does_not_grow_with_the_log(hosts: Hosts) -> None:
     """Counted in steps of SQLite's machine, of which each row that is read takes several."""
     for number in range(20):
         hosts.call(hosts.session(f"host-{number}", f"/data/ada/p{number}"), 20)
-    newest = hosts.call(hosts.session("claude-code", SHOP), EVENTS + 10)
+    newest = hosts.call(hosts.session("claude-code", SHOP), 1_010)
     log, database = hosts.runtime.log, hosts.runtime.database
     steps = 0
 
@@ -143,7 +131,7 @@ def test_what_is_read_does_not_grow_with_the_log(hosts: Hosts) -> None:
         connection = database._normal
         connection.set_progress_handler(step, 1)
         try:
-            found = [(one.host, one.project, calls_of(log, one.run_id)) for one in connected_agents(log)]
+            found = [(one.host, one.project) for one in connected_agents(log)]
         finally:
             connection.set_progress_handler(None, 1)
         return found, steps
@@ -156,7 +144,7 @@ def test_what_is_read_does_not_grow_with_the_log(hosts: Hosts) -> None:
     after, many = look()
     assert before == after
     assert many <= few * 1.02
-    assert many < 100 * EVENTS
+    assert many < 100_000
 
 
 def test_a_database_without_the_index_gets_it_and_finds_what_joined_before(
