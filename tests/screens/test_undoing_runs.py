@@ -42,8 +42,8 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
     other = done(agents, "files.write", path=str(tmp_path / "files" / "other.txt"), content="stays")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "down", "u")  # the newest run is the other one
-        await console.until(pilot, lambda: isinstance(console.app.screen, RecoveryScreen))
+        first = agents.runtime.recovery.mutations.of_run(ctx.run_id)[0]
+        console.app.find_on("recovery", first.mutation_id)
         await console.shows(pilot, "undoable")
         await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
