@@ -60,7 +60,7 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.says(pilot, "was reversed before")
         agents.call("pay.find", {"key": "k"}, intent="only look")
         await console.press(pilot, "5", "g", "u")
-        await console.says(pilot, "this run has no undo records")
+        await console.says(pilot, "this session has no undo records")
 
     console(script)
     assert path.read_text(encoding="utf-8") == "before"
