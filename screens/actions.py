@@ -80,7 +80,7 @@ _SHOWN = {
     "pagedown": "pgdn",
 }
 MOVING = (LISTS, RECORDS)
-VIEWED = ("approvals", "grants", "contracts", "recovery", "runs", "log", "harness", "agents")
+VIEWED = ("approvals", "contracts", "recovery", "runs", "log", "harness", "agents")
 
 ACTIONS = (
     _deciding(
@@ -102,7 +102,6 @@ ACTIONS = (
         "revoke",
         "Revoke an approval that was not used yet, or a grant.",
         "approvals",
-        "grants",
     ),
     _deciding("take_away", "x", "forget", "Take memories out of every search.", "memory"),
     _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "recovery"),

@@ -137,7 +137,7 @@ class ConsoleApp(App[None]):
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
         try:
-            for name in (*SECTIONS, "record", "palette", "help", "grants", "killing", "harness"):
+            for name in (*SECTIONS, "record", "palette", "help", "killing", "harness"):
                 import_module(f"sb.screens.{name}")
         finally:
             if not gc.isenabled():  # whoever started us wanted the first screen first
@@ -394,7 +394,7 @@ class ConsoleApp(App[None]):
             key = action.shown_keys.split()[0]
             listed.append(Entry(group, action.label, key, partial(self.run_declared, action), action.help))
         listed.sort(key=lambda entry: entry.group is SCREENS)
-        return [*listed, *terminal_entries(self.copy_command)]
+        return [*listed, *terminal_entries(self.copy_command, section.command() if section else "")]
 
     def copy_command(self, command: str) -> None:
         """Copy a command line for a terminal."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
@@ -11,11 +12,18 @@ from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import (
-    APPROVAL_COLUMNS,
+    DECIDED_VIEW,
+    GRANTS_VIEW,
+    OPEN_COLUMNS,
+    OPEN_VIEW,
     REVOKES,
+    STATES,
     VIEWS,
+    RequestDetail,
     approval_document,
     approval_row,
+    grant_document,
+    grant_row,
     question,
     unapprovable,
 )
@@ -24,23 +32,45 @@ from textual import on
 from textual.widget import Widget
 
 from sb.errors import CheckFailed
+from sb.fitting import count
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.signing import Decider
-from sb.kernel.calls.approval import OPEN, Approval, ApprovalState
+from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.contracts import REVERSAL_SURFACE
+from sb.kernel.review.needs import CallOrigin, call_origins
+from sb.kernel.review.request_context import request_context
+from sb.log.event import Subject
 from sb.log.references import full_id
 from sb.present.approvals import decided_sentence
 from sb.present.decisions import meanwhile
+from sb.present.undo import undo_ahead
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
     from sb.screens.state.listing import Row
 
 EMPTY = {
-    "open": "No pending requests. New ones appear here.\n\n] shows decided requests, and grants.",
-    "decided": "No decided requests yet.\n\n[ shows open ones.",
+    OPEN_VIEW: "Nothing waits for you.\n\nCalls that need your approval appear here.",
+    DECIDED_VIEW: "Nothing was decided yet.\n\n[ shows open requests.",
+    GRANTS_VIEW: "No grants.\n\nsb approvals approve --until or --for-run makes one.",
 }
 NO_HIT = "No requests match.\n\nesc clears the filter."
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What is read of all requests, or grants.
+
+    Args:
+        keys: of the view, in its order. waiting: those that can be decided.
+    """
+
+    view: str
+    keys: Sequence[int]
+    waiting: frozenset[int]
+    counts: dict[str, int]
+    grants: dict[int, Grant]
 
 
 class ApprovalsScreen(Filtering, Waiting):
@@ -53,23 +83,24 @@ class ApprovalsScreen(Filtering, Waiting):
 
     def __init__(self) -> None:
         super().__init__()
-        self.view = "open"
+        self.view = OPEN_VIEW
+        self.order = Order.EXPIRY
         self.known: dict[int, Disclosure] = {}
+        self.grants: dict[int, Grant] = {}
+        self._projects: dict[str, str] = {}  # by run
+        self._detail: RequestDetail | None = None
+        self._counts: dict[str, int] = {}
         self._opened_digests: set[str] = set()  # of the requests that were opened to be read
         self._revealed: int | None = None  # the request of which secrets are shown
         self._numbers: Sequence[int] = ()
-        self._pending: set[int] = set()
+        self._pending: frozenset[int] = frozenset()
         self._shown: int | None = None
         self._wanted_number = 0  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
-        detail = DocumentView(id="request")
-        yield self.split(
-            Panel(
-                self.filter_box("words in the request or the decision"), RowList(APPROVAL_COLUMNS, id="queue")
-            ),
-            Panel(detail, title="Request"),
-        )
+        box = self.filter_box("words in the request or the decision")
+        queue = Panel(box, RowList(OPEN_COLUMNS, id="queue"), views=VIEWS, id="requests")
+        yield self.split(queue, Panel(DocumentView(id="request"), title="Request"))
 
     @property
     def rows(self) -> RowList:
@@ -84,45 +115,71 @@ class ApprovalsScreen(Filtering, Waiting):
         return ApprovalQueue(self.records.log())
 
     def refresh_records(self) -> None:
-        states, words = VIEWS[self.view], self.filter_text
+        view, words, order = self.view, self.filter_text, self.order
+        self.read("queue", lambda: self._read_queue(view, words, order), self._show)
 
-        def work() -> tuple[list[int], set[int]]:
-            queue = self.queue
-            waiting = queue.numbers(states=(ApprovalState.WAITING,), words=words)
-            return queue.numbers(states=states, words=words), set(waiting)
+    def _read_queue(self, view: str, words: str, order: Order) -> Queue:
+        """Called in a worker."""
+        queue = self.queue
+        grants = {grant.number: grant for grant in queue.grants()}
+        counts = {name: queue.count(states=states) for name, states in STATES.items()}
+        if view == GRANTS_VIEW:
+            keys, waiting = list(grants), frozenset[int]()
+        else:
+            keys = queue.numbers(states=STATES[view], words=words, order=order)
+            waiting = frozenset(queue.numbers(states=(ApprovalState.WAITING,), words=words))
+        return Queue(view, keys, waiting, {**counts, GRANTS_VIEW: len(grants)}, grants)
 
-        self.read("queue", work, lambda found: self._show(*found))
-
-    def _show(self, numbers: list[int], waiting: set[int]) -> None:
-        self._numbers, self._pending = numbers, waiting
-        self.rows.show(numbers, NO_HIT if self.filter_text else EMPTY[self.view])
+    def _show(self, found: Queue) -> None:
+        if found.view != self.view:
+            return  # another one was asked for meanwhile
+        self._numbers, self._pending, self._counts, self.grants = (
+            found.keys,
+            found.waiting,
+            found.counts,
+            found.grants,
+        )
+        self._paint()
+        self.rows.show(found.keys, NO_HIT if self.filter_text else EMPTY[self.view])
         self.move_on()
         if self._wanted_number:
             self.rows.select(self._wanted_number)
             self._wanted_number = 0
+        self._show_detail()
         self.show_status()
 
     @on(RowList.Wanted)
     def _wanted(self, message: RowList.Wanted) -> None:
-        self.read("rows", lambda: self._disclosed(message.keys), self._fetched)
+        if self.view != GRANTS_VIEW:
+            self.read("rows", lambda: self._disclosed(message.keys), lambda found: self._fetched(*found))
 
-    def _disclosed(self, numbers: Sequence[int]) -> dict[int, Disclosure]:
-        """For a screenful; called in a worker."""
+    def _disclosed(self, numbers: Sequence[int]) -> tuple[dict[int, Disclosure], dict[str, str]]:
+        """For a screenful, with the projects of their runs; called in a worker."""
         queue = self.queue
-        return {number: queue.disclose(item) for number, item in queue.numbered(numbers).items()}
+        found = {number: queue.disclose(item) for number, item in queue.numbered(numbers).items()}
+        runs = {item.approval.run_id for item in found.values()} - set(self._projects)
+        origins = call_origins(queue.log, runs)
+        return found, {run: origins.get(run, CallOrigin()).project_name for run in runs}
 
-    def _fetched(self, found: dict[int, Disclosure]) -> None:
+    def _fetched(self, found: dict[int, Disclosure], projects: dict[str, str]) -> None:
         marked = {number: self.known[number] for number in self.rows.listing.marked if number in self.known}
         self.known = marked | found
+        self._projects |= projects
         self._paint()
+        self._read_detail()
 
     def _paint(self) -> None:
         now = self.now()
-        self.rows.put({number: self._row(number, now) for number in self.known})
+        if self.view == GRANTS_VIEW:
+            self.rows.put({number: grant_row(grant, now) for number, grant in self.grants.items()})
+        else:
+            self.rows.put({number: self._row(number, now) for number in self.known})
         self._show_detail()
 
     def _row(self, number: int, now: int) -> Row:
-        return approval_row(self.known[number], now, reveal=number == self._revealed)
+        item = self.known[number]
+        project = self._projects.get(item.approval.run_id, "")
+        return approval_row(item, now, project, reveal=number == self._revealed)
 
     def now(self) -> int:
         """Microseconds since the epoch."""
@@ -138,16 +195,44 @@ class ApprovalsScreen(Filtering, Waiting):
     def _highlighted(self, message: RowList.Highlighted) -> None:
         if message.key is not None and message.key not in self.known:
             self.rows.ask(everything=True)  # its line is known still, the request is not
+        self._read_detail()
+        self._show_foot()
+
+    def _read_detail(self) -> None:
+        """What stands around the request under the cursor."""
+        item = self.current
+        self._show_detail()
+        if item is not None:
+            self.read("detail", lambda: self._load_detail(item.approval), self._detail_read)
+
+    def _load_detail(self, approval: Approval) -> RequestDetail:
+        """Called in a worker."""
+        contracts = self.records.baselines("rows", REVERSAL_SURFACE).entries()
+        reversal = next((one.live_document for one in contracts if one.tool_id == approval.tool_id), {})
+        args = approval.request.get("args")
+        undo = undo_ahead(args if isinstance(args, dict) else {}, reversal)
+        return RequestDetail(approval.number, request_context(self.records.log("rows"), approval), undo)
+
+    def _detail_read(self, detail: RequestDetail) -> None:
+        self._detail = detail
         self._show_detail()
 
+    def _detail_of(self, item: Disclosure) -> RequestDetail | None:
+        """What was read of it, if it was."""
+        read = self._detail
+        return read if read is not None and read.number == item.approval.number else None
+
     def _show_detail(self) -> None:
-        item = self.current
-        number = None if item is None else item.approval.number
+        grant, item = self.grant, self.current
+        number = grant.number if grant else item.approval.number if item else None
         same = number is not None and number == self._shown
         self._shown = number
         if self._revealed is not None and self._revealed != self.rows.listing.current:
             self._hide()
-        fields = [] if item is None else approval_document(item, self.now(), reveal=number == self._revealed)
+        fields = [] if grant is None else grant_document(grant)
+        if item is not None:
+            reveal = number == self._revealed
+            fields = approval_document(item, self._detail_of(item), self.now(), reveal=reveal)
         self.query_one(DocumentView).show(fields, same_record=same)
 
     def _hide(self) -> None:
@@ -158,7 +243,12 @@ class ApprovalsScreen(Filtering, Waiting):
     @property
     def current(self) -> Disclosure | None:
         """The request under the cursor, once it was read."""
-        return self.known.get(self.rows.listing.current or 0)
+        return None if self.view == GRANTS_VIEW else self.known.get(self.rows.listing.current or 0)
+
+    @property
+    def grant(self) -> Grant | None:
+        """The grant under the cursor."""
+        return self.grants.get(self.rows.listing.current or 0) if self.view == GRANTS_VIEW else None
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
@@ -179,16 +269,37 @@ class ApprovalsScreen(Filtering, Waiting):
         self.refresh_records()
 
     def pointed_at(self) -> Pointed:
+        grant = self.grant
+        if grant is not None:
+            return Subject(grant.run_id, "", grant.agent, grant.tool_id)
         return self.current.approval.id if self.current else None
+
+    def command(self) -> str:
+        if self.grant is not None:
+            return f"sb approvals revoke {self.grant.id}"
+        return f"sb approvals show {self.current.approval.id}" if self.current else ""
 
     def start_over(self) -> None:
         self.known.clear()
+        self._projects.clear()
+        self._detail = None
         self.rows.start_over()
 
-    def summary(self) -> str:
-        marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
-        words = f" · filter: {self.filter_text}" if self.filter_text else ""
-        return f"· {len(self._numbers):,} {self.view}{marked}{words}"
+    def show_status(self) -> None:
+        super().show_status()
+        if self.composed and self.is_current:
+            self.query_one("#requests", Panel).count(self._counts)
+            self._show_foot()
+
+    def _show_foot(self) -> None:
+        listing = self.rows.listing
+        sorted_by = f"by {self.order}" if self.order is not Order.EXPIRY else ""
+        self.query_one("#requests", Panel).foot(
+            f"{count(len(listing.marked))} marked" if listing.marked else "",
+            f"{count(listing.index + 1)} of {count(len(listing.keys))}" if listing.keys else "",
+            sorted_by,
+            f"filter: {self.filter_text}" if self.filter_text else "",
+        )
 
     def leave_part(self) -> bool:
         if self.query_one(DocumentView).has_focus:
@@ -214,28 +325,38 @@ class ApprovalsScreen(Filtering, Waiting):
         if approval.number in self._numbers:
             self.rows.select(approval.number)
         else:
-            self.view = "open" if approval.state in OPEN else "decided"
             self._wanted_number = approval.number
-            self.refresh_records()
+            self._view(OPEN_VIEW if approval.state in OPEN else DECIDED_VIEW)
 
     def action_mark_all(self) -> None:
         super().action_mark_all()
         marked = sorted(self.rows.listing.marked - set(self.known))
         if marked:
             self.read(
-                "marked", lambda: self._disclosed(marked), lambda found: self._fetched(self.known | found)
+                "marked",
+                lambda: self._disclosed(marked),
+                lambda found: self._fetched(self.known | found[0], found[1]),
             )
 
     def action_view(self, by: int) -> None:
-        """Open requests, decided ones, and after them the grants."""
-        from sb.screens.grants import GrantsScreen
+        """Open requests, decided ones, or the grants."""
+        self.step_view(by)
 
-        names = list(VIEWS)
-        at = names.index(self.view) + by
-        if at not in range(len(names)):
-            self.app.push_screen(GrantsScreen())
-            return
-        self.view = names[at]
+    @on(Panel.Viewed)
+    def _viewed(self, message: Panel.Viewed) -> None:
+        self._view(message.view)
+
+    def _view(self, view: str) -> None:
+        panel = self.query_one("#requests", Panel)
+        panel.show_view(view)
+        self.view = view
+        self.rows.start_over()
+        self.refresh_records()
+
+    def action_sort(self) -> None:
+        """Order what waits by the next of the orders."""
+        orders = list(Order)
+        self.order = orders[(orders.index(self.order) + 1) % len(orders)]
         self.rows.start_over()
         self.refresh_records()
 
@@ -255,7 +376,8 @@ class ApprovalsScreen(Filtering, Waiting):
             self.console_app.say(refused)
             return
         reveal = len(chosen) == 1 and chosen[0].approval.number == self._revealed
-        asked = question(verb, chosen, others=self.others(), reveal=reveal)
+        detail = self._detail_of(chosen[0])
+        asked = question(verb, chosen, detail=detail, others=self.others(), reveal=reveal)
         self.ask(asked, chosen, lambda item, by, why: self._act(verb, item, by, why))
 
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
@@ -290,4 +412,14 @@ class ApprovalsScreen(Filtering, Waiting):
         self._decide_chosen("deny")
 
     def action_take_away(self) -> None:
-        self._decide_chosen("revoke")
+        grant = self.grant
+        if grant is None:
+            self._decide_chosen("revoke")
+        elif grant.state == "active":
+            self.ask(question("revoke", [grant]), [grant], self._revoke)
+        else:
+            self.console_app.say(f"nothing to revoke: this grant is {grant.state}")
+
+    def _revoke(self, grant: Grant, by: Decider, reason: str) -> str:
+        self.records.approvals().revoke(grant.id, by, reason)
+        return f"Revoked: {grant.agent} asks for {grant.tool_id} again ({grant.id})"

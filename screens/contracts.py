@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.contracts import (
     CONTRACT_COLUMNS,
+    VIEWS,
     contract_document,
     contract_question,
     contract_row,
@@ -19,18 +21,19 @@ from sb.screens.waiting import Waiting
 from textual import on
 from textual.widget import Widget
 
+from sb.fitting import count
 from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import Baseline, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.log.event import Subject
-from sb.present.contracts import ordered
+from sb.present.contracts import approved_contracts, ordered
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = {
-    KERNEL_SURFACE: "No tools yet. They appear here once an agent's process has loaded them.",
-    REVERSAL_SURFACE: "No tool declares a reversal.\n\n[ shows the tools' contracts.",
+    KERNEL_SURFACE: "No tools yet.\n\nThey appear here once an agent's process has loaded them.",
+    REVERSAL_SURFACE: "No tool declares an undo.\n\n[ shows the tools.",
 }
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
@@ -47,28 +50,38 @@ class ContractsScreen(Waiting):
         super().__init__()
         self.known: Known = []
         self.surface = KERNEL_SURFACE
+        self._counts: dict[str, int] = {}
         self._shown = ""
         self._changed = ""  # the tool whose contract changed while it was looked at
         self._wanted_tool = ""  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
-        detail = DocumentView(id="contract")
-        yield self.split(
-            Panel(RowList(CONTRACT_COLUMNS, id="contracts")), Panel(detail, title="What changed")
-        )
+        tools = Panel(RowList(CONTRACT_COLUMNS, id="contracts"), views=VIEWS, id="tools")
+        yield self.split(tools, Panel(DocumentView(id="contract"), title="Contract", id="change"))
 
     @property
     def rows(self) -> RowList:
         return self.query_one("#contracts", RowList)
 
     def refresh_records(self) -> None:
-        self.read("contracts", self._load, self._show)
+        surface = self.surface
+        self.read("contracts", lambda: self._load(surface), lambda found: self._show(surface, *found))
 
-    def _load(self) -> Known:
-        store = self.records.baselines("rows", self.surface)
-        return [(entry, store.history(entry.tool_id)) for entry in ordered(store.entries())]
+    def _load(self, surface: str) -> tuple[Known, dict[str, int]]:
+        """Called in a worker."""
+        stores = {name: self.records.baselines("rows", name) for name in VIEWS}
+        entries = {name: store.entries() for name, store in stores.items()}
+        known = [(entry, stores[surface].history(entry.tool_id)) for entry in ordered(entries[surface])]
+        return known, {name: len(listed) for name, listed in entries.items()}
 
-    def _show(self, known: Known) -> None:
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.records.clock.now() * 1e6)
+
+    def _show(self, surface: str, known: Known, counts: dict[str, int]) -> None:
+        if surface != self.surface:
+            return  # another one was asked for meanwhile
+        self._counts = counts
         before = {(entry.tool_id, entry.live_fingerprint) for entry in self._marked()}
         current = self.current
         self.known = known
@@ -79,7 +92,7 @@ class ContractsScreen(Waiting):
             for number, (entry, _) in enumerate(known)
             if (entry.tool_id, entry.live_fingerprint) in before
         }
-        self.rows.put({number: contract_row(entry) for number, (entry, _) in enumerate(known)})
+        self.rows.put({number: contract_row(entry, self.now()) for number, (entry, _) in enumerate(known)})
         self.rows.show(range(len(known)), EMPTY[self.surface])
         wanted = self._wanted_tool or (current.tool_id if current else "")
         if wanted in names:
@@ -117,6 +130,7 @@ class ContractsScreen(Waiting):
         if self.current is None or self.current.tool_id != self._changed:
             self._changed = ""  # another one is looked at
         self._show_detail()
+        self._show_foot()
 
     def _show_detail(self) -> None:
         number = self.rows.listing.current
@@ -124,7 +138,9 @@ class ContractsScreen(Waiting):
         name = ""
         if number is not None and number < len(self.known):
             entry, history = self.known[number]
-            fields, name = contract_document(entry, history), entry.tool_id
+            fields, name = contract_document(entry, history, self.now()), entry.tool_id
+        changed = self.current is not None and bool(self.current.changes)
+        self.query_one("#change", Panel).retitle("What changed" if changed else "Contract")
         self.query_one(DocumentView).show(fields, same_record=name == self._shown)
         self._shown = name
 
@@ -147,11 +163,25 @@ class ContractsScreen(Waiting):
         self.known = []
         self.rows.start_over()
 
-    def summary(self) -> str:
-        amiss = sum(entry.status != "approved" for entry, _ in self.known)
-        marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
-        of = "tools" if self.surface == KERNEL_SURFACE else "reversals"
-        return f"· {len(self.known):,} {of}, {amiss:,} not approved{marked}"
+    def command(self) -> str:
+        if self.current is None:
+            return ""
+        return f"sb runtime-guard show {self.surface} {shlex.quote(self.current.tool_id)}"
+
+    def show_status(self) -> None:
+        super().show_status()
+        if self.composed and self.is_current:
+            self.query_one("#tools", Panel).count(self._counts)
+            self._show_foot()
+
+    def _show_foot(self) -> None:
+        listing = self.rows.listing
+        amiss = len(self.waiting())
+        self.query_one("#tools", Panel).foot(
+            f"{count(len(listing.marked))} marked" if listing.marked else "",
+            f"{count(listing.index + 1)} of {count(len(listing.keys))}" if listing.keys else "",
+            f"{count(amiss)} to approve" if amiss else "",
+        )
 
     def leave_part(self) -> bool:
         if self.query_one(DocumentView).has_focus:
@@ -165,7 +195,11 @@ class ContractsScreen(Waiting):
 
     def action_view(self, by: int) -> None:
         """Show how tools are undone, or their contracts again."""
-        self.surface = REVERSAL_SURFACE if self.surface == KERNEL_SURFACE else KERNEL_SURFACE
+        self.step_view(by)
+
+    @on(Panel.Viewed)
+    def _viewed(self, message: Panel.Viewed) -> None:
+        self.surface = message.view
         self.rows.start_over()
         self.refresh_records()
 
@@ -184,4 +218,4 @@ class ContractsScreen(Waiting):
     def _approve(self, entries: list[ContractEntry], by: Decider, reason: str) -> str:
         contracts = {entry.tool_id: entry.live_fingerprint for entry in entries}
         self.records.baselines("write", entries[0].surface).approve(contracts, by, reason)
-        return f"{', '.join(contracts)}: approved by {by.name}"
+        return approved_contracts(list(contracts), entries[0].surface)

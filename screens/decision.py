@@ -120,6 +120,11 @@ class TwoSteps(Dialog[Answer]):
         return ""
 
     @property
+    def refused(self) -> str:
+        """Why there is nothing to confirm; "" where there is."""
+        return ""
+
+    @property
     def signature(self) -> tuple[str, str] | None:
         """A word on whether it is signed, and by whom; None where nobody signs."""
         return None
@@ -173,7 +178,7 @@ class TwoSteps(Dialog[Answer]):
         body.border_title = safe(self.title_text, one_line=True)
         body.border_subtitle = "2 of 2" if confirming else "1 of 2"
         body.set_class(bool(self.word), "-danger")
-        self.say_wrong("")
+        self.say_wrong(self.refused)
         self._look_soon()
 
     def _look_soon(self) -> None:
@@ -210,13 +215,15 @@ class TwoSteps(Dialog[Answer]):
         return None if None in lines else sum(len(line[1]) for line in lines if line)
 
     def _say_keys(self) -> None:
-        if not self._confirming:
+        if self.refused:
+            keys = "esc closes"
+        elif not self._confirming:
             keys = "enter goes on · esc closes"
         elif self.word:
             keys = f"type {self.word}, then enter · esc goes back"
         else:
             keys = f"y {self.verb} · esc goes back"
-        if self.unseen:
+        if self.unseen and not self.refused:
             keys = f"pgdn reads on · {'enter goes on' if not self._confirming else 'esc goes back'}"
         if keys != self._keys:
             self._keys = keys
@@ -229,7 +236,9 @@ class TwoSteps(Dialog[Answer]):
     @on(Input.Submitted, "#reason")
     def _go_on(self, message: Input.Submitted) -> None:
         self._reason = plain(message.value, one_line=True).strip()
-        if not self._reason:
+        if self.refused:
+            self.say_wrong(self.refused)
+        elif not self._reason:
             self.say_wrong(self.needs_reason)
         elif self.ready():
             self.query_one("#given", Static).update(safe(self._reason, one_line=True))
@@ -319,6 +328,10 @@ class DecisionScreen(TwoSteps[str | None]):
     @property
     def consequence(self) -> str:
         return self.question.consequence
+
+    @property
+    def refused(self) -> str:
+        return self.question.refused
 
     @property
     def signature(self) -> tuple[str, str]:

@@ -16,22 +16,22 @@ from textual.widgets import Input, Static
 Answer = TypeVar("Answer")
 
 DIALOG_CSS = """
-.dialog { width: 94%; max-width: 84; height: auto; max-height: 94%; border: round $primary;
-          background: $surface; padding: 0 1; border-title-style: bold; scrollbar-size-vertical: 1; }
-.dialog.-danger { border: round $error; }
-.dialog Input { height: 1; border: none; padding: 0 1; background: $boost; margin-top: 1; }
-.dialog Input:focus { border: none; background: $block-cursor-blurred-background; }
-.dialog .object { height: auto; max-height: 8; background: $background; border-left: solid $primary; padding: 0 1;
+.dialog { width: 94%; max-width: 84; height: auto; max-height: 94%; border: round $accent;
+          background: $raised; padding: 0 1; border-title-style: bold; scrollbar-size-vertical: 1; }
+.dialog.-danger { border: round $danger; }
+.dialog Input { height: 1; border: none; padding: 0 1; background: $panel; margin-top: 1; }
+.dialog Input:focus { border: none; background: $cursor; }
+.dialog .object { height: auto; max-height: 8; background: $canvas; border-left: solid $accent; padding: 0 1;
                   margin-bottom: 1; scrollbar-size-vertical: 1; text-style: bold; }
 .dialog .item { height: auto; margin: 0; }
 .dialog .item .sign { width: 2; }
-.dialog .item .label { width: 10; color: $text-muted; }
+.dialog .item .label { width: 10; color: $soft; }
 .dialog .text { height: auto; text-style: none; }
 .dialog .item .text { width: 1fr; }
 .dialog .object .text { text-style: bold; }
 .dialog .gap { margin-top: 1; }
-.dialog .wrong { color: $text-error; text-style: bold; display: none; }
-.dialog .hint { color: $text-muted; margin-top: 1; }
+.dialog .wrong { color: $danger; text-style: bold; display: none; }
+.dialog .hint { color: $soft; margin-top: 1; }
 .dialog .title { text-style: bold; }
 """
 

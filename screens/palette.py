@@ -189,14 +189,20 @@ def _line(entry: Entry, width: int) -> Content:
     right = plain(entry.right, one_line=True)
     room = max(width - cell_len(right) - 1, 10)
     text = safe(entry.text, one_line=True).truncate(room, ellipsis=True, pad=True)
-    return Content.assemble(text, " ", (right, "dim" if entry.group == RECORDS_ else "bold"))
+    return Content.assemble(text, " ", (right, "$soft" if entry.group == RECORDS_ else "bold $accent"))
 
 
-def terminal_entries(copy: Callable[[str], object]) -> list[Entry]:
-    """The groups of the command line, to be copied."""
+def terminal_entries(copy: Callable[[str], object], here: str = "") -> list[Entry]:
+    """What is copied for a terminal: the command for the record under the cursor, then the groups of commands.
+
+    Args:
+        here: that command, or "".
+    """
     from sb.cli import COMMANDS
 
+    commands = {here: "the record under the cursor"} if here else {}
+    commands |= {f"sb {name}": help_text for name, help_text in COMMANDS.items()}
     return [
-        Entry(TERMINAL, f"sb {name}", "copy", partial(copy, f"sb {name}"), help_text)
-        for name, help_text in COMMANDS.items()
+        Entry(TERMINAL, command, "copy", partial(copy, command), help_text)
+        for command, help_text in commands.items()
     ]

@@ -15,12 +15,12 @@ from sb.screens.reading import trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import unapprovable
 from sb.screens.state.recovery import (
-    ALL_VIEW,
     CHANGES_VIEW,
-    MOST_ITEMS,
     OPEN_VIEW,
     RECOVERY_COLUMNS,
+    SETTLED_VIEW,
     VIEWS,
+    CallFacts,
     Item,
     Listed,
     listed,
@@ -42,6 +42,7 @@ from textual import on
 from textual.widget import Widget
 
 from sb.errors import CheckFailed, DeniedError, SBError, StoreError
+from sb.fitting import count
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import ApprovalState
@@ -49,6 +50,7 @@ from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
 from sb.log.event import Subject
 from sb.present.recovery import undone_sentence
+from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -56,9 +58,8 @@ if TYPE_CHECKING:
 from sb.kernel.recovery.service import Plan, Undone
 
 EMPTY = {
-    OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls of unknown outcome appear here."
-    "\n] shows settled ones, and what can be undone.",
-    ALL_VIEW: "Nothing to recover yet.\n\n] shows what can be undone.",
+    OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls with unknown outcomes appear here.",
+    SETTLED_VIEW: "Nothing was settled yet.\n\n] shows what can be undone.",
     CHANGES_VIEW: "No undo records yet.\n\nsb demo makes some.",
 }
 VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compensate"}
@@ -79,6 +80,7 @@ class RecoveryScreen(Waiting):
         self.view = OPEN_VIEW
         self.page = Listed()
         self.known: dict[int, Item] = {}
+        self._calls: dict[str, CallFacts] = {}
         self._detail: Detail | None = None
         self._dry_runs: dict[int, DryRun] = {}
         self._opened_digests: set[str] = set()  # of the requests that were opened to be read
@@ -87,8 +89,8 @@ class RecoveryScreen(Waiting):
         self._wanted_name = ""  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
-        detail = DocumentView(id="recovery-detail")
-        yield self.split(Panel(RowList(RECOVERY_COLUMNS, id="recoveries")), Panel(detail, title="Call"))
+        items = Panel(RowList(RECOVERY_COLUMNS, id="recoveries"), views=VIEWS, id="items")
+        yield self.split(items, Panel(DocumentView(id="recovery-detail"), title="Call"))
 
     @property
     def rows(self) -> RowList:
@@ -114,7 +116,7 @@ class RecoveryScreen(Waiting):
 
     def refresh_records(self) -> None:
         view = self.view
-        self.read("recoveries", lambda: listed(self.records.log(), view), self._show)
+        self.read("recoveries", lambda: listed(self.records.log(), view, self._calls), self._show)
 
     def _show(self, found: Listed) -> None:
         if found.view != self.view:
@@ -152,6 +154,7 @@ class RecoveryScreen(Waiting):
     @on(RowList.Highlighted)
     def _highlighted(self, message: RowList.Highlighted) -> None:
         self._read_detail()
+        self._show_foot()
 
     def _read_detail(self) -> None:
         item = self.current
@@ -202,14 +205,31 @@ class RecoveryScreen(Waiting):
     def start_over(self) -> None:
         self.page, self.known, self._detail = Listed(self.view), {}, None
         self._dry_runs.clear()
+        self._calls.clear()
         self.rows.start_over()
 
-    def summary(self) -> str:
-        found = self.page
-        newest = " newest" if len(found.items) == MOST_ITEMS and found.view != OPEN_VIEW else ""
-        cut = f", the first {MOST_ITEMS} shown" if found.total > len(found.items) else ""
-        work = " · at work…" if self.at_work else ""
-        return f"· {found.total:,}{newest} {found.view}{cut}{work}"
+    def command(self) -> str:
+        item = self.current
+        if item is None:
+            return ""
+        if isinstance(item.about, Escalation):
+            return f"sb recovery show {item.about.id}"
+        if isinstance(item.about, Intent):
+            return f"sb recovery settle {item.about.call_id}"
+        return f"sb undo show {item.mutation_id}"
+
+    def show_status(self) -> None:
+        super().show_status()
+        if self.composed and self.is_current:
+            self.query_one("#items", Panel).count(self.page.counts)
+            self._show_foot()
+
+    def _show_foot(self) -> None:
+        listing = self.rows.listing
+        total = max(self.page.counts.get(self.view, 0), len(listing.keys))
+        cut = f"the first {len(listing.keys)} are listed" if total > len(listing.keys) else ""
+        place = f"{count(listing.index + 1)} of {count(total)}" if listing.keys else ""
+        self.query_one("#items", Panel).foot(place, cut, "at work…" if self.at_work else "")
 
     def leave_part(self) -> bool:
         if self.query_one(DocumentView).has_focus:
@@ -228,10 +248,16 @@ class RecoveryScreen(Waiting):
             self.notify_failure(f"nothing to recover is called {reference}: sb undo may still know it")
             return
         self.view, self._wanted_name = found.view, reference
+        self.query_one("#items", Panel).show_view(found.view)
         self._show(found)
 
     def action_view(self, by: int) -> None:
-        self.view = VIEWS[(VIEWS.index(self.view) + by) % len(VIEWS)]
+        """What is open, what was settled, or all that can be undone."""
+        self.step_view(by)
+
+    @on(Panel.Viewed)
+    def _viewed(self, message: Panel.Viewed) -> None:
+        self.view = message.view
         self.rows.start_over()
         self.refresh_records()
 
@@ -282,7 +308,11 @@ class RecoveryScreen(Waiting):
         elif item.decidable:
             self.console_app.say("its reversal is pending: a approves it")
         else:
-            self._look(item, lambda looked: self._ask_to_undo(item, looked), asks=True)
+            self._look(
+                item,
+                lambda looked: self._ask("undo", item, self._undo, declined=self._end_preview),
+                asks=True,
+            )
 
     def action_undo_run(self) -> None:
         item = self.current
@@ -323,12 +353,6 @@ class RecoveryScreen(Waiting):
         if count < len(done):
             return f"{count} undone; {_outcome(done[-1])}"
         return f"{item.about.run_id}: {count} undone"
-
-    def _ask_to_undo(self, item: Item, looked: DryRun) -> None:
-        if looked.ok:
-            self._ask("undo", item, self._undo, declined=self._end_preview)
-        else:
-            self.notify_failure(f"{item.mutation_id}: {looked.detail}")
 
     def _ask(
         self,
@@ -392,7 +416,7 @@ class RecoveryScreen(Waiting):
 
     def _dismiss(self, item: Item, by: Decider, reason: str) -> str:
         found = self.records.runtime().recovery.dismiss(item.name, by, reason)
-        return f"{found.id} {found.state} by {by.name}: {found.tool_id} stays as it is"
+        return f"Left as it is: {shorten(item.call.object, 80)}. u among the changes can still undo it ({found.id})"
 
     def action_settle(self) -> None:
         """Ask what became of a call of unknown outcome."""

@@ -73,6 +73,10 @@ class Section(Reading, Screen[None]):
         """What the cursor is on."""
         return None
 
+    def command(self) -> str:
+        """The command line that shows what the cursor is on; "" for none."""
+        return ""
+
     def start_over(self) -> None:
         """Another database is at the path: no number of a row means anything any more."""
 

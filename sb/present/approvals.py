@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sb.fitting import count
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.review.agents import AgentRequests
 from sb.kernel.review.request_context import Decided
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.calls import OBJECTS
+from sb.present.counts import counted
 from sb.present.times import ago, left, moment, when
 from sb.text import revealed_line, shorten_middle
 
@@ -85,7 +88,7 @@ def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> 
     Args:
         limit: characters beyond which the object's middle is left out and the other arguments are counted.
     """
-    about = next((one for name in OBJECTS for one in disclosed.arguments if one.name == name), None)
+    about = object_argument(disclosed)
     if about is None:
         return disclosed.call(limit, reveal=reveal)
     others = [one for one in disclosed.arguments if one is not about]
@@ -109,12 +112,25 @@ def effect_text(disclosed: Disclosure, *, reveal: bool = False) -> str:
     return next((_unquoted(one, reveal) for one in disclosed.arguments if one.name == "why"), "")
 
 
-def short_call(disclosed: Disclosure) -> str:
+def object_argument(disclosed: Disclosure) -> Argument | None:
+    """The argument that says by itself what a call is about, if there is one."""
+    return next((one for name in OBJECTS for one in disclosed.arguments if one.name == name), None)
+
+
+def short_call(disclosed: Disclosure, *, reveal: bool = False) -> str:
     """The command, file or address alone; the whole call of a tool that takes none of these."""
-    about = next((one for name in OBJECTS for one in disclosed.arguments if one.name == name), None)
+    about = object_argument(disclosed)
     if about is None:
-        return disclosed.call(LONGEST_CALL)
-    return shorten_middle(_unquoted(about, reveal=False), LONGEST_CALL)
+        return disclosed.call(LONGEST_CALL, reveal=reveal)
+    return shorten_middle(_unquoted(about, reveal), LONGEST_CALL)
+
+
+def listed_call(disclosed: Disclosure, now: int, *, reveal: bool = False) -> str:
+    """The same with how long it is, and whether it cannot be approved. `now` in microseconds since the epoch."""
+    blocked = disclosed.problem and disclosed.approval.at(now).state is ApprovalState.WAITING
+    parts = ["cannot be approved"] if blocked else []
+    parts += [f"{disclosed.size:,} characters"] if disclosed.long else []
+    return ": ".join([*parts, short_call(disclosed, reveal=reveal)])
 
 
 def _unquoted(argument: Argument, reveal: bool) -> str:
@@ -193,3 +209,10 @@ def decision_lines(approval: Approval, decisions: Sequence[Decided], now: int) -
     if approval.needed > 1 and approval.state is ApprovalState.WAITING:
         lines.append(f"{len(decisions)} of {approval.needed} approved; another operator has to approve too")
     return [revealed_line(line) for line in lines]
+
+
+def history_line(history: AgentRequests) -> str:
+    """What became of an agent's requests."""
+    words = ((history.approved, "approved"), (history.denied, "denied"), (history.expired, "expired"))
+    counts = [f"{count(number)} {word}" for number, word in words if number]
+    return BETWEEN.join([f"{counted(history.asked, 'request')}", *counts])

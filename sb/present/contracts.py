@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
+from sb.kernel.contracts import KERNEL_SURFACE
+from sb.present.counts import counted
 from sb.present.times import moment
+from sb.text import revealed_line
 
+_CHANGES = {
+    BaselineStatus.NEW: "never approved",
+    BaselineStatus.CHANGED: "cannot be compared",
+    BaselineStatus.MISSING: "no process has it now",
+    BaselineStatus.UNREADABLE: "its approval cannot be read",
+}
 SHORT = 19  # characters of a fingerprint in a table: sha256: and 12 digits
 _ORDER = (BaselineStatus.UNREADABLE, BaselineStatus.CHANGED, BaselineStatus.NEW, BaselineStatus.MISSING)
 
@@ -30,6 +40,19 @@ def ordered(entries: Sequence[ContractEntry]) -> list[ContractEntry]:
     return sorted(entries, key=lambda entry: (_rank(entry.status), entry.tool_id))
 
 
+def changed_fields(entry: ContractEntry) -> list[str]:
+    """The fields of a contract that changed since it was approved, by the first part of their paths."""
+    return list(dict.fromkeys(re.split(r"[.\[]", change.path)[0] for change in entry.changes))
+
+
+def change_text(entry: ContractEntry) -> str:
+    """How a contract stands to what was approved, in two or three words; "" for one that is as it was."""
+    fields = changed_fields(entry)
+    if entry.status is BaselineStatus.CHANGED and fields:
+        return fields[0] if len(fields) == 1 else counted(len(fields), "field")
+    return _CHANGES.get(entry.status, "")
+
+
 def _rank(status: BaselineStatus) -> int:
     return _ORDER.index(status) if status in _ORDER else len(_ORDER)
 
@@ -46,3 +69,11 @@ def contract_line(entry: ContractEntry) -> ContractLine:
         entry.live_fingerprint[:SHORT] or "-",
         entry.baseline.by if entry.baseline else "-",
     )
+
+
+def approved_contracts(tools: Sequence[str], surface: str) -> str:
+    """What agents may do after an approval."""
+    names = revealed_line(tools[0]) if len(tools) == 1 else counted(len(tools), "tool")
+    if surface == KERNEL_SURFACE:
+        return f"Approved: agents may call {names} as shown."
+    return f"Approved: {names} may be undone as shown."

@@ -15,7 +15,7 @@ from sb.kernel.recovery.escalations import Escalation
 from sb.kernel.review.needs import Need
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
-from sb.present.contracts import ordered
+from sb.present.contracts import changed_fields, ordered
 from sb.present.recovery import UNDECIDED, UNKNOWN
 from sb.present.states import State, state
 from sb.sources import MICROSECONDS
@@ -25,11 +25,19 @@ if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
 
 BETWEEN = " · "
+LONGEST_EFFECT = 10  # cells
+_SHELL = "host.shell."
 _EFFECTS = {
     SafetyClass.READ_ONLY: "reads",
     SafetyClass.LOCAL_WRITE: "writes",
     SafetyClass.NETWORK: "network",
     SafetyClass.DESTRUCTIVE: "destroys",
+}
+_PHRASES: dict[str, str] = {
+    SafetyClass.READ_ONLY: "only reads",
+    SafetyClass.LOCAL_WRITE: "writes on this machine",
+    SafetyClass.NETWORK: "reaches other machines",
+    SafetyClass.DESTRUCTIVE: "destructive: hard or impossible to take back",
 }
 _CONTRACTS = {
     BaselineStatus.NEW: "never approved",
@@ -78,10 +86,24 @@ def effect_word(safety_class: str) -> str:
     )
 
 
+def effect_phrase(safety_class: str) -> str:
+    """What calls of a class do, in a few words."""
+    return _PHRASES.get(safety_class, safety_class)
+
+
+def request_effect(disclosed: Disclosure) -> str:
+    """What a call does, in a word: of a command line that destroys the verb of our parser, else that of its class."""
+    if disclosed.approval.tool_id == _SHELL + SafetyClass.DESTRUCTIVE:
+        verb = request_why(disclosed).rpartition(": ")[2].partition(" ")[0]
+        if verb.endswith("s") and len(verb) <= LONGEST_EFFECT:
+            return verb
+    return effect_word(disclosed.approval.safety_class)
+
+
 def request_why(disclosed: Disclosure) -> str:
     """Why a call waits: what our parser says of a command line, else the first reason of the policy."""
     said = next((one.text() for one in disclosed.arguments if one.name == "why"), "")
-    if said and disclosed.approval.tool_id.startswith("host.shell."):
+    if said and disclosed.approval.tool_id.startswith(_SHELL):
         return said.strip('"')
     reasons = disclosed.approval.request.get("reasons")
     first = reasons[0] if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict) else {}
@@ -128,9 +150,9 @@ def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:
     why = _CONTRACTS.get(entry.status)
     if why is None:
         return None
-    fields = len(entry.changes)
+    fields = changed_fields(entry)
     if entry.status is BaselineStatus.CHANGED and fields:
-        why = f"{fields} fields changed" if fields > 1 else f"{entry.changes[0].path} changed"
+        why = f"{len(fields)} fields changed" if len(fields) > 1 else f"{fields[0]} changed"
     age = "" if entry.first_seen_at is None else relative_age(entry.first_seen_at, now)
     text = plain(entry.tool_id, one_line=True)
     return NeedLine("contract", entry.tool_id, state(str(entry.status)), text, why, "", "", "", age)

@@ -19,6 +19,8 @@ from sb.text import human_bytes, revealed_line, shorten
 WIDEST_OBJECT = 48  # characters of the command or file in a list of at most 100 columns
 _WIDEST_WHAT = 12
 GONE = "snapshot gone"
+_RESTORES = ("host.restore", "files.restore")  # tools that put files back from a snapshot
+_MODES = {"auto": ", without asking", "dual_control": ", with two approvals"}
 _WORDS = {"undoable": "yes", "reversed": "undone", NO_UNDO: "no", "unknown": "unknown"}
 
 
@@ -132,3 +134,19 @@ def entry_row(entry: Entry) -> tuple[str, str, str, str]:
         path += f" -> {revealed_line(entry.target)}"
     size = human_bytes(entry.size) if entry.kind in (FILE, EXTRA) else "-"
     return entry.kind, f"{entry.mode:04o}" if entry.kind != LINK and entry.mode else "-", size, path
+
+
+def undo_ahead(args: Mapping[str, Any], reversal: Mapping[str, Any]) -> str:
+    """Whether a call that did not run yet could be undone.
+
+    Args:
+        reversal: the reversal contract of its tool as plain JSON; {} for none.
+    """
+    if args.get("partly"):
+        return "in part: a snapshot of the files that it names is taken first"
+    tool, never = reversal.get("compensation_capability"), reversal.get("irreversible_when")
+    if not tool or any(args.get(name) == value for name, value in dict(never or {}).items()):
+        return NO_UNDO
+    if tool in _RESTORES:
+        return "restores a snapshot that is taken first"
+    return f"by {revealed_line(str(tool))}{_MODES.get(str(reversal.get('recovery_approval_mode')), '')}"

@@ -3,68 +3,204 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.listing import ROOMY, Cell, Column, Row
 from sb.screens.state.question import Question, some
 
-from sb.fitting import Cut
+from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
+from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.review.needs import CallOrigin
+from sb.kernel.review.request_context import HISTORY_DAYS, RequestContext
 from sb.kernel.run_context import RECOVERY_AGENT
-from sb.present.approvals import LONGEST_CALL, call_text, grant_line, object_first, request_line, state_word
+from sb.present.approvals import (
+    LONGEST_CALL,
+    call_text,
+    decision_lines,
+    grant_line,
+    history_line,
+    listed_call,
+    object_argument,
+    short_call,
+    state_word,
+)
 from sb.present.counts import counted
 from sb.present.decisions import approving, approving_first, denying, revoking
+from sb.present.events import call_line
+from sb.present.needs import LONGEST_EFFECT, effect_phrase, request_effect, request_why
+from sb.present.states import state
+from sb.present.times import date_and_time
+from sb.sources import MICROSECONDS
 from sb.text import revealed_line
 
-APPROVAL_COLUMNS = (
-    Column("state", 9),
-    Column("left", 8),
-    Column("agent", 12),
-    Column("risk", 12, least=WIDE),
-    Column("asked (UTC)", 14, least=WIDE),
-    Column("call", cut=Cut.MIDDLE),
+OPEN_COLUMNS = (
+    Column(width=4, right=True),
+    Column(cut=Cut.MIDDLE),
+    Column(width=LONGEST_EFFECT, least=50),
+    Column(width=11, least=40),
+    Column(width=10, least=ROOMY),
+)
+DECIDED_COLUMNS = (
+    Column(width=8),
+    Column(cut=Cut.MIDDLE),
+    Column(width=LONGEST_EFFECT, least=50),
+    Column(width=11, least=40),
+    Column(width=4, right=True),
+    Column(width=10, least=ROOMY),
 )
 GRANT_COLUMNS = (
-    Column("state", 8),
-    Column("left", 8),
-    Column("agent", 12),
-    Column("tool", 16),
-    Column("used", 5),
-    Column("run", 20, least=WIDE),
-    Column("by", 12, least=WIDE),
-    Column("arguments"),
+    Column(width=8),
+    Column(cut=Cut.END),
+    Column(width=11, least=40),
+    Column(width=8, right=True, least=50),
+    Column(width=4, right=True),
+    Column(width=10, least=ROOMY),
 )
-VIEWS: dict[str, tuple[ApprovalState, ...]] = {
-    "open": OPEN,
-    "decided": tuple(state for state in ApprovalState if state not in OPEN),
+OPEN_VIEW, DECIDED_VIEW, GRANTS_VIEW = "open", "decided", "grants"
+VIEWS = {OPEN_VIEW: "Open", DECIDED_VIEW: "Decided", GRANTS_VIEW: "Grants"}
+STATES: dict[str, tuple[ApprovalState, ...]] = {
+    OPEN_VIEW: OPEN,
+    DECIDED_VIEW: tuple(state for state in ApprovalState if state not in OPEN),
 }
-_TONES = {"overdue": "error", "expiring": "error", "waiting": "warn", "approved": "ok"}
 
 
-def approval_row(disclosed: Disclosure, now: int, *, reveal: bool = False) -> Row:
-    line = request_line(disclosed, now, reveal=reveal)
-    cells = (line.state, line.left, line.agent, line.risk, line.asked_at, line.call)
-    return Row(cells, _TONES.get(line.state, "muted"))
+SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
+SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
+TOOL = "tool"  # the argument with the host's name of the tool, which stands beside our own
 
 
-def approval_document(disclosed: Disclosure, now: int, *, reveal: bool = False) -> list[Field]:
-    """Everything that is known about a request; of one that is open nothing is folded away."""
+@dataclass(frozen=True)
+class RequestDetail:
+    """What is read for the request under the cursor alone.
+
+    Args:
+        undo: whether the call could be undone.
+    """
+
+    number: int
+    context: RequestContext
+    undo: str
+
+
+def approval_row(disclosed: Disclosure, now: int, project: str = "", *, reveal: bool = False) -> Row:
+    """A request by its object; how long it can be decided, or what was decided, comes first."""
     approval = disclosed.approval.at(now)
-    whole = approval.state in OPEN
-    call = object_first(disclosed, LONGEST_CALL, reveal=reveal)
-    title = f"{state_word(approval, now)}: {revealed_line(approval.agent)} wants {call}"
-    fields = [Field(title)]
-    if disclosed.hides and whole:
-        fields.append(Field("hidden", "secrets in data: S " + ("hides" if reveal else "shows") + " them"))
-    sections = disclosed.sections(now, reveal=reveal)
-    return fields + [Field(heading, "\n".join(lines), whole=whole) for heading, lines in sections]
+    word, call = state_word(approval, now), listed_call(disclosed, now, reveal=reveal)
+    look, agent = state(word), Cell(revealed_line(approval.agent), "soft")
+    if approval.state not in OPEN:
+        ended = relative_age(approval.decided_at or approval.expires_at, now)
+        by = Cell(approval.decided_by, "soft")
+        effect = Cell(request_effect(disclosed), "soft")
+        return Row(
+            (Cell(word, look.tone), call, effect, agent, Cell(ended, "soft"), by), columns=DECIDED_COLUMNS
+        )
+    left = Cell(
+        short_span((approval.expires_at - now) / MICROSECONDS), "danger" if look.tone == "danger" else "soft"
+    )
+    effect = Cell(word, "ok") if approval.state is ApprovalState.APPROVED else Cell(request_effect(disclosed))
+    return Row((left, call, effect, agent, Cell(project, "soft")))
+
+
+def approval_document(
+    disclosed: Disclosure, detail: RequestDetail | None, now: int, *, reveal: bool = False
+) -> list[Field]:
+    """Everything that is known about a request, what a decision rests on first; its ids are folded."""
+    approval = disclosed.approval.at(now)
+    fields = [Field(short_call(disclosed, reveal=reveal))]
+    if disclosed.problem and approval.state in OPEN:
+        word = "Cannot be approved" if approval.state is ApprovalState.WAITING else "Does not count"
+        fields.append(Field(word, f"{disclosed.problem}: {disclosed.hint}", tone="danger"))
+    fields += _state_fields(approval, now, detail)
+    fields += [Field(name, text) for name, text in request_facts(disclosed, detail)]
+    if disclosed.hides:
+        fields.append(Field("Hidden", "secrets in data: S " + ("hides" if reveal else "shows") + " them"))
+    fields += _argument_fields(disclosed, reveal)
+    if detail is not None:
+        before = [call_line(call) for call in detail.context.before]
+        fields += [Field("Calls before it")] if before else []
+        fields += [
+            Field(line.verdict.word, f"{line.object} · {relative_age(line.at, now)}") for line in before
+        ]
+        fields.append(Field(f"{approval.agent}, the last {HISTORY_DAYS} days"))
+        fields.append(Field("", history_line(detail.context.history)))
+    return fields + _ids(disclosed)
+
+
+def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) -> list[Field]:
+    word = state_word(approval, now)
+    look = state(word)
+    lines = decision_lines(approval, detail.context.decisions if detail else (), now)
+    if approval.state in OPEN:
+        left = short_span((approval.expires_at - now) / MICROSECONDS)
+        ends = (
+            "then it cannot run" if approval.state is ApprovalState.APPROVED else "then it counts as denied"
+        )
+        text = f"{word}: {left} left, {ends}"
+        return [
+            Field("State", text, tone="danger" if look.tone == "danger" else ""),
+            *(Field("Decisions", line) for line in lines),
+        ]
+    return [Field("State", "; ".join([word, *lines]), tone=look.tone)]
+
+
+def _argument_fields(disclosed: Disclosure, reveal: bool) -> list[Field]:
+    """The arguments in full, but for those that the record has in full above."""
+    about, call = object_argument(disclosed), disclosed.call(LONGEST_CALL, reveal=reveal)
+    if about is None and len(disclosed.arguments) == 1 and len(call) <= SHORT_CALL:
+        return []
+    above = (*ABOVE, TOOL) if disclosed.approval.tool_id.startswith(SHELL) else ()
+    if about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
+        above = (*above, about.name)
+    title = (
+        "Arguments" if not disclosed.long else f"Arguments: {disclosed.size:,} characters, read all of them"
+    )
+    fields = [
+        Field(f"{one.name} =", one.text(reveal=reveal), whole=True)
+        for one in disclosed.arguments
+        if one.name not in above
+    ]
+    return [Field(title), *fields] if fields else []
+
+
+def _tool(disclosed: Disclosure) -> str:
+    """The tool, and how its host calls it."""
+    host = [_bare(one.text()) for one in disclosed.arguments if one.name == TOOL]
+    return " · ".join([disclosed.approval.tool_id, *host])
+
+
+def _ids(disclosed: Disclosure) -> list[Field]:
+    approval, request = disclosed.approval, disclosed.approval.request
+    contract = f"{approval.fingerprint}, since registration: {request.get('tool_contract_status', 'unknown')}"
+    values = {
+        "request": approval.id,
+        "tool": f"{_tool(disclosed)} ({approval.safety_class})",
+        "run": approval.run_id,
+        "session": str(request.get("session_id") or ""),
+        "contract": contract,
+        "asked": f"{date_and_time(approval.requested_at)}, overdue from {date_and_time(approval.due_at)}",
+        "expires": date_and_time(approval.expires_at),
+    }
+    return [Field(name, revealed_line(value), folded=True) for name, value in values.items() if value]
 
 
 def grant_row(grant: Grant, now: int) -> Row:
+    """A grant by what it allows."""
     line = grant_line(grant, now)
-    cells = (line.state, line.left, line.agent, line.tool, line.used, line.run, line.made_by, line.arguments)
-    return Row(cells, "ok" if line.state == "active" else "muted")
+    active = line.state == "active"
+    left = short_span((grant.expires_at - now) / MICROSECONDS) if active else "-"
+    return Row(
+        (
+            Cell(line.state, "ok" if active else "soft"),
+            f"{line.tool}  {line.arguments}",
+            Cell(line.agent, "soft"),
+            Cell(f"{line.used} used", "soft"),
+            Cell(left, "soft"),
+            Cell(line.made_by, "soft"),
+        ),
+        columns=GRANT_COLUMNS,
+    )
 
 
 def grant_document(grant: Grant) -> list[Field]:
@@ -97,18 +233,23 @@ def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
 
 
 def question(
-    verb: str, about: Sequence[Disclosure | Grant], *, others: Sequence[str] = (), reveal: bool = False
+    verb: str,
+    about: Sequence[Disclosure | Grant],
+    *,
+    detail: RequestDetail | None = None,
+    others: Sequence[str] = (),
+    reveal: bool = False,
 ) -> Question:
     """What to ask before these are approved, denied or revoked.
 
     Args:
-        others: the operators who could approve after this one.
+        detail: what was read of the only one. others: the operators who could approve after this one.
     """
     count = len(about)
     asked = [item for item in about if isinstance(item, Disclosure)]
     objects = [_object(item, reveal, alone=count == 1) for item in about]
     hidden = not reveal and any(item.hides for item in asked)
-    facts = (*(_facts(about[0]) if count == 1 else ()), *([("Hidden", _HIDDEN)] if hidden else []))
+    facts = (*(_facts(about[0], detail) if count == 1 else ()), *([("Hidden", _HIDDEN)] if hidden else []))
     noun = "request" if asked else "grant"
     return Question(
         f"{verb.capitalize()} {counted(count, noun)}" if count > 1 else verb.capitalize(),
@@ -126,6 +267,12 @@ def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
     if isinstance(item, Grant):
         what = ", ".join(f"{name}={pattern}" for name, pattern in item.args.items()) or "any arguments"
         return f"{item.tool_id}: {what}" + ("" if alone else f" · {item.agent} · {item.id}")
+    about = object_argument(item)
+    shell = item.approval.tool_id.startswith(SHELL) and not item.long
+    if alone and shell and about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
+        quiet = (*ABOVE, TOOL, about.name)  # they are facts below
+        others = [f"{one.name}={one.text(reveal=reveal)}" for one in item.arguments if one.name not in quiet]
+        return " · ".join([short_call(item, reveal=reveal), *others])
     text = call_text(item, reveal=reveal)
     return text if alone else f"{text} · {item.approval.agent} · {item.approval.id}"
 
@@ -134,27 +281,37 @@ def _name(item: Disclosure | Grant) -> str:
     return item.id if isinstance(item, Grant) else item.approval.id
 
 
-def _facts(item: Disclosure | Grant) -> tuple[tuple[str, str], ...]:
-    """Effect, agent and place, as far as they are known, and the id."""
+def request_facts(disclosed: Disclosure, detail: RequestDetail | None) -> list[tuple[str, str]]:
+    """Why, what the agent says, where, who, and undo, as far as they are known."""
+    approval, request = disclosed.approval, disclosed.approval.request
+    origin = detail.context.origin if detail else CallOrigin()
+    says = str(request.get("intent") or "")
+    where = next((_bare(one.text()) for one in disclosed.arguments if one.name == "cwd"), "")
+    project = f"project {origin.project_name}" if origin.project_name else ""
+    place = [where, "" if where == origin.project else project]
+    needs = f"{approval.needed} approvals, by different operators" if approval.needed > 1 else ""
+    why = request_why(disclosed)
+    facts = (
+        ("Why", why),
+        ("Effect", "" if approval.safety_class in why else effect_phrase(approval.safety_class)),
+        ("Says", f'"{says}"' if says else ""),
+        ("Where", " · ".join(filter(None, place))),
+        ("Agent", approval.agent),
+        ("Undo", detail.undo if detail else ""),
+        ("Needs", needs),
+    )
+    return [(name, revealed_line(text)) for name, text in facts if text]
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if text[:1] == text[-1:] == '"' else text
+
+
+def _facts(item: Disclosure | Grant, detail: RequestDetail | None) -> tuple[tuple[str, str], ...]:
+    """Of a grant or request alone, and the id."""
     if isinstance(item, Grant):
         return (("Agent", item.agent), ("Used", str(item.uses)), ("Grant", item.id))
-    approval, request = item.approval, item.approval.request
-    reasons = request.get("reasons")
-    why = (
-        [str(one.get("reason", "")) for one in reasons if isinstance(one, dict)]
-        if isinstance(reasons, list)
-        else []
-    )
-    says = str(request.get("intent") or "")
-    facts = [
-        ("Effect", str(approval.safety_class).replace("_", " ")),
-        ("Why", "; ".join(why)),
-        ("Agent", approval.agent),
-    ]
-    facts += [("Says", f'"{says}"')] if says else []
-    where = next((one.text() for one in item.arguments if one.name == "cwd"), "")
-    facts += [("Where", where)] if where else []
-    return (*(fact for fact in facts if fact[1]), ("Request", approval.id))
+    return (*request_facts(item, detail), ("Tool", _tool(item)), ("Request", item.approval.id))
 
 
 def _consequence(verb: str, asked: Sequence[Disclosure], count: int, others: Sequence[str]) -> str:

@@ -3,52 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sb.screens.state.document import Change, Field, fields_of
-from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.listing import ROOMY, Cell, Column, Row
 from sb.screens.state.question import Question
 
+from sb.fitting import relative_age
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
-from sb.kernel.contracts import KERNEL_SURFACE
-from sb.present.contracts import SHORT, contract_line
+from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
+from sb.present.contracts import SHORT, change_text, changed_fields
 from sb.present.counts import counted
 from sb.present.decisions import approving_contracts
+from sb.present.needs import effect_word
+from sb.present.states import state
+from sb.text import quoted_name
 
 CONTRACT_COLUMNS = (
-    Column("status", 10),
-    Column("tool", 26),
-    Column("class", 14),
-    Column("first met (UTC)", 15, least=WIDE),
-    Column("from", 16, least=WIDE),
-    Column("approved by"),
+    Column(width=10, badges=True),
+    Column(),
+    Column(width=8, least=44),
+    Column(width=4, right=True),
+    Column(width=12, least=ROOMY),
 )
-_TONES = {BaselineStatus.APPROVED: "ok", BaselineStatus.NEW: "warn", BaselineStatus.MISSING: "muted"}
+VIEWS = {KERNEL_SURFACE: "Tools", REVERSAL_SURFACE: "Undo"}
+_UNDO = {"reversible": "undoable", "compensable": "makes up", "irreversible": "no undo"}
 
 
-def contract_row(entry: ContractEntry) -> Row:
-    line = contract_line(entry)
-    cells = (line.status, line.tool, line.kind, line.first_met, line.source, line.approved_by)
-    return Row(cells, _TONES.get(entry.status, "error"))
+def contract_row(entry: ContractEntry, now: int) -> Row:
+    """A contract by its tool and what changed in it."""
+    look = state(str(entry.status))
+    document = entry.live_document or entry.baseline_document
+    kind = document.get("safety_class") or document.get("reversal_class") or "?"
+    age = "" if entry.first_seen_at is None else relative_age(entry.first_seen_at, now)
+    text = "  ".join(filter(None, (entry.tool_id, change_text(entry))))
+    by = f"by {entry.baseline.by}" if entry.baseline else ""
+    return Row(
+        (
+            Cell(look.word, look.tone, look.badge),
+            text,
+            Cell(_UNDO.get(str(kind)) or effect_word(str(kind)), "soft"),
+            Cell(age, "soft"),
+            Cell(by, "soft"),
+        )
+    )
 
 
-def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list[Field | Change]:
-    """What changed since it was approved, the contract itself, and all its approvals."""
-    fields: list[Field | Change] = [Field(f"{entry.status}: {entry.tool_id}")]
-    if entry.baseline is not None:
-        fields.append(Field("approved", entry.baseline.fingerprint))
-    fields.append(Field("live", entry.live_fingerprint or "missing"))
+def contract_document(entry: ContractEntry, history: Sequence[Baseline], now: int) -> list[Field | Change]:
+    """What changed since it was approved, what did not, and all its approvals; fingerprints are folded."""
+    look = state(str(entry.status))
+    fields: list[Field | Change] = [Field(entry.tool_id)]
+    fields.append(Field("State", look.word, tone=look.tone, badge=look.badge))
+    if entry.status is not BaselineStatus.APPROVED:
+        fields.append(Field("Why", _WHY[entry.status]))
+    if entry.status is BaselineStatus.CHANGED and not entry.changes:
+        text = "the approved contract was never loaded here, so it cannot be compared"
+        fields.append(Field("Changes", text, tone="warn"))
+    document = entry.live_document or entry.baseline_document
     if entry.changes:
-        fields.append(Field("what changed: approved, then live"))
+        fields.append(Field("What changed"))
         fields += [Change(change.path, change.before, change.after) for change in entry.changes]
-    elif entry.status is BaselineStatus.CHANGED:
-        fields.append(Field("", "the approved contract was never loaded here, so it cannot be compared"))
-    fields.append(Field("the contract"))
-    fields += fields_of(entry.live_document or entry.baseline_document)
-    fields.append(Field("approvals" if history else "never approved"))
-    fields += [
-        Field(item.at[:16] + "Z", f"{item.by}: {item.reason} ({item.fingerprint})") for item in history
-    ]
-    return fields
+        same = [quoted_name(name) for name in document if name not in changed_fields(entry)]
+        fields += [Field("Unchanged"), Field("", ", ".join(same))] if same else []
+        fields += [replace(field, folded=True) for field in fields_of(document)]
+    else:
+        fields += [Field("The contract"), *fields_of(document)]
+    fields.append(Field("Approvals" if history else "Never approved"))
+    fields += [Field(item.at[:16] + "Z", f"{item.by}: {item.reason}") for item in history]
+    source = [Field("from", entry.source, folded=True)] if entry.source else []
+    approved = [Field("approved", item.fingerprint, folded=True) for item in history[-1:]]
+    live = Field("fingerprint", entry.live_fingerprint or "none: it is missing", folded=True)
+    return [*fields, *source, *approved, live]
+
+
+_WHY = {
+    BaselineStatus.NEW: "never approved",
+    BaselineStatus.CHANGED: "it is not what was approved",
+    BaselineStatus.MISSING: "no process that runs has this tool",
+    BaselineStatus.UNREADABLE: "its approval cannot be read: approve it again",
+}
 
 
 def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SURFACE) -> Question:

@@ -39,6 +39,7 @@ class Column:
     badges: bool = False
 
 
+ROOMY = 84  # cells of a list from which on it has columns that are left out at 80
 WIDE = 96  # cells of a list from which on there is room for what can be left out
 LEAST = 6  # cells of the column that takes what is left
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sb.screens.state.approvals import APPROVAL_COLUMNS, approval_row
-from sb.screens.state.contracts import CONTRACT_COLUMNS, contract_row
+from sb.screens.state.approvals import approval_row
+from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import EVENT_COLUMNS, event_row
 from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, facts, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
 from sb.screens.state.memory import MEMORY_COLUMNS, memory_rows
 from sb.screens.state.records import Records
-from sb.screens.state.recovery import OPEN_VIEW, RECOVERY_COLUMNS, listed, recovery_row
+from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, plain_rows
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.runs import first_events
 from sb.present.contracts import ordered
+from sb.present.recovery import why
 from sb.store.records.store import RecordStore
 
 MOST_ROWS = 200
@@ -62,18 +63,20 @@ def _approvals(records: Records) -> PlainScreen:
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
     rows = [(item.id, *approval_row(queue.disclose(item), now).texts) for item in items]
-    return PlainScreen(("request", *(column.title for column in APPROVAL_COLUMNS)), rows, len(numbers))
+    return PlainScreen(("id", "left", "request", "effect", "agent", "project"), rows, len(numbers))
 
 
 def _contracts(records: Records) -> PlainScreen:
     entries = ordered(records.baselines("rows").entries())
-    return _table(CONTRACT_COLUMNS, [contract_row(entry) for entry in entries], len(entries))
+    now = int(records.clock.now() * 1e6)
+    rows = [contract_row(entry, now).texts for entry in entries]
+    return PlainScreen(("state", "tool", "class", "age", "approved"), rows, len(entries))
 
 
 def _recovery(records: Records) -> PlainScreen:
     found, now = listed(records.log(), OPEN_VIEW), int(records.clock.now() * 1e6)
-    rows = [(item.name, *recovery_row(item, now).texts) for item in found.items]
-    return PlainScreen(("id", *(column.title for column in RECOVERY_COLUMNS)), rows, found.total)
+    rows = [(item.name, *recovery_row(item, now).texts, why(item.about, now)) for item in found.items]
+    return PlainScreen(("id", "state", "call", "agent", "when", "why"), rows, found.counts[OPEN_VIEW])
 
 
 def _runs(records: Records) -> PlainScreen:

@@ -20,6 +20,7 @@ class Question:
         consequence: what follows, and what takes it back.
         records: the ids of what is decided; a reason that was not used comes back with the same ones.
         word: has to be typed in the second step; "" where `y` is enough.
+        refused: why there is no second step, such as what a dry run says; "" where there is one.
     """
 
     title: str
@@ -28,11 +29,13 @@ class Question:
     consequence: str = ""
     records: tuple[str, ...] = ()
     word: str = ""
+    refused: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", revealed_line(self.title))
         object.__setattr__(self, "objects", tuple(map(revealed_line, self.objects)))
         object.__setattr__(self, "facts", tuple((name, revealed_line(text)) for name, text in self.facts))
+        object.__setattr__(self, "refused", revealed_line(self.refused))
         object.__setattr__(self, "consequence", revealed_line(self.consequence))
         if len(self.records) > 1 and not self.word:
             object.__setattr__(self, "word", str(len(self.records)))

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.listing import Cell, Column, Row
 
+from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
+from sb.kernel.recovery.escalations import UNSETTLED, Escalation, Escalations, EscalationState
 from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
 from sb.present import recovery
+from sb.present.approvals import LONGEST_CALL
+from sb.present.calls import call_object
 from sb.present.recovery import NO_UNDO, UNDECIDED, UNKNOWN
+from sb.present.states import WARN, State, state
+from sb.sources import MICROSECONDS
+from sb.text import revealed_line, shorten_middle
 
 RECOVERY_COLUMNS = (
-    Column("state", 11),
-    Column("left", 8),
-    Column("agent", 12),
-    Column("tool", 16),
-    Column("since (UTC)", 14, least=WIDE),
-    Column("why"),
+    Column(width=10, badges=True),
+    Column(cut=Cut.MIDDLE),
+    Column(width=18, least=70),
+    Column(width=9, right=True),
 )
-OPEN_VIEW, ALL_VIEW, CHANGES_VIEW = "open", "all", "changes"
-VIEWS = (OPEN_VIEW, ALL_VIEW, CHANGES_VIEW)
+OPEN_VIEW, SETTLED_VIEW, CHANGES_VIEW = "open", "settled", "changes"
+VIEWS = {OPEN_VIEW: "Open", SETTLED_VIEW: "Settled", CHANGES_VIEW: "Changes"}
 MOST_ITEMS = 200
+SOON_S = 600  # what runs out within so many seconds is in danger
 _ORDER = (
     *UNDECIDED,
     EscalationState.IN_DOUBT,
@@ -33,17 +39,19 @@ _ORDER = (
     EscalationState.NO_WAY_BACK,
     EscalationState.EXPIRED,
 )
-_TONES = {
-    "waiting": "warn",
-    "approved": "warn",
-    UNKNOWN: "warn",
-    "failed": "error",
-    NO_UNDO: "error",
-    "expired": "error",
-    "reversed": "ok",
-    "dismissed": "muted",
-    "too late": "muted",
-}
+REVERSAL = "reversal"  # one that waits for a decision
+
+
+@dataclass(frozen=True)
+class CallFacts:
+    """What the log says of the call that an item is about.
+
+    Args:
+        object: the command, file or amount. at: microseconds since the epoch; 0 where it is not in the log.
+    """
+
+    object: str
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,11 +61,14 @@ class Item:
     Args:
         key: names it in a list of all three kinds.
         under_way: its reversal is being performed now.
+        call: the one it is about. project: in which that was made, or "".
     """
 
     key: int
     about: Escalation | Intent | MutationRef
     under_way: bool = False
+    call: CallFacts = CallFacts("")
+    project: str = ""
 
     @property
     def name(self) -> str:
@@ -94,17 +105,22 @@ class Listed:
 
     Args:
         items: at most MOST_ITEMS, what a person has to look at first.
-        total: how many there are, as far as that was counted.
+        counts: how many each view has.
     """
 
     view: str = OPEN_VIEW
     items: Sequence[Item] = ()
-    total: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def listed(log: EventLog, view: str) -> Listed:
-    """Read a view: what is open (the soonest to run out first), that and what is settled, or every change."""
+def listed(log: EventLog, view: str, known: MutableMapping[str, CallFacts] | None = None) -> Listed:
+    """Read a view: what is open (the soonest to run out first), what was settled, or every change.
+
+    Args:
+        known: calls that were read before; those that are read now are added.
+    """
     store, doubtful = MutationStore(log), Intents(log).in_doubt()
+    escalations = Escalations(log).page(limit=0)
     unclear = {intent.reverses for intent in doubtful}
 
     def under_way(mutation_id: str) -> bool:
@@ -119,16 +135,51 @@ def listed(log: EventLog, view: str) -> Listed:
             )
             for ref in store.newest(limit=MOST_ITEMS)
         ]
-        return Listed(view, items, len(items))
-    everything = view == ALL_VIEW
-    found = Escalations(log).page(everything=everything, limit=MOST_ITEMS if everything else 0)
-    items = [
-        Item(3 * one.number + 1, one, one.state is EscalationState.IN_DOUBT and under_way(one.mutation_id))
-        for one in found
+    elif view == SETTLED_VIEW:
+        recent = Escalations(log).page(everything=True, limit=MOST_ITEMS + len(escalations))
+        settled = [one for one in recent if one.state not in UNSETTLED][:MOST_ITEMS]
+        items = [Item(3 * one.number + 1, one) for one in settled]
+    else:
+        items = [
+            Item(
+                3 * one.number + 1, one, one.state is EscalationState.IN_DOUBT and under_way(one.mutation_id)
+            )
+            for one in escalations
+        ]
+        items += [Item(3 * intent.id + 2, intent) for intent in doubtful]
+        items = sorted(items, key=_urgency)[:MOST_ITEMS]
+    rows = log.database.query("SELECT (SELECT count(*) FROM escalations), (SELECT count(*) FROM mutations)")
+    counts = {
+        OPEN_VIEW: len(escalations) + len(doubtful),
+        SETTLED_VIEW: rows[0][0] - len(escalations),
+        CHANGES_VIEW: rows[0][1],
+    }
+    return Listed(view, _described(log, items, known if known is not None else {}), counts)
+
+
+def _described(log: EventLog, items: Sequence[Item], known: MutableMapping[str, CallFacts]) -> list[Item]:
+    """The same with their calls and projects."""
+    origins = call_origins(log, {item.about.run_id for item in items})
+    for item in items:
+        if item.about.call_id not in known:
+            known[item.about.call_id] = _call_facts(log, item)
+    return [
+        replace(
+            item,
+            call=known[item.about.call_id],
+            project=origins.get(item.about.run_id, CallOrigin()).project_name,
+        )
+        for item in items
     ]
-    items += [Item(3 * intent.id + 2, intent) for intent in doubtful]
-    items.sort(key=_urgency)
-    return Listed(view, items[:MOST_ITEMS], len(items))
+
+
+def _call_facts(log: EventLog, item: Item) -> CallFacts:
+    about = item.about
+    events = log.events(run_id=about.run_id, call_id=about.call_id)
+    found = ((event.at, event.payload) for event in events if event.payload and "args" in event.payload)
+    at, payload = next(found, (0, {}))
+    args = payload.get("args")
+    return CallFacts(shorten_middle(call_object(about.tool_id, args), LONGEST_CALL), at)
 
 
 def _urgency(item: Item) -> tuple[int, int]:
@@ -152,8 +203,25 @@ def state_word(item: Item, now: int) -> str:
     return recovery.state_word(item.about, now, under_way=item.under_way)
 
 
+def shown_state(item: Item, now: int) -> State:
+    """Its state word as lists show it: filled while somebody has to act; of what only happened quiet."""
+    word = state_word(item, now)
+    if isinstance(item.about, MutationRef):
+        return state(word) if word == UNKNOWN else State(word)
+    if word == EscalationState.WAITING:
+        return state(REVERSAL)
+    return State(word, WARN) if word == NO_UNDO else state(word)
+
+
 def recovery_row(item: Item, now: int) -> Row:
-    line, word = recovery.recovery_line(item.about, now, under_way=item.under_way), state_word(item, now)
-    cells = (line.state, line.left, line.agent, line.tool, line.since, line.why)
-    changed = isinstance(item.about, MutationRef) and word in (NO_UNDO, "reversed")
-    return Row(cells, "muted" if changed else _TONES.get(word, ""))
+    """An item by the object of its call."""
+    look = shown_state(item, now)
+    who = " · ".join(filter(None, (revealed_line(item.about.agent), item.project)))
+    ends = item.ends_at
+    if ends is not None and ends > now and not isinstance(item.about, MutationRef):
+        soon = ends - now < SOON_S * MICROSECONDS
+        when = Cell(f"{short_span((ends - now) / MICROSECONDS)} left", "danger" if soon else "")
+    else:
+        at = recovery.since_of(item.about) or item.call.at
+        when = Cell(relative_age(at, now) if at else "", "soft")
+    return Row((Cell(look.word, look.tone, look.badge), item.call.object, Cell(who, "soft"), when))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sb.screens.state.document import Field
-from sb.screens.state.events import call_document
+from sb.screens.state.document import Field, fields_of, value_text
 from sb.screens.state.question import Question
-from sb.screens.state.recovery import Item, state_word
+from sb.screens.state.recovery import Item, shown_state
 
 from sb.errors import SBError
 from sb.kernel.approvals.disclosure import Argument, Disclosure
@@ -18,17 +17,20 @@ from sb.kernel.calls.intents import Intent
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.reversal_contracts import MutationRef
+from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
 from sb.present.decisions import approving_first
+from sb.present.recovery import NO_UNDO, UNDECIDED
+from sb.present.times import date_and_time
 from sb.redaction import redact, redact_json
-from sb.sources import MICROSECONDS, iso
-from sb.text import revealed, shorten, shorten_middle
+from sb.text import revealed, revealed_line, shorten, shorten_middle
 
 if TYPE_CHECKING:
     from sb.kernel.recovery.service import Plan
 
 LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
+LONGEST_OBJECT = 200  # characters of what is undone in a question
 MOST_PLANS = 20  # in a question
 
 
@@ -52,7 +54,7 @@ class DryRun:
     def text(self) -> str:
         """For a person, with its time."""
         word = "would fail" if not self.ok else "would succeed" if self.checked else "not known"
-        return f"at {_time(self.at)}: {word}: {revealed(self.detail)}"
+        return f"at {date_and_time(self.at)}: {word}: {revealed(self.detail)}"
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,8 @@ class Detail:
 def read_detail(log: EventLog, item: Item) -> Detail:
     """Its mutation and its call, as far as both are on record."""
     about, undoing = item.about, ""
-    told = log.events(run_id=about.run_id, call_id=about.call_id)
-    events = [event for event in told if event.kind == TOOL_DISPATCH]
-    call = call_document(events) if events else [Field("the call is no longer in the log")]
+    events = list(log.events(run_id=about.run_id, call_id=about.call_id))
+    call = _call_fields([event for event in events if event.kind == TOOL_DISPATCH])
     if isinstance(about, Intent) and about.reverses:
         with log.database.snapshot() as connection:
             undoing = MutationStore(log).id_of(connection.execute, about.reverses)
@@ -88,6 +89,23 @@ def read_detail(log: EventLog, item: Item) -> Detail:
     except SBError as error:
         return Detail(item.key, None, call, error.message)
     return Detail(item.key, ref, call, undoing=undoing, request=request)
+
+
+def _call_fields(events: Sequence[Event]) -> list[Field]:
+    """What was called, and what it gave; the log has its events one by one."""
+    if not events:
+        return [Field("The call"), Field("", "it is no longer in the log")]
+    facts: dict[str, Any] = {}
+    for event in events:
+        facts |= event.payload or {}
+    fields = [Field("The call"), Field("When", date_and_time(events[0].at))]
+    error = facts.get("error") or facts.get("reason")
+    fields += [Field("Error", revealed(str(error)), tone="danger")] if error else []
+    args = facts.get("args")
+    fields += fields_of(args) if isinstance(args, dict) else []
+    if "result" in facts:
+        fields.append(Field("Result", value_text(facts["result"])))
+    return fields
 
 
 def _request(log: EventLog, item: Item) -> Disclosure | None:
@@ -101,42 +119,64 @@ def _request(log: EventLog, item: Item) -> Disclosure | None:
 def recovery_document(
     item: Item, detail: Detail | None, dry_run: DryRun | None, now: int, *, reveal: bool = False
 ) -> list[Field]:
-    """Everything that is known about an item, what a decision rests on first."""
+    """Everything that is known about an item, what a decision rests on first; ids are folded."""
     about, read = item.about, detail if detail is not None and detail.key == item.key else Detail(item.key)
-    fields = [Field(f"{state_word(item, now)}: {about.tool_id} by {about.agent}")]
+    look = shown_state(item, now)
+    fields = [Field(item.call.object), Field("State", look.word, tone=look.tone, badge=look.badge)]
     if isinstance(about, Escalation):
         fields += _decision_fields(about, item.under_way)
     elif isinstance(about, Intent):
-        fields += _doubt_fields(about)
+        fields.append(Field("Why", "the call was begun, and no outcome was reported"))
+        fields.append(Field("What to do", "o settles it; t asks its tool"))
     if read.undoing:
-        fields.append(Field("it was to reverse", read.undoing))
+        fields.append(Field("It was to undo", read.undoing))
     if read.trouble:
-        fields.append(Field("trouble", read.trouble))
+        fields.append(Field("Trouble", read.trouble, tone="danger"))
     if read.ref is not None:
         looked = dry_run.text if dry_run else "not run yet: t runs it"
-        fields += [*_reversal_fields(read.ref, _arguments(read, dry_run), reveal), Field("dry run", looked)]
-    if isinstance(about, Escalation):
-        fields += _escalation_fields(about)
-    if read.ref is not None:
+        tone = "danger" if dry_run and not dry_run.ok else ""
+        fields += [
+            *_reversal_fields(read.ref, _arguments(read, dry_run), reveal),
+            Field("Dry run", looked, tone=tone),
+        ]
         fields += _mutation_fields(read.ref, now)
-    return [*fields, *read.call]
+    elif isinstance(about, Intent):
+        fields.append(Field("Undo", "declared by its tool" if about.reversal else NO_UNDO))
+    who = " · ".join(filter(None, (revealed_line(about.agent), item.project)))
+    return [*fields, Field("Agent", who), *read.call, *_ids(item, read.ref)]
 
 
 def _decision_fields(one: Escalation, under_way: bool) -> list[Field]:
-    fields = [Field("why", revealed(one.why)), Field("approvals needed", _agreement(one))]
-    if one.reason:
-        fields.append(Field("decided by", f"{one.decided_by}: {revealed(one.reason)}"))
+    fields = [Field("Why", revealed(one.why or one.cause))]
+    if one.expires_at is not None and one.state in UNDECIDED:
+        fields.append(Field("Until", date_and_time(one.expires_at)))
     next_step = "nothing: it is running now" if under_way else _NEXT.get(one.state)
-    return fields + ([Field("what to do", next_step)] if next_step else [])
+    fields += [Field("What to do", next_step)] if next_step else []
+    fields.append(Field("Needs", _agreement(one)))
+    if one.reason:
+        fields.append(Field("Decided by", f"{one.decided_by}: {revealed(one.reason)}"))
+    return fields
 
 
-def _escalation_fields(one: Escalation) -> list[Field]:
-    fields = [Field("escalation"), Field("id", one.id), Field("cause", revealed(one.cause))]
-    fields.append(Field("since", _time(one.opened_at)))
-    return fields + ([Field("approve until", _time(one.expires_at))] if one.expires_at is not None else [])
+def _ids(item: Item, ref: MutationRef | None) -> list[Field]:
+    about = item.about
+    values = {"tool": about.tool_id, "call": about.call_id, "run": about.run_id}
+    if isinstance(about, Escalation):
+        values |= {
+            "escalation": about.id,
+            "cause": about.cause,
+            "since": date_and_time(about.opened_at),
+            "request": about.approval_id,
+        }
+    if isinstance(about, Intent):
+        values |= {"idempotency key": about.idempotency_key, "step": about.step}
+    if ref is not None:
+        values |= {"undo record": f"{ref.mutation_id}, {ref.state}", "class": str(ref.reversal_class)}
+    return [Field(name, revealed(value), folded=True) for name, value in values.items() if value]
 
 
 _NEXT = {
+    EscalationState.WAITING: "a undoes it, d leaves it as it is",
     EscalationState.APPROVED: "approved, but not run: a runs it",
     EscalationState.FAILED: "u tries again, d dismisses it",
     EscalationState.IN_DOUBT: "settle the reversal's own call, whose outcome is unknown: it has its own line",
@@ -154,14 +194,6 @@ def _agreement(one: Escalation) -> str:
     return f"{one.people} people (dual control){agreed}"
 
 
-def _doubt_fields(intent: Intent) -> list[Field]:
-    fields = [
-        Field("what to do", "o settles it, t asks its tool"),
-        Field("idempotency key", intent.idempotency_key),
-    ]
-    return fields + ([Field("step", intent.step)] if intent.step else [])
-
-
 def _arguments(read: Detail, dry_run: DryRun | None) -> tuple[Argument, ...]:
     """Of the reversal, in full, as far as they were read."""
     return read.request.arguments if read.request else dry_run.arguments if dry_run else ()
@@ -169,33 +201,28 @@ def _arguments(read: Detail, dry_run: DryRun | None) -> tuple[Argument, ...]:
 
 def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: bool) -> list[Field]:
     if not ref.reversal_tool:
-        return [Field("no undo", revealed(ref.no_way_back))]
+        return [Field("Undo", f"{NO_UNDO}: {revealed(ref.no_way_back)}")]
     if not arguments:
-        return [Field("reversed by", ref.reversal_tool), Field("with, redacted", args_text(ref))]
+        return [Field("Undo", f"by {ref.reversal_tool}"), Field("with, redacted", args_text(ref))]
     given = [Field(f"with {one.name}", one.text(reveal=reveal), whole=True) for one in arguments]
-    return [Field("reversed by", ref.reversal_tool), *given]
+    return [Field("Undo", f"by {ref.reversal_tool}"), *given]
 
 
 def _mutation_fields(ref: MutationRef, now: int) -> list[Field]:
-    fields = [Field("undo record"), Field("mutation", f"{ref.mutation_id}, {ref.state}")]
-    fields.append(Field("class", str(ref.reversal_class)))
+    fields = []
     if ref.window_ends_at is not None:
         over = "" if ref.in_window(now) else ", which has passed"
-        fields.append(Field("reversible until", f"{_time(ref.window_ends_at)}{over}"))
+        fields.append(Field("Undoable until", f"{date_and_time(ref.window_ends_at)}{over}"))
     if ref.external_handle:
-        fields.append(Field("known there as", revealed(str(redact(ref.external_handle)))))
+        fields.append(Field("Known there as", revealed(str(redact(ref.external_handle)))))
     if ref.assumption_refs:
-        fields.append(Field("relied on", revealed(", ".join(ref.assumption_refs))))
+        fields.append(Field("Relied on", revealed(", ".join(ref.assumption_refs))))
     return fields
 
 
 def args_text(ref: MutationRef) -> str:
     """The reversal's arguments without secrets; what is invisible in them is shown."""
     return revealed(redact_json(ref.reversal_args))
-
-
-def _time(at: int) -> str:
-    return iso(at / MICROSECONDS)[:19].replace("T", " ") + "Z"
 
 
 PERFORMING = ("approve", "undo", "compensate")  # what is asked before a reversal
@@ -250,10 +277,9 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     about = item.about
     performs = verb in PERFORMING
     done = asked.reversal if performs else ""
-    facts = [
-        ("Agent", about.agent),
-        ("Call", f"{about.tool_id} ({about.call_id})" if done else about.call_id),
-    ]
+    who = " · ".join(filter(None, (about.agent, item.project)))
+    facts = [("Undoes", shorten(item.call.object, LONGEST_OBJECT))] if done else []
+    facts += [("Agent", who), ("Call", f"{about.tool_id} ({about.call_id})")]
     if isinstance(about, Escalation):
         facts.insert(0, ("Why", shorten(about.why, 400)))
     if verb in ("approve", "undo"):
@@ -263,7 +289,11 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     consequence = _CONSEQUENCES[verb]
     if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
         consequence = approving_first(about.people, asked.others)
-    return Question(_TITLES[verb], (done or about.tool_id,), tuple(facts), consequence, (item.name,))
+    looked = asked.dry_run
+    no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
+    return Question(
+        _TITLES[verb], (done or item.call.object,), tuple(facts), consequence, (item.name,), refused=no
+    )
 
 
 def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) -> Question:

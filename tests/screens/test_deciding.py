@@ -20,10 +20,15 @@ from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.execution.executor import ToolExecutor
 from tests.kernel.approvals.test_grants_and_watching import AskAlways
 from tests.screens.conftest import Agents, Console
-from tests.screens.test_screens import SIZES, name
 
 ADA = Label("ada")
+SIZES = [(80, 24), (120, 36)]
 PASSPHRASE = "correct horse battery"
+
+
+def name(screen: str, size: tuple[int, int]) -> str:
+    """Of a snapshot."""
+    return f"{screen}-{size[0]}x{size[1]}"
 
 
 def enrol(agents: Agents) -> None:
@@ -163,10 +168,10 @@ def test_an_approval_is_revoked_before_its_use_and_found_by_its_state(
         await console.press(pilot, "2", "x")
         await give(console, pilot, "wrong bill")
         await console.press(pilot, "y")
-        await console.shows(pilot, "No pending requests")
+        await console.shows(pilot, "Nothing waits for you")
         await console.press(pilot, "right_square_bracket")
-        assert "1 decided" in console.text()
-        assert "wrong bill" in console.text()
+        assert "Open 0  Decided 1  Grants 0" in console.text()
+        await console.shows(pilot, "wrong bill")
 
     console(script)
 
@@ -256,11 +261,11 @@ def test_a_changed_contract_is_approved_as_it_was_shown(agents: Agents, console:
         assert "bank.look: changed" in console.text()
         await give(console, pilot, "reviewed")
         await console.press(pilot, "y")
-        await console.shows(pilot, "1 not approved")
+        await console.shows(pilot, "1 to approve")
         await console.press(pilot, "g", "a")
         await give(console, pilot, "reviewed too")
         await console.press(pilot, "y")
-        await console.shows(pilot, "0 not approved")
+        await console.until(pilot, lambda: "to approve" not in console.text())
         await console.press(pilot, "a")
         await console.says(pilot, "nothing to approve")
 
@@ -273,13 +278,13 @@ def test_what_is_left_counts_down_and_what_is_overdue_says_so(agents: Agents, co
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2")
-        assert "waiting 4h" in console.squeezed()
+        assert "waiting: 4h left" in console.squeezed()
         agents.clock.time += 3600
         console.app.section.tick()  # type: ignore[union-attr]
-        await console.until(pilot, lambda: "overdue 3h" in console.squeezed())
+        await console.until(pilot, lambda: "overdue: 3h left" in console.squeezed())
         agents.clock.time += 4 * 3600
         console.app.section.tick()  # type: ignore[union-attr]
-        await console.until(pilot, lambda: "expired -" in console.squeezed())
+        await console.until(pilot, lambda: "State expired" in console.squeezed())
 
     console(script)
 
@@ -290,10 +295,10 @@ def test_home_leads_to_the_request_and_the_filter_finds_it(agents: Agents, conso
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "j", "enter")
-        await console.until(pilot, lambda: '▌ waiting 4h clerk bank.pay(to="bob")' in console.squeezed())
+        await console.until(pilot, lambda: '▌ 4h bank.pay(to="bob") destroys clerk' in console.squeezed())
         await console.press(pilot, "slash")
         console.app.screen.query_one("#filter", Input).value = "ann"
-        await console.shows(pilot, "1 open · filter: ann")
+        await console.shows(pilot, "1 of 1 · filter: ann")
         assert "bob" not in console.text()
 
     console(script)
@@ -308,15 +313,14 @@ def test_a_grant_is_listed_and_revoked(agents: Agents, console: Console) -> None
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2", "left_square_bracket")
-        assert "1 in force" in console.text()
+        assert "notes.append  text=b*" in console.text()
         await console.press(pilot, "x")
         await give(console, pilot, "no more")
         await console.press(pilot, "y")
-        await console.shows(pilot, "0 in force, 1 in all")
-        await console.press(pilot, "enter")
-        assert grant.id in console.text()
-        await console.press(pilot, "escape", "escape")
-        assert "Approvals ·" in console.text()
+        await console.shows(pilot, f"revoked: clerk may call {grant.tool_id}")
+        assert grant.id in console.detail()
+        await console.press(pilot, "right_square_bracket")
+        await console.shows(pilot, 'notes.append(text="bob")')
 
     console(script)
 
@@ -332,15 +336,16 @@ def test_ways_back_are_a_view_of_contracts_and_are_approved_there(agents: Agents
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "3", "right_square_bracket")
-        await console.shows(pilot, f"{number} reversals, 1 not approved")
+        await console.shows(pilot, f"Undo {number}")
+        await console.shows(pilot, "1 to approve")
         assert "bank.lend" in console.text()
         await console.press(pilot, "a")
         await give(console, pilot, "it is our own")
         assert "run without asking anybody" in console.text()
         await console.press(pilot, "y")
-        await console.shows(pilot, f"{number} reversals, 0 not approved")
+        await console.until(pilot, lambda: "to approve" not in console.text())
         await console.press(pilot, "left_square_bracket")
-        await console.shows(pilot, "tools")
+        await console.shows(pilot, "bank.look")
 
     console(script)
     assert store.entry("bank.lend").status is BaselineStatus.APPROVED
@@ -359,3 +364,26 @@ def test_a_request_is_in_full_again_when_one_comes_back_to_it(agents: Agents, co
         assert console.text() == first
 
     console(script)
+
+
+def test_of_many_requests_sorting_by_effect_puts_the_gravest_and_rarest_first(
+    agents: Agents, console: Console
+) -> None:
+    for number in range(20):
+        agents.pay(f"payee-{number}")
+    agents.runtime.registry.register_fn("disk.wipe", "Wipe", lambda command: command, SafetyClass.DESTRUCTIVE)
+    agents.runtime.baselines.seen.note_all(agents.runtime.registry)
+    carry_over(agents.runtime.baselines, agents.contracts(), ADA)
+    agents.call("disk.wipe", {"command": "rm -rf build"}, agent="courier")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        assert "rm -rf build" not in console.text()
+        await console.press(pilot, "s")
+        await console.shows(pilot, "by effect")
+        await console.until(pilot, lambda: "▌ 4h rm -rf build" in console.squeezed())
+        await console.press(pilot, "s")
+        await console.until(pilot, lambda: '▌ 4h bank.pay(to="payee-0")' in console.squeezed())
+        assert "by agent" in console.text()
+
+    console(script, (80, 24))

@@ -209,7 +209,7 @@ def test_with_the_keys_of_several_operators_the_console_asks_who_decides(
         console.app.screen.query_one(Input).value = PASSPHRASE
         await pilot.press("enter")
         await console.until(pilot, lambda: state(agents, approval_id) == "denied")
-        assert "grace · live" in console.text()
+        assert "grace ● live" in console.text()
 
     console(script)
     assert agents.runtime.approvals.get(approval_id).decided_by == "grace"

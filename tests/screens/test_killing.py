@@ -10,8 +10,7 @@ from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
 from tests.screens.conftest import Agents, Console
-from tests.screens.test_deciding import PASSPHRASE, enrol, give
-from tests.screens.test_screens import SIZES, name
+from tests.screens.test_deciding import PASSPHRASE, SIZES, enrol, give, name
 
 ADA = Label("ada")
 

@@ -47,7 +47,7 @@ def test_records_are_found_by_words_with_their_state_and_age(agents: Agents, con
         assert "claude-code land" in shown
         assert "search the log for land" in shown
         await console.press(pilot, "enter")
-        await console.shows(pilot, "[2 Approvals]")
+        await console.until(pilot, lambda: console.at("approvals"))
 
     console(script)
 

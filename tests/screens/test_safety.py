@@ -107,7 +107,7 @@ def test_invisible_marks_in_what_is_to_be_approved_are_made_visible(agents: Agen
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2")
-        assert console.text().count("\\u202eeve") == 3
+        assert console.text().count("\\u202eeve") == 2
 
     console(script)
 

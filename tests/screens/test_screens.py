@@ -51,9 +51,9 @@ def test_a_record_that_is_longer_than_its_place_is_read_to_its_end_by_keyboard(
         await console.press(pilot, "k")
         assert console.text() != beginning
         await console.press(pilot, "g")
-        assert "waiting: clerk wants bank.pay" in console.text()
+        assert "waiting: 4h left" in console.text()
         await console.press(pilot, "j", "pagedown")
-        assert "waiting: clerk wants bank.pay" not in console.text()
+        assert "waiting: 4h left" not in console.text()
 
     console(script, size)
 

@@ -40,12 +40,12 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
     other = done(agents, "files.write", path=str(tmp_path / "files" / "other.txt"), content="stays")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "down", "u")  # the newest run is the other one
-        await console.until(pilot, lambda: isinstance(console.app.screen, RecoveryScreen))
+        first = agents.runtime.recovery.mutations.of_run(ctx.run_id)[0]
+        console.app.find_on("recovery", first.mutation_id)
         await console.shows(pilot, "undoable")
         await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        assert f"Undo what {ctx.run_id} did" in console.text()
+        await console.shows(pilot, f"Undo what {ctx.run_id} did")
         dialog = [line.split("│")[-2].strip() for line in console.text().split("\n") if line.count("│") >= 2]
         assert "looked at again once those above are undone" in " ".join(
             dialog
@@ -58,7 +58,7 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.says(pilot, "was reversed before")
         agents.call("pay.find", {"key": "k"}, intent="only look")
         await console.press(pilot, "5", "g", "u")
-        await console.says(pilot, "this run has no undo records")
+        await console.says(pilot, "this session has no undo records")
 
     console(script)
     assert path.read_text(encoding="utf-8") == "before"

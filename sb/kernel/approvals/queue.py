@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from enum import StrEnum
 
 from sb.errors import NotFoundError
 from sb.kernel.approvals.disclosure import Disclosure, disclose
@@ -26,6 +27,26 @@ _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
 SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"
 _OPEN = "('waiting', 'approved')"
 _SEARCHED = "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || coalesce(e.payload, '')"
+
+
+class Order(StrEnum):
+    """How requests that wait are ordered; in each order those of the same place by when they expire.
+
+    EFFECT: what destroys first, then by class; of one class the tools first that few requests ask for.
+    """
+
+    EXPIRY = "soonest to expire"
+    EFFECT = "effect"
+    AGENT = "agent"
+
+
+_RARE = "count(*) OVER (PARTITION BY a.tool_id)"
+_ORDERS = {
+    Order.EXPIRY: "",
+    Order.EFFECT: " CASE a.safety_class WHEN 'destructive' THEN 0 WHEN 'network' THEN 1 WHEN 'local_write' THEN 2"
+    f" ELSE 3 END, {_RARE}, a.tool_id,",
+    Order.AGENT: " a.agent,",
+}
 
 
 class ApprovalQueue:
@@ -81,15 +102,16 @@ class ApprovalQueue:
         where, parameters = self._where(states, words)
         return int(self.log.database.query(f"SELECT count(*) {_FROM} WHERE {where}", parameters)[0][0])
 
-    def numbers(self, *, states: Collection[ApprovalState] = (), words: str = "") -> list[int]:
-        """The numbers of all that `page` would list: those that wait first, the soonest to expire at the top, then
-        the newest."""
+    def numbers(
+        self, *, states: Collection[ApprovalState] = (), words: str = "", order: Order = Order.EXPIRY
+    ) -> list[int]:
+        """The numbers of all that `page` would list: those that wait first, in this order, then the newest."""
         where, parameters = self._where(states, words)
         source = _FROM if words.split() else "FROM approvals AS a"
         sql = (
             f"SELECT a.number {source} WHERE {where}"
             " ORDER BY a.state <> 'waiting' OR a.expires_at <= ? OR a.requested_at > ?,"
-            " CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
+            f"{_ORDERS[order]} CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
             " a.number DESC"
         )
         return [row[0] for row in self.log.database.query(sql, (*parameters, *self._bounds()))]
