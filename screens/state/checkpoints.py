@@ -22,6 +22,7 @@ from sb.text import shorten
 
 CHECKPOINT_COLUMNS = (Column(width=10), Column(width=12), Column(), Column(width=8, right=True))
 PLAIN_TITLES = ("state", "core", "message, stacks and model", "age")
+LONGEST_HEADING = 400
 MOST_CHANGES = 8  # in a question
 BETWEEN = " · "
 
@@ -92,7 +93,7 @@ def checkpoint_document(present: Present, one: Listed) -> Document:
     found = one.checkpoint
     word = CURRENT if one.is_present and one.state_word == PRESENT else one.state_word
     title = found.message or f"{found.binding.core_id}: {composition_text(found)}"
-    fields: list[Field | Change] = [Field(title)]
+    fields: list[Field | Change] = [Field(shorten(title, LONGEST_HEADING))]
     if word:
         tone = state(word).tone
         why = ", so it cannot be restored" if not found.intact else ""
@@ -103,6 +104,8 @@ def checkpoint_document(present: Present, one: Listed) -> Document:
         Field("Saved", f"{time_text(found.created_at)} UTC"),
     ]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
+    if len(title) > LONGEST_HEADING:
+        fields.append(Field("Message", title))
     return [*fields, Field("Id", one.checkpoint_id, folded=True)]
 
 

@@ -13,8 +13,10 @@ from sb.screens.state.listing import Cell, Column, Row
 from sb.errors import CheckFailed
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
+from sb.text import shorten
 
 CONTROL_COLUMNS = (Column(width=7), Column(), Column(width=2, least=40), Column(width=5, least=52))
+LONGEST_HEADING = 400
 TERMS = ("status", "severity", "outcome")
 _TONES = {"pass": "soft", "partial": "warn", "fail": "danger"}
 _TEXTS = ("id", "title", "question", "outcome", "upstream_outcome", "severity", "status", "reason")
@@ -173,7 +175,7 @@ def control_row(control: Graded) -> Row:
 
 def control_document(control: Graded) -> list[Field]:
     """Everything about a control, what it asks first."""
-    fields = [Field(control.title), Field("Asks", control.question)]
+    fields = [Field(shorten(control.title, LONGEST_HEADING)), Field("Asks", control.question)]
     fields.append(Field("Status", control.status, tone=_TONES.get(control.status, "danger")))
     if control.reason:
         fields.append(Field("Why not", control.reason))

@@ -397,5 +397,5 @@ def test_hostile_text_in_a_document_is_shown_and_does_nothing(
     console(script, (120, 36))
     shown = scorecard(json.dumps(graded)).controls[0]
     painted += [line.text for line in layout(control_document(shown), 80, unfolded=False)]
-    assert painted[0].count("HA-01") == 2
+    assert "HA-01" in painted[0]
     assert not any(FORBIDDEN.search(text.replace("\n", "")) for text in painted)
