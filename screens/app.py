@@ -363,6 +363,7 @@ class ConsoleApp(App[None]):
             "recovery",
             "runs",
             "memory",
+            "review",
         ):
             self.find_on(target.section, target.record)
         elif target.record is not None:

@@ -56,6 +56,7 @@ class ReviewScreen(Waiting, TabView):
         self.chosen = LOCAL  # of a conflict's two versions
         self._keys: dict[tuple[str, str], int] = {}  # of what was seen, so that the cursor stays on its own
         self._found: Reviewed | None = None
+        self._wanted = ""  # for the cursor, once it is in the list
         self._shown: tuple[int | None, str] = None, ""
 
     def body(self) -> Iterable[Widget]:
@@ -92,6 +93,8 @@ class ReviewScreen(Waiting, TabView):
         self.rows.put({key: review_row(item, now) for key, item in self.known.items()})
         self.rows.show(list(self.known), EMPTY)
         self.move_on()
+        if self._wanted:
+            self._go_to(self._wanted)
         self._read_chosen()
         self.show_status()
 
@@ -127,9 +130,16 @@ class ReviewScreen(Waiting, TabView):
 
     def find(self, reference: str) -> None:
         """Put the cursor on an item."""
+        self._wanted = reference
+        self.refresh_records()
+
+    def _go_to(self, reference: str) -> None:
+        self._wanted = ""
         for key, item in self.known.items():
             if item.reference == reference:
                 self.rows.select(key)
+                return
+        self.console_app.say("that was decided meanwhile")
 
     def start_over(self) -> None:
         self.known, self._found = {}, None
@@ -181,6 +191,8 @@ class ReviewScreen(Waiting, TabView):
             self.console_app.say(f"nothing to {verb} here")
         elif self._found is None or self._found.item != item:
             self.console_app.say("wait: the two versions are still being read")
+        elif self._found.conflict is None:
+            self.console_app.say("nothing to keep here")
         else:
             self.ask(conflict_question(self._found, keep), [item], partial(self._resolve, keep))
 

@@ -68,11 +68,14 @@ class Reviewed:
 
 
 def reviewed(records: Records, item: ReviewItem) -> Reviewed:
-    """Read an item in full.
+    """Read an item in full; one that is gone says so."""
+    try:
+        return _read(records, item)
+    except NotFoundError as error:
+        return Reviewed(item, [Field(error.message)])
 
-    Raises:
-        NotFoundError: it is gone.
-    """
+
+def _read(records: Records, item: ReviewItem) -> Reviewed:
     from sb.screens.state.memory_record import memory_record  # with what makes vectors
 
     views = memory_record(records.memory("detail"), item.record["id"]).views
