@@ -20,6 +20,12 @@ SECTIONS = {
     "log": "Log",
     "agents": "Agents",
 }
+# The views of a screen that has several, which are modes of their own; the first is the screen.
+VIEWS = {
+    "memory": {"memory": "Records", "review": "Review", "checkpoints": "Checkpoints"},
+    "log": {"log": "Log", "harness": "Harness"},
+}
+TABS = {view: name for name, views in VIEWS.items() for view in views}  # the screen of each view
 EVERYWHERE, LISTS, RECORDS, ASKING, PANELS = "everywhere", "lists", "records", "asking", "panels"
 DECIDE, LOOK, MOVE, CONSOLE = GROUPS = ("Decide", "Look", "Move", "Console")
 
@@ -80,7 +86,7 @@ _SHOWN = {
     "pagedown": "pgdn",
 }
 MOVING = (LISTS, RECORDS)
-VIEWED = ("approvals", "contracts", "recovery", "runs", "log", "harness", "agents")
+VIEWED = ("approvals", "contracts", "recovery", "runs", *TABS, "agents")
 
 ACTIONS = (
     _deciding(
@@ -93,9 +99,11 @@ ACTIONS = (
     ),
     _deciding("approve", "a", "undo it", "Approve the reversal that waits, and run it.", "recovery"),
     _deciding("approve", "a", "accept", "Save the memory that is suggested.", "memory"),
+    _deciding("approve", "a", "keep", "Keep the chosen version, or save what is suggested.", "review"),
     _deciding("deny", "d", "deny", "Deny what is marked, or what the cursor is on.", "approvals"),
     _deciding("deny", "d", "dismiss", "Leave a reversal that waits undone.", "recovery"),
     _deciding("deny", "d", "dismiss", "Dismiss what is suggested.", "memory"),
+    _deciding("deny", "d", "dismiss", "Dismiss what is suggested, or keep both versions.", "review"),
     _deciding(
         "take_away",
         "x",
@@ -140,6 +148,7 @@ ACTIONS = (
         "approvals",
         "contracts",
         "memory",
+        "review",
         footer=False,
     ),
     _deciding(
@@ -150,6 +159,7 @@ ACTIONS = (
         "approvals",
         "contracts",
         "memory",
+        "review",
         footer=False,
     ),
     Action(
@@ -165,19 +175,30 @@ ACTIONS = (
         "n",
         "next",
         "Go to the next that needs you.",
-        ("approvals", "contracts", "recovery"),
+        ("approvals", "contracts", "recovery", "review"),
     ),
     Action(
         "next_waiting(-1)",
         "N",
         "previous",
         "Go to the previous that needs you.",
-        ("approvals", "contracts", "recovery"),
+        ("approvals", "contracts", "recovery", "review"),
     ),
-    Action("next_waiting(1)", "n", "denied", "Go to the next call that was denied or is unknown.", ("runs",)),
-    Action("next_waiting(-1)", "N", "denied before", "Go to the denied or unknown call before.", ("runs",)),
+    Action(
+        "next_waiting(1)",
+        "n",
+        "denied",
+        "Go to the next call that was denied or is unknown.",
+        ("runs", "log"),
+    ),
+    Action(
+        "next_waiting(-1)", "N", "denied before", "Go to the denied or unknown call before.", ("runs", "log")
+    ),
     Action("view(1)", "right_square_bracket", "view", "Show the next view.", VIEWED, footer=True),
     Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),
+    Action(
+        "choose", "left,right", "choose", "Choose the other version of a conflict.", ("review",), footer=True
+    ),
     Action("sort", "s", "sort", "Change the order of the list.", ("approvals", "agents"), footer=True),
     Action("verify", "v", "verify", "Verify the whole log against its anchors.", ("log",), footer=True),
     Action(

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sb.screens.actions import EVERYWHERE, MOVE, SECTIONS, Action, actions, bindings
+from sb.screens.actions import EVERYWHERE, MOVE, SECTIONS, TABS, Action, actions, bindings
 from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
 from sb.screens.panel import Shares
 from sb.screens.section import Section
@@ -46,7 +46,7 @@ def _screen(name: str) -> Callable[[], Screen[Any]]:
     """Makes a section's screen, importing it then: the console starts without the others."""
 
     def make() -> Screen[Any]:
-        screen: Screen[Any] = getattr(import_module(f"sb.screens.{name}"), f"{SECTIONS[name]}Screen")()
+        screen: Screen[Any] = getattr(import_module(f"sb.screens.{name}"), f"{name.capitalize()}Screen")()
         return screen
 
     return make
@@ -64,7 +64,7 @@ class ConsoleApp(App[None]):
 
     TITLE = "SecondBrain"
     ENABLE_COMMAND_PALETTE = False
-    MODES: ClassVar[dict[str, Any]] = {name: _screen(name) for name in SECTIONS}
+    MODES: ClassVar[dict[str, Any]] = {name: _screen(name) for name in (*SECTIONS, *TABS)}
     DEFAULT_MODE = next(iter(SECTIONS))
     BINDINGS = bindings(EVERYWHERE)
     CSS = """
@@ -100,6 +100,7 @@ class ConsoleApp(App[None]):
         self.paused = False
         self.trouble = ""
         self.operator = operator
+        self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
         self.needs_you: NeedsYou | None = None
         self._counted_at: float | None = None
         self.shares = Shares()
@@ -137,7 +138,7 @@ class ConsoleApp(App[None]):
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
         try:
-            for name in (*SECTIONS, "record", "palette", "help", "killing", "harness"):
+            for name in (*SECTIONS, *TABS, "record", "palette", "help", "killing"):
                 import_module(f"sb.screens.{name}")
         finally:
             if not gc.isenabled():  # whoever started us wanted the first screen first
@@ -349,8 +350,10 @@ class ConsoleApp(App[None]):
             self.find_on("approvals", reference)
         elif reference.startswith(("esc_", "mut_")):
             self.find_on("recovery", reference)
-        elif re.fullmatch(f"{MEMORY}|{CHECKPOINT}", reference):
+        elif re.fullmatch(MEMORY, reference):
             self.find_on("memory", reference)
+        elif re.fullmatch(CHECKPOINT, reference):
+            self.find_on("checkpoints", reference)
         else:
             self.open_record(reference)
 
@@ -362,6 +365,7 @@ class ConsoleApp(App[None]):
             "recovery",
             "runs",
             "memory",
+            "review",
         ):
             self.find_on(target.section, target.record)
         elif target.record is not None:

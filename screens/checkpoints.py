@@ -1,4 +1,4 @@
-"""The Checkpoints screen: saved cores, and restoring one."""
+"""The checkpoints view of Memory: saved cores, and restoring one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from sb.screens.state.checkpoints import (
     question,
     restore,
 )
+from sb.screens.tab_view import TabView
 from textual import on
 from textual.widget import Widget
 
 from sb.entity import Checkpoint
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
+from sb.sources import MICROSECONDS
 
 if TYPE_CHECKING:
     from sb.screens.state.document import Document
@@ -35,12 +37,12 @@ if TYPE_CHECKING:
 EMPTY = "No checkpoints yet. Saved cores appear here.\n\nsb checkpoint save --agent NAME saves one."
 
 
-class CheckpointsScreen(Deciding):
+class CheckpointsScreen(Deciding, TabView):
     """Every checkpoint, the newest first, and the one under the cursor in full."""
 
     name_ = "checkpoints"
     parts = ("checkpoints", LISTS, RECORDS, PANELS)
-    heading = "Checkpoints"
+    heading = "Memory"
     failure = "not restored"
     BINDINGS = bindings("checkpoints")
 
@@ -52,12 +54,12 @@ class CheckpointsScreen(Deciding):
         ] = {}  # of checkpoints that were seen, so that the cursor stays on its own
         self._version = 0
         self._wanted = ""  # for the cursor, once it is in the list
+        self._shown = ""
 
     def body(self) -> Iterable[Widget]:
-        detail = DocumentView(id="checkpoint")
         yield self.split(
-            Panel(RowList(CHECKPOINT_COLUMNS, id="checkpoints")),
-            Panel(detail, title="What going back changes"),
+            self.views_panel(RowList(CHECKPOINT_COLUMNS, id="checkpoints")),
+            Panel(DocumentView(id="checkpoint"), title="What going back changes"),
         )
 
     @property
@@ -81,7 +83,9 @@ class CheckpointsScreen(Deciding):
         for one in reversed(checkpoints):
             self._numbers.setdefault(one.checkpoint_id, len(self._numbers) + 1)
         self.known = {self._numbers[one.checkpoint_id]: one for one in checkpoints}
-        self.rows.put({number: checkpoint_row(one) for number, one in self.known.items()})
+        self.console_app.view_counts["checkpoints"] = len(checkpoints)
+        now = int(self.records.clock.now() * MICROSECONDS)
+        self.rows.put({number: checkpoint_row(one, now) for number, one in self.known.items()})
         self.rows.show(list(self.known), EMPTY)
         if self._wanted:
             self._go_to(self._wanted)
@@ -108,7 +112,9 @@ class CheckpointsScreen(Deciding):
 
         def done(document: Document) -> None:
             if chosen == self.current:
-                self.query_one(DocumentView).show(document)
+                shown = chosen.checkpoint_id if chosen else ""
+                self.query_one(DocumentView).show(document, same_record=shown == self._shown)
+                self._shown = shown
 
         self.read("detail", work, done)
 
@@ -138,14 +144,13 @@ class CheckpointsScreen(Deciding):
         return Subject(agent=found.binding.core_id) if isinstance(found, Checkpoint) else None
 
     def summary(self) -> str:
-        cores = sum(one.is_present for one in self.known.values())
-        return f"· {len(self.known):,} of {cores:,} cores"
+        return ""
 
     def leave_part(self) -> bool:
         if self.query_one(DocumentView).has_focus:
             self.rows.focus()
             return True
-        return False
+        return super().leave_part()
 
     def action_undo(self) -> None:
         found = self.current.checkpoint if self.current else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sb.screens.actions import EVERYWHERE, SECTIONS, Action
+from sb.screens.actions import EVERYWHERE, SECTIONS, TABS, Action
 from sb.screens.reading import safe
 from textual import events
 from textual.content import Content
@@ -23,7 +23,7 @@ class TabLine(Static):
 
     def __init__(self, current: str) -> None:
         super().__init__()
-        self._current = current
+        self._current = TABS.get(current, current)
         self._needs: Mapping[str, int] = {}
         self._state = Content("")
 

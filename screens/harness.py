@@ -1,4 +1,4 @@
-"""The Harness audit screen: grades, control by control."""
+"""The harness view of Log: grades, control by control."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sb.screens.reading import safe, trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.harness_child import audit_document
 from sb.screens.state.scorecard import CONTROL_COLUMNS, Graded, Scorecard, control_document, scorecard
+from sb.screens.tab_view import TabView
 from textual import on
 from textual.widget import Widget
 from textual.widgets import Static
@@ -24,12 +25,12 @@ NO_HIT = "No controls match.\n\nesc clears the filter."
 NO_GRADES = "No grades.\n\nr runs the audit again."
 
 
-class HarnessScreen(Filtering):
+class HarnessScreen(Filtering, TabView):
     """The scorecard, outcome by outcome, and the control under the cursor in full."""
 
     name_ = "harness"
     parts = ("harness", LISTS, RECORDS, PANELS)
-    heading = "Harness audit"
+    heading = "Log"
     BINDINGS = bindings("harness")
     DEFAULT_CSS = """
     HarnessScreen #score {
@@ -37,7 +38,7 @@ class HarnessScreen(Filtering):
     }
     HarnessScreen #score.-ok { color: $ok; }
     HarnessScreen #score.-warn { color: $warn; }
-    HarnessScreen #score.-error { color: $danger; }
+    HarnessScreen #score.-danger { color: $danger; }
     """
 
     def __init__(self) -> None:
@@ -49,13 +50,12 @@ class HarnessScreen(Filtering):
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="score")
-        detail = DocumentView(id="control")
         yield self.split(
-            Panel(
+            self.views_panel(
                 self.filter_box("words, status:fail severity:P0 outcome:…"),
                 RowList(CONTROL_COLUMNS, id="controls"),
             ),
-            Panel(detail, title="Control"),
+            Panel(DocumentView(id="control"), title="Control"),
         )
 
     @property
@@ -76,10 +76,6 @@ class HarnessScreen(Filtering):
             self.action_refresh()
         else:
             self.succeeded()
-
-    def action_view(self, by: int) -> None:
-        """Go back to the log."""
-        self.app.pop_screen()
 
     def action_refresh(self) -> None:
         """Run the audit, unless it is under way."""
@@ -112,7 +108,7 @@ class HarnessScreen(Filtering):
         self.show_status()
 
     def on_screen_suspend(self) -> None:
-        """Another section is shown: end the audit; below a dialog it goes on."""
+        """Another screen is shown: end the audit; below a dialog it goes on."""
         if self not in self.app.screen_stack:
             self.workers.cancel_group(self, "audit")
 
@@ -156,22 +152,26 @@ class HarnessScreen(Filtering):
             if self.auditing:
                 score = f"{score} · {AUDITING}" if score else AUDITING
             elif self.trouble:
-                score, tone = self.trouble, "error"
+                score, tone = self.trouble, "danger"
             line.set_classes(f"-{tone}" if tone else "")
             line.update(safe(score, one_line=True))
 
     def summary(self) -> str:
         if self.card is None:
             return ""
-        known = len(self.card.controls)
+        graded = f"graded {self._graded_at}"
         if not self.filter_text:
-            return f"· {known} graded at {self._graded_at}"
+            return graded
         fitting = sum(key > 0 for key in self.rows.listing.keys)
-        return f"· {fitting} of {known} · filter: {self.filter_text}"
+        return f"{fitting} of {len(self.card.controls)} · filter: {self.filter_text} · {graded}"
+
+    def show_title(self) -> None:
+        if self.card is not None:
+            self.console_app.view_counts["harness"] = len(self.card.controls)
+        super().show_title()
 
     def leave_part(self) -> bool:
         if self.query_one(DocumentView).has_focus:
             self.rows.focus()
-        elif not super().leave_part():
-            self.app.pop_screen()
-        return True
+            return True
+        return super().leave_part()

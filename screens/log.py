@@ -1,4 +1,4 @@
-"""The Log screen: events, filtered, as they are written."""
+"""The Log screen: events, filtered, as they are written, and the one under the cursor in full."""
 
 from __future__ import annotations
 
@@ -6,32 +6,38 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.searching import Searching
-from sb.screens.state.document import Field
-from sb.screens.state.events import EVENT_COLUMNS, event_rows
+from sb.screens.state.document import Document, Field
+from sb.screens.state.events import EVENT_COLUMNS, event_record, event_rows
 from sb.screens.state.search import LogSearch, Search
+from sb.screens.tab_view import TabView
 from textual import on
 from textual.message import Message
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
+from sb.fitting import count
+from sb.kernel.review.calls import DeniedFilter, next_denied
 from sb.kernel.review.log_verification import Verification, verify
+from sb.present.counts import counted
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = "No events yet. What agents do appears here as it happens.\n\nsb demo makes some."
+FILTER_HINT = "words, kind:… agent:… tool:… run:… call:…"
 NO_HIT = "No events match.\n\nesc clears the filter."
 
 
-class LogScreen(Searching):
-    """The log, newest first."""
+class LogScreen(Searching, TabView):
+    """The log, newest first, and what the event under the cursor is about."""
 
     name_ = "log"
-    parts = ("log", LISTS)
+    parts = ("log", LISTS, RECORDS, PANELS)
     heading = "Log"
     BINDINGS = bindings("log")
 
@@ -45,11 +51,13 @@ class LogScreen(Searching):
     def __init__(self) -> None:
         super().__init__()
         self.search: Search = LogSearch()
-        self._verified = "not verified yet (v)"
+        self._verified = "v verifies it"
+        self._shown: int | None = None
 
     def body(self) -> Iterable[Widget]:
-        yield Panel(
-            self.filter_box("words, kind:… agent:… tool:… run:… call:…"), RowList(EVENT_COLUMNS, id="events")
+        yield self.split(
+            self.views_panel(self.filter_box(FILTER_HINT), RowList(EVENT_COLUMNS, id="events")),
+            Panel(DocumentView(id="event"), title="Event"),
         )
 
     @property
@@ -62,26 +70,64 @@ class LogScreen(Searching):
     def show_found(self, notice: str) -> None:
         nothing = notice or NO_HIT if self.search.text else EMPTY
         self.rows.show(self.search.hits.keys, nothing)
+        if not notice:
+            self._read_chosen()
 
     @on(RowList.Wanted)
     def _wanted(self, message: RowList.Wanted) -> None:
         self.read("rows", lambda: event_rows(self.records.log(), message.keys), self.rows.put)
 
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._read_chosen()
+
+    def _read_chosen(self) -> None:
+        seq = self.rows.listing.current
+
+        def work() -> Document:
+            return [] if seq is None else event_record(self.records.log("detail"), seq)
+
+        def done(document: Document) -> None:
+            if seq == self.rows.listing.current:
+                self.query_one(DocumentView).show(document, same_record=seq == self._shown)
+                self._shown = seq
+
+        self.read("detail", work, done)
+
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
-        self.console_app.open_record(message.key)
+        self.focus_on(self.query_one(DocumentView))
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+            return True
+        return super().leave_part()
+
+    def action_next_waiting(self, by: int) -> None:
+        """Go to the next call that was denied, or whose outcome is unknown, as far as the filter fits it."""
+        seq, text = self.rows.listing.current, self.search.text
+        if seq is None:
+            return
+
+        def done(found: int | None) -> None:
+            if found is None:
+                self.console_app.say(f"no {'older' if by > 0 else 'newer'} call was denied")
+            else:
+                self.rows.select(found)
+
+        wanted = DeniedFilter.parse(text)
+        self.read("denied", lambda: next_denied(self.records.log("search"), wanted, seq, newer=by < 0), done)
 
     def pointed_at(self) -> Pointed:
         return self.rows.listing.current
 
     def summary(self) -> str:
-        return f"· {self.search.summary()} · {self._verified}"
+        return " · ".join(filter(None, (self.search.summary() if self.search.text else "", self._verified)))
 
-    def action_view(self, by: int) -> None:
-        """Show the harness audit."""
-        from sb.screens.harness import HarnessScreen
-
-        self.app.push_screen(HarnessScreen())
+    def show_title(self) -> None:
+        self.console_app.view_counts["log"] = self.search.hits.total
+        super().show_title()
 
     def action_verify(self) -> None:
         self._verified = "verifying…"
@@ -108,13 +154,16 @@ class LogScreen(Searching):
     def _verified_all(self, found: Verification) -> None:
         when = self.console_app.time_of_day()
         if found.ok:
-            self._verified = f"whole at {when}"
-            anchored = f"anchored up to {found.anchored_seq:,}" if found.anchored_seq else "not anchored yet"
-            self.console_app.say(f"the log is whole: {found.rows:,} rows, {anchored}")
-        else:
-            problems = len(found.problems) + found.further_problems
-            self._verified = f"BROKEN at {when}: {problems} problems"
-            self.console_app.open_fields(
-                "the log is not whole", [Field("problem", line) for line in found.problems]
+            self._verified = f"verified {when}"
+            anchored = (
+                f"anchored up to row {count(found.anchored_seq)}"
+                if found.anchored_seq
+                else "not anchored yet"
             )
+            self.console_app.say(f"Log verified: {count(found.rows)} rows, {anchored}")
+        else:
+            problems = counted(len(found.problems) + found.further_problems, "problem")
+            self._verified = f"BROKEN at {when}: {problems}"
+            fields = [Field(f"Log broken: {problems}"), *(Field("Problem", line) for line in found.problems)]
+            self.console_app.open_fields("the log is broken", fields)
         self.show_status()

@@ -15,6 +15,7 @@ from sb.screens.searching import SEARCHING, Searching
 from sb.screens.state.memory import (
     FILTER_HINT,
     MEMORY_COLUMNS,
+    VIEW_NAMES,
     MemorySearch,
     Ranking,
     can,
@@ -23,7 +24,9 @@ from sb.screens.state.memory import (
     question,
     ranked,
     read_records,
+    view_counts,
 )
+from sb.screens.tab_view import TabView
 from textual import on
 from textual.timer import Timer
 from textual.widget import Widget
@@ -33,8 +36,8 @@ from sb.log.event import Subject
 from sb.present.memories import Record
 
 if TYPE_CHECKING:
-    from sb.screens.state.document import Document
     from sb.screens.state.kills import Pointed
+    from sb.screens.state.memory_record import MemoryRecord
 
 EMPTY = "No memories yet. What agents save appears here.\n\nsb memory remember TEXT saves one."
 NO_HIT = "No memories match.\n\nesc clears the filter."
@@ -42,7 +45,7 @@ MOST_MARKED = 500
 RANK_AFTER_S = 0.15  # after the filter's own pause
 
 
-class MemoryScreen(Searching, Deciding):
+class MemoryScreen(Searching, Deciding, TabView):
     """All that is remembered, and the memory under the cursor in full."""
 
     name_ = "memory"
@@ -54,17 +57,16 @@ class MemoryScreen(Searching, Deciding):
     def __init__(self) -> None:
         super().__init__()
         self.search: MemorySearch = MemorySearch()
-        self.current: Record | None = None  # the memory under the cursor, once it was read
-        self._shown: int | None = None
+        self.found: MemoryRecord | None = None  # the memory under the cursor, once it was read
+        self._shown: tuple[int | None, str] = None, ""
         self._pause: Timer | None = None
         self._wanted_number: int | None = None  # for the cursor, once it is in the list
         self._at_top = False  # whether the cursor goes to the first line with what is shown next
 
     def body(self) -> Iterable[Widget]:
-        detail = DocumentView(id="memory")
         yield self.split(
-            Panel(self.filter_box(FILTER_HINT), RowList(MEMORY_COLUMNS, id="memories")),
-            Panel(detail, title="Memory"),
+            self.views_panel(self.filter_box(FILTER_HINT), RowList(MEMORY_COLUMNS, id="memories")),
+            Panel(DocumentView(id="memory"), views=VIEW_NAMES, id="about"),
         )
 
     @property
@@ -113,6 +115,15 @@ class MemoryScreen(Searching, Deciding):
 
         self.read("ranking", work, done)
 
+    def refresh_records(self) -> None:
+        super().refresh_records()
+
+        def done(counts: dict[str, int]) -> None:
+            self.console_app.view_counts.update(counts)
+            self.show_status()
+
+        self.read("counts", lambda: view_counts(self.records), done)
+
     def action_refresh(self) -> None:
         super().action_refresh()
         if self.search.wanted.words:
@@ -128,23 +139,39 @@ class MemoryScreen(Searching, Deciding):
     def _highlighted(self, message: RowList.Highlighted) -> None:
         self._read_chosen()
 
+    @property
+    def current(self) -> Record | None:
+        """The memory under the cursor, once it was read."""
+        return self.found.row if self.found else None
+
     def _read_chosen(self) -> None:
         number = self.rows.listing.current
 
-        def work() -> tuple[Record | None, Document]:
-            from sb.screens.state.memory_record import memory_document  # with what makes vectors
+        def work() -> MemoryRecord | None:
+            from sb.screens.state.memory_record import memory_record  # with what makes vectors
 
             if number is None or number < 0:
-                return None, ()
-            return memory_document(self.records.memory("detail"), number)
+                return None
+            return memory_record(self.records.memory("detail"), number)
 
-        def done(found: tuple[Record | None, Document]) -> None:
+        def done(found: MemoryRecord | None) -> None:
             if number == self.rows.listing.current:
-                self.current, document = found
-                self.query_one(DocumentView).show(document, same_record=number == self._shown)
-                self._shown = number
+                self.found = found
+                self._show_detail()
 
         self.read("detail", work, done)
+
+    def _show_detail(self) -> None:
+        panel, found = self.query_one("#about", Panel), self.found
+        shown = (found.row["id"] if found else None), panel.view
+        document = found.views[panel.view] if found else ()
+        panel.count(found.counts if found else {})
+        self.query_one(DocumentView).show(document, same_record=shown == self._shown)
+        self._shown = shown
+
+    @on(Panel.Viewed, "#about")
+    def _another_view(self) -> None:
+        self._show_detail()
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
@@ -164,14 +191,18 @@ class MemoryScreen(Searching, Deciding):
 
     def start_over(self) -> None:
         super().start_over()
-        self.current = None
+        self.found = None
 
     def pointed_at(self) -> Pointed:
         return Subject(agent=self.current["agent"]) if self.current else None
 
     def summary(self) -> str:
-        marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
-        return f"· {self.search.summary()}{marked}"
+        marked = f"{len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
+        return " · ".join(filter(None, (marked, self.search.summary() if self.search.text else "")))
+
+    def show_title(self) -> None:
+        self.console_app.view_counts["memory"] = self.search.hits.total
+        super().show_title()
 
     def leave_part(self) -> bool:
         if self.query_one(DocumentView).has_focus:

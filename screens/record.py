@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import RECORDS, SECTIONS
+from sb.screens.actions import RECORDS, SECTIONS, TABS
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.reading import trouble_of
@@ -43,7 +43,8 @@ class RecordScreen(Section):
         yield Panel(DocumentView(id="record"))
 
     def on_mount(self) -> None:
-        self.heading = SECTIONS[self.app.current_mode]
+        mode = self.app.current_mode
+        self.heading = SECTIONS[TABS.get(mode, mode)]
 
     def refresh_records(self) -> None:
         self.read("record", lambda: self._load(self.records.log()), self._show)

@@ -105,11 +105,15 @@ class Section(Reading, Screen[None]):
             app = self.console_app
             for tabs in self.query(TabLine):  # none before the screen is composed
                 tabs.show(app.needs, app.freshness())
-            summary = self.summary()
-            for panel in list(self.query(Panel))[: 1 if summary else 0]:
-                panel.retitle(f"{self.heading} {summary}")
+            self.show_title()
             for trouble in self.query(TroubleLine):
                 trouble.say(app.trouble)
+
+    def show_title(self) -> None:
+        """Write the title of the first panel anew."""
+        summary = self.summary()
+        for panel in list(self.query(Panel))[: 1 if summary else 0]:
+            panel.retitle(f"{self.heading} {summary}")
 
     def succeeded(self) -> None:
         self.console_app.read_succeeded()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # a list of none needs neither
     from sb.entity.composition import Difference
 
 NONE = "-"
+PRESENT = "present"  # in tables and JSON; lists of the console say `current`
+CURRENT = "current"
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def state_word(found: Checkpoint | str, *, present: bool = False) -> str:
         return "unreadable"
     if not found.intact:
         return "edited"
-    return "present" if present else ""
+    return PRESENT if present else ""
 
 
 def checkpoint_line(checkpoint_id: str, found: Checkpoint | str, *, present: bool = False) -> CheckpointLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,8 @@ from sb.duration import human_age
 from sb.fitting import relative_age
 from sb.memory.highlights import beginnings, spans
 from sb.present.states import State, state
-from sb.sources import MICROSECONDS, iso
-from sb.stack.review_queue import ReviewItem
+from sb.sources import MICROSECONDS
+from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
 from sb.store.records.places import Place
 from sb.text import plain
@@ -22,23 +23,13 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 LONGEST_LINE = 1_000  # characters of a memory on one line
+LOOKED_AT = 100_000  # characters of a memory in which words are looked for
+_BEFORE = 12  # characters of a long memory before the first word that was looked for
+ANOTHER = "another copy"  # of the database, which has a number, but no name
 PENDING = "pending"  # of a suggestion: somebody has to accept or dismiss it
 KIND_TONES = {"fact": "info", "decision": "accent", "lesson": "violet", "handoff": "ok"}  # others are soft
 CLOSEST = "No exact match; closest in meaning"
 _SETTLED = (ACTIVE, SUPERSEDED)  # states of a suggestion, of which its own word says more
-
-
-@dataclass(frozen=True)
-class MemoryLine:
-    """One memory, cell by cell."""
-
-    id: str
-    saved: str
-    kind: str
-    state: str
-    scope: str
-    agent: str
-    text: str
 
 
 def tier(strength: float) -> str:
@@ -61,22 +52,9 @@ def state_word(record: Record) -> str:
     return "protected" if record["protected"] else tier(record["strength"])
 
 
-def scope_text(scope: str, *, private: bool) -> str:
-    """The scope, and whether only its owner may read what stands there."""
-    return f"private, {scope}" if private else scope
-
-
-def memory_line(record: Record, place: Place) -> MemoryLine:
-    """A memory as lists show it."""
-    return MemoryLine(
-        record["uid"],
-        iso(record["created_at"])[:10],
-        record["kind"],
-        state_word(record),
-        scope_text(place.scope, private=bool(place.owner)),
-        record["agent"],
-        "erased: nothing is left of it" if record["state"] == ERASED else text_of(record),
-    )
+def is_active(record: Record) -> bool:
+    """Whether agents find it; a suggestion is none yet."""
+    return bool(record["state"] == ACTIVE and not is_suggestion(record))
 
 
 @dataclass(frozen=True)
@@ -99,9 +77,22 @@ def matched_text(record: Record, typed: Sequence[str]) -> MemoryText:
     """
     if record["state"] == ERASED:
         return MemoryText("erased: nothing is left of it")
-    text = plain(text_of(record)[:LONGEST_LINE], one_line=True)
-    found = tuple(beginnings(typed, text)) or tuple(spans(" ".join(typed), text) if typed else ())
-    return MemoryText(text, found)
+    text = text_of(record)[:LOOKED_AT]
+    if typed and len(text) > LONGEST_LINE:
+        first, _ = next(iter(_hits(typed, text)), (0, 0))
+        if first > LONGEST_LINE // 2:
+            text = f"…{text[first - _BEFORE :]}"
+    text = plain(text[:LONGEST_LINE], one_line=True)
+    return MemoryText(text, _hits(typed, text) if typed else ())
+
+
+def _hits(typed: Sequence[str], text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(beginnings(typed, text)) or tuple(spans(" ".join(typed), text))
+
+
+def place_word(place: Place) -> str:
+    """Where a memory belongs in one word: the project, the end of its scope, or that it is private."""
+    return "private" if place.owner else plain(place.scope.rpartition(":")[2], one_line=True)
 
 
 @dataclass(frozen=True)
@@ -125,7 +116,7 @@ def review_line(item: ReviewItem, now: int) -> ReviewLine:
         item.reference,
         state(str(item.kind)),
         matched_text(item.record, ()).text,
-        plain(item.origin, one_line=True),
+        ANOTHER if item.kind is ReviewKind.CONFLICT else plain(item.origin, one_line=True),
         relative_age(int(item.at * MICROSECONDS), now),
     )
 
@@ -137,13 +128,22 @@ def memory_heading(found: Memory, now: float) -> str:
         now: seconds since the epoch.
     """
     kind = f"{found.kind} {found.category}" if found.category else found.kind
-    where = scope_text(found.scope, private=found.private)
+    where = f"private, {found.scope}" if found.private else found.scope
     return f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
 
 
 def text_of(record: Record) -> str:
     """The text of a memory; of a handoff whose goal and next step only repeat its state, the state alone."""
     text = str(record["text"])
+    if is_suggestion(record):
+        return _suggested_text(record) or text
     between = len(": ") + len(f": {CONTINUE}")
     state = text[: max(len(text) - between, 0) // 3]
     return state if text == f"{state}: {state}: {CONTINUE}{state}" else text
+
+
+def _suggested_text(record: Record) -> str:
+    """What is suggested, where that is one text; "" where several have names of their own."""
+    content = json.loads(record["fields"]).get("content")
+    values = list(content.values()) if isinstance(content, dict) else []
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else ""

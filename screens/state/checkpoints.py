@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sb.screens.state.document import Change, Document, Field
-from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.listing import Cell, Column, Row
 from sb.screens.state.question import Question
 from sb.screens.state.records import Records
 
 from sb.entity import Checkpoint
 from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
-from sb.present.checkpoints import change_lines, checkpoint_line, state_word
+from sb.fitting import relative_age
+from sb.present.checkpoints import CURRENT, PRESENT, change_lines, checkpoint_line, state_word
+from sb.present.counts import counted
+from sb.present.states import state
 from sb.present.times import minute
+from sb.sources import MICROSECONDS
 from sb.text import shorten
 
-CHECKPOINT_COLUMNS = (
-    Column("at", 16),
-    Column("core", 12),
-    Column("state", 10),
-    Column("stacks", 20, least=WIDE),
-    Column("message"),
-)
+CHECKPOINT_COLUMNS = (Column(width=10), Column(width=12), Column(), Column(width=8, right=True))
+PLAIN_TITLES = ("state", "core", "message, stacks and model", "age")
+LONGEST_HEADING = 400
 MOST_CHANGES = 8  # in a question
-_TONES = {"present": "ok", "edited": "warn", "unreadable": "error"}
+BETWEEN = " · "
 
 
 @dataclass(frozen=True)
@@ -58,33 +58,69 @@ def listed(present: Present) -> list[Listed]:
     return found
 
 
-def checkpoint_row(one: Listed) -> Row:
-    """One line about a checkpoint."""
+def checkpoint_row(one: Listed, now: int) -> Row:
+    """One line about a checkpoint; `now` in microseconds since the epoch."""
     line = checkpoint_line(one.checkpoint_id, one.checkpoint, present=one.is_present)
-    return Row((line.at, line.core, line.state, line.stacks, line.message), _TONES.get(line.state, ""))
+    word = CURRENT if one.is_present and line.state == PRESENT else line.state
+    if isinstance(one.checkpoint, str):
+        return Row((Cell(word, state(word).tone), "", line.message, ""))
+    at = one.checkpoint.created_at
+    age = relative_age(int(at.timestamp() * MICROSECONDS), now) if at else ""
+    return Row(
+        (
+            Cell(word, state(word).tone),
+            line.core,
+            BETWEEN.join(filter(None, (line.message, composition_text(one.checkpoint)))),
+            Cell(age, "soft"),
+        )
+    )
+
+
+def composition_text(found: Checkpoint) -> str:
+    """How many stacks a core had, and its model."""
+    model = found.binding.model_config.get("model_id")
+    stacks = counted(len(found.binding.stacks), "stack")
+    return f"{stacks}, {model}" if model else stacks
 
 
 def checkpoint_document(present: Present, one: Listed) -> Document:
-    """A checkpoint in full, and what restoring it changes."""
+    """What restoring a checkpoint changes, then what it holds."""
     if isinstance(one.checkpoint, str):
-        return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.checkpoint)]
+        return [
+            Field("This checkpoint cannot be read"),
+            Field("Why", one.checkpoint),
+            Field("Id", one.checkpoint_id),
+        ]
     found = one.checkpoint
-    fields: list[Field | Change] = [Field(f"{one.state_word or 'checkpoint'}: {one.checkpoint_id}")]
-    fields += [Field("at", minute(found.created_at)), Field("message", found.message or "no message")]
+    word = CURRENT if one.is_present and one.state_word == PRESENT else one.state_word
+    title = found.message or f"{found.binding.core_id}: {composition_text(found)}"
+    fields: list[Field | Change] = [Field(shorten(title, LONGEST_HEADING))]
+    if word:
+        tone = state(word).tone
+        why = ", so it cannot be restored" if not found.intact else ""
+        fields.append(Field("State", f"{word}{why}", tone=tone))
+    fields += [
+        *_changes(present, found),
+        Field("What it holds"),
+        Field("Saved", f"{minute(found.created_at)} UTC"),
+    ]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
-    if not found.intact:
-        fields.append(Field("edited", "its file was edited: it cannot be restored"))
-    return [*fields, *_changes(present, found)]
+    if len(title) > LONGEST_HEADING:
+        fields.append(Field("Message", title))
+    return [*fields, Field("Id", one.checkpoint_id, folded=True)]
 
 
 def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:
     try:
         changes = present.changes(found)
     except SBError as error:
-        yield Field("the current core cannot be read")
-        yield Field("why", error.message)
+        yield Field("The current core cannot be read")
+        yield Field("Why", error.message)
         return
-    yield Field("restoring it changes" if changes else "the core is in this state now")
+    if not changes:
+        yield Field("Going back", "changes nothing: the core is in this state now")
+        return
+    yield Field(f"Going back changes {counted(len(changes), 'part')}")
     yield from (Change(one.part, one.before, one.after) for one in changes)
 
 
@@ -106,4 +142,6 @@ def restore(records: Records, checkpoint_id: str, actor: str, reason: str) -> st
     """
     present = records.present("write")
     done = present.restore(records.log("write"), present.find(checkpoint_id), actor=actor, reason=reason)
-    return f"restored {done.core_id}; to go back, restore {done.before_id}"
+    return (
+        f"restored {done.core_id} as it was; u on the newest checkpoint but one goes back to {done.before_id}"
+    )

@@ -3,85 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import WIDE, Column, Row
+from sb.screens.state.listing import Cell, Column, Row
 
 from sb.errors import NotFoundError
-from sb.kernel.calls.narrative import describe
-from sb.kernel.review.runs import Run, run_of
+from sb.fitting import Cut, count, relative_age
+from sb.kernel.review.runs import Run, project_name, run_of
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import meaning
 from sb.log.search import events_at
-from sb.present.times import moment
-from sb.sources import iso
+from sb.present.calls import call_object
+from sb.present.events import EventLine, event_line, event_lines, took_text
+from sb.present.times import date_and_time
+from sb.sources import MICROSECONDS, iso_micros
+from sb.text import shorten_middle
 
-EVENT_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("run", 20, least=WIDE), Column("what"))
-TIMELINE_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("what happened"))
+LONGEST_HEADING = 400
+MISSING = "missing from the log: v verifies the log"
+
+EVENT_COLUMNS = (
+    Column(width=10),
+    Column(cut=Cut.MIDDLE),
+    Column(width=11, least=52),
+    Column(width=6, right=True),
+    Column(width=7, least=90, right=True),
+)
+PLAIN_TITLES = ("verdict", "object", "agent", "age", "row")
 _CONTRACT = "tool_contract_"
 _CALL_FIELDS = {
-    "state": "state",
-    "code": "error code",
-    "error": "error",
-    "reason": "reason",
-    "rule": "rule",
-    "safety_class": "safety class",
-    "approval_id": "approval",
-    "grant_id": "grant",
-    "step": "step",
-    "latency_ms": "took (ms)",
-    "retries": "retries",
-    "policy_version": "policy",
+    "rule": "Rule",
+    "code": "Error code",
+    "safety_class": "Safety class",
+    "step": "Step",
+    "retries": "Retries",
+    "approval_id": "Request",
+    "grant_id": "Grant",
+    "policy_version": "Policy",
 }
+_LATER = ("code", "step", "approval_id", "grant_id", "policy_version")
 
 
-def event_row(event: Event) -> Row:
-    """One line about an event."""
-    cells = (str(event.seq), moment(event.at), event.subject.run_id or "-", describe(event))
-    return Row(cells, _tone(event))
-
-
-def timeline_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
-    """The same without the run."""
-    rows = event_rows(log, seqs)
-    return {seq: Row((*row.texts[:2], row.texts[3]), row.tone) for seq, row in rows.items()}
+def event_row(line: EventLine, now: int) -> Row:
+    """One line about an event; `now` in microseconds since the epoch."""
+    return Row(
+        (
+            Cell(line.verdict.word, line.verdict.tone),
+            line.object,
+            Cell(line.agent, "soft"),
+            Cell(relative_age(line.at, now), "soft"),
+            Cell(count(line.seq), "soft"),
+        )
+    )
 
 
 def event_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
     """Lines for these rows of the log; one that is gone says so."""
-    found = events_at(log, seqs)
-    return {
-        seq: event_row(found[seq])
-        if seq in found
-        else Row((str(seq), "", "", "MISSING from the log: v verifies the log"), "error")
-        for seq in seqs
-    }
+    found, now = event_lines(log, seqs), int(log.clock.now() * MICROSECONDS)
+    return {seq: event_row(found[seq], now) if seq in found else _missing(seq) for seq in seqs}
 
 
-def _tone(event: Event) -> str:
-    payload = event.payload
-    if payload is None or payload.get("phase") in ("intent", "replayed"):
-        return "muted"
-    if (
-        "in_doubt" in (payload.get("phase"), payload.get("state"))
-        or payload.get("rule") == "requires_approval"
-    ):
-        return "warn"
-    return "error" if payload.get("code") else ""
+def _missing(seq: int) -> Row:
+    return Row((Cell("missing", "danger"), MISSING, "", "", Cell(count(seq), "soft")))
 
 
 def event_document(event: Event) -> list[Field]:
-    """One event in full."""
+    """One event in full: what it is about first, its ids and its link in the chain folded."""
+    line = event_line(event)
+    fields = [_heading(line.object), *_verdict(line), *_who(event, line.agent)]
+    if event.payload is None:
+        fields.append(Field("Payload", "pruned"))
+    elif event.payload:
+        fields += [Field("Payload"), *fields_of(event.payload)]
+    return [*fields, *_folded("Row", _ids(event))]
+
+
+def _heading(text: str) -> Field:
+    """The object of an event; all of a longer one stands below."""
+    return Field(shorten_middle(text, LONGEST_HEADING))
+
+
+def _verdict(line: EventLine) -> list[Field]:
+    word = line.verdict.word
+    known = [] if word == "event" else [Field("State", word, tone=line.verdict.tone)]
+    return [*known, *([Field("Why", line.why)] if line.why else [])]
+
+
+def _who(event: Event, agent: str) -> list[Field]:
+    when = Field("When", date_and_time(event.at))
+    return [
+        *([Field("Agent", agent)] if agent else []),
+        when,
+        Field("Kind", f"{event.kind}: {_meaning(event.kind)}"),
+    ]
+
+
+def _ids(event: Event) -> list[Field]:
     subject = {name: value for name, value in event.subject._asdict().items() if value}
-    fields = [Field(describe(event)), Field("row", str(event.seq)), Field("at", iso(event.at / 1e6))]
-    fields += [Field("kind", f"{event.kind}: {_meaning(event.kind)}"), *fields_of(subject)]
-    fields.append(Field("payload" if event.payload else "payload, pruned"))
-    fields += fields_of(event.payload or {})
-    fields.append(Field("its link in the chain"))
     chain = {"payload_digest": event.payload_digest, "prev": event.prev, "hash": event.hash}
-    return fields + fields_of(chain)
+    return [Field("row", str(event.seq)), *fields_of(subject), *fields_of(chain)]
+
+
+def _folded(title: str, fields: Sequence[Field]) -> list[Field]:
+    """A group that is left out until the record is unfolded."""
+    return [replace(field, folded=True) for field in (Field(title), *fields)] if fields else []
 
 
 def _meaning(kind: str) -> str:
@@ -94,28 +122,50 @@ def _meaning(kind: str) -> str:
 def call_document(events: Sequence[Event], run: Run | None = None) -> list[Field]:
     """Everything about one call, from its events, oldest first, and from the run that it belongs to."""
     last = events[-1]
-    said: dict[str, Any] = {}
+    payload: dict[str, Any] = {}
     for event in events:
-        said |= event.payload or {}
-    subject = last.subject
-    fields = [Field(describe(last)), Field("call", subject.call_id), Field("run", subject.run_id)]
-    if run is not None:
-        where = {"host": run.host, "project": run.project, "session": run.session}
-        fields += fields_of({name: value for name, value in where.items() if value})
-    fields += [Field("tool", subject.tool_id), Field("agent", subject.agent)]
-    fields += [Field(label, value_text(said[key])) for key, label in _CALL_FIELDS.items() if key in said]
-    fields.append(Field("arguments, redacted"))
-    args = said.get("args")
-    fields += fields_of(args) if isinstance(args, dict) else [Field("args", str(args))] if args else []
-    if "result" in said:
-        fields += [Field("result, redacted"), *fields_of({"result": said["result"]})]
-    contract = {
-        key.removeprefix(_CONTRACT): value for key, value in said.items() if key.startswith(_CONTRACT)
+        payload |= event.payload or {}
+    subject, args = last.subject, payload.get("args")
+    line = event_line(last, args)
+    fields = [_heading(call_object(subject.tool_id, args)), *_verdict(line)]
+    fields += [
+        Field(label, value_text(payload[key]), folded=key in _LATER)
+        for key, label in _CALL_FIELDS.items()
+        if payload.get(key)
+    ]
+    took = took_text(payload.get("latency_ms"))
+    values = {
+        "Agent": line.agent,
+        "Project": project_name(run.project) if run else "",
+        "When": date_and_time(last.at),
     }
-    fields += [Field("contract"), *fields_of(contract)]
+    values |= {"Took": took, "Tool": subject.tool_id}
+    fields += [Field(name, value) for name, value in values.items() if value]
+    if args:
+        fields.append(Field("Arguments, redacted"))
+        fields += fields_of(args) if isinstance(args, dict) else [Field("args", str(args))]
+    if "result" in payload:
+        fields += [Field("Result, redacted"), *fields_of({"result": payload["result"]})]
+    ids = {"call": subject.call_id, "run": subject.run_id}
+    if run is not None:
+        ids |= {"host": run.host, "project": run.project, "session": run.session}
+    fields += _folded("Ids", fields_of({name: value for name, value in ids.items() if value}))
+    contract = {
+        key.removeprefix(_CONTRACT): value for key, value in payload.items() if key.startswith(_CONTRACT)
+    }
+    fields += _folded("Contract", fields_of(contract))
     for event in events:
-        fields += [Field(f"row {event.seq}"), *event_document(event)[1:]]
+        about = [Field("at", iso_micros(event.at)), *_ids(event), *fields_of(event.payload or {})]
+        fields += _folded(f"Row {event.seq}, {event.kind}", about)
     return fields
+
+
+def event_record(log: EventLog, seq: int) -> list[Field]:
+    """The call that a row of the log is about, or its event, in full; one that is missing says so."""
+    try:
+        return record_document(log, seq)
+    except NotFoundError:
+        return [Field(f"Row {count(seq)} is {MISSING}")]
 
 
 def record_document(log: EventLog, reference: str | int) -> list[Field]:

@@ -61,7 +61,7 @@ SECTION_OF = {
     "unknown": "recovery",
     "reversal": "recovery",
     "contract": "contracts",
-    "review": "memory",
+    "review": "review",
 }
 
 

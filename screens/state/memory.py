@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sb.screens.state.listing import LONGEST_CELL, WIDE, Column, Row
+from sb.screens.state.listing import Cell, Column, Row
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 from sb.screens.state.search import Found, Search
 
 from sb.errors import NotFoundError, UsageError
+from sb.fitting import relative_age
 from sb.log.event_log import EventLog
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
 from sb.present.counts import counted
-from sb.present.memories import PENDING, Record, is_suggestion, memory_line
+from sb.present.memories import (
+    CLOSEST,
+    KIND_TONES,
+    PENDING,
+    Record,
+    is_active,
+    is_suggestion,
+    matched_text,
+    place_word,
+    state_word,
+)
+from sb.present.states import state
 from sb.present.suggestions import CHANGE_FIRST, unsavable
-from sb.store.records.columns import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED
+from sb.sources import MICROSECONDS
+from sb.store.records.columns import ACTIVE, FORGOTTEN, QUARANTINED
 from sb.store.records.places import Place, Places
 from sb.store.records.store import RecordStore
 from sb.text import revealed, shorten
@@ -31,50 +43,50 @@ if TYPE_CHECKING:
     from sb.stack import SQLiteStack
 
 MEMORY_COLUMNS = (
-    Column("kept", 10),
-    Column("kind", 10),
-    Column("state", 9),
-    Column("scope", 14),
-    Column("agent", 12, least=WIDE),
-    Column("memory"),
+    Column(width=10),
+    Column(),
+    Column(width=9, least=82),
+    Column(width=8, least=66),
+    Column(width=8, right=True),
 )
+PLAIN_TITLES = ("kind", "memory", "strength", "scope", "age")
 FILTER_HINT = "words, kind:… stack:… scope:… agent:… strength:… state:…"
+TEXT, ORIGIN, HISTORY, NEIGHBOURS = "text", "origin", "history", "neighbours"
+VIEW_NAMES = {TEXT: "Text", ORIGIN: "Origin", HISTORY: "History", NEIGHBOURS: "Neighbours"}  # of one memory
 BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and without
-LOOKED_AT = 100_000  # characters of a memory in which the words of a filter are looked for to show them
-FAR, BEFORE = 24, 12  # characters of a memory that stand before what was asked for
 BEST_HEADING, REST_HEADING, NEAREST_HEADING = -1, -2, -3
-_TONES = {
-    FORGOTTEN: "muted",
-    ERASED: "muted",
-    QUARANTINED: "warn",
-    SUPERSEDED: "muted",
-    "protected": "ok",
-    PENDING: "warn",
-}
 
 
-def memory_row(record: Record, place: Place, words: Sequence[str] = ()) -> Row:
-    """One line about a memory, from the first of these words on if that stands far behind."""
-    line = memory_line(record, place)
-    text = line.text if record["state"] == ERASED else _from(words, line.text)
-    cells = (line.saved, line.kind, line.state, line.scope, line.agent, text)
-    return Row(cells, _TONES.get(line.state, ""))
+def memory_row(record: Record, place: Place, now: int, words: Sequence[str] = ()) -> Row:
+    """One line about a memory: its kind, or its state where it is not active, then what it says.
+
+    Args:
+        now: microseconds since the epoch. words: of the filter.
+    """
+    word, active = state_word(record), is_active(record)
+    shown = matched_text(record, words)
+    kind = Cell(record["kind"], KIND_TONES.get(record["kind"], "soft")) if active else _state_cell(word)
+    return Row(
+        (
+            kind,
+            Cell(shown.text, "" if active else "soft", hits=shown.hits),
+            Cell(word if active else "", state(word).tone),
+            Cell(place_word(place), "soft"),
+            Cell(relative_age(int(record["created_at"] * MICROSECONDS), now), "soft"),
+        )
+    )
 
 
-def _from(words: Sequence[str], text: str) -> str:
-    any_word = "|".join(map(re.escape, words))
-    found = re.search(rf"(?<![a-z0-9])(?:{any_word})", text[:LOOKED_AT], re.IGNORECASE) if words else None
-    start = found.start() if found else 0
-    if start > FAR:
-        text = "…" + text[start - BEFORE : start + LONGEST_CELL]
-    return text[:LONGEST_CELL]
+def _state_cell(word: str) -> Cell:
+    shown = _SHORT.get(word, word)
+    return Cell(shown, state(shown).tone)
 
 
 def memory_rows(log: EventLog, numbers: Sequence[int], words: Sequence[str]) -> dict[int, Row]:
     """How memories read in a list, by their numbers."""
-    places = Places(log.database)
+    places, now = Places(log.database), int(log.clock.now() * MICROSECONDS)
     return {
-        record["id"]: memory_row(record, places.numbered(record["place"]), words)
+        record["id"]: memory_row(record, places.numbered(record["place"]), now, words)
         for record in read_records(log, numbers)
     }
 
@@ -82,6 +94,13 @@ def memory_rows(log: EventLog, numbers: Sequence[int], words: Sequence[str]) -> 
 def read_records(log: EventLog, numbers: Sequence[int]) -> list[Record]:
     """Memories by their numbers, those that there are."""
     return list(RecordStore(log.database).rows(numbers))
+
+
+def view_counts(records: Records) -> dict[str, int]:
+    """How many records the views beside the memories have."""
+    with records.review() as queue:
+        waiting = sum(queue.counts().values())
+    return {"review": waiting, "checkpoints": len(records.present("counts").checkpoints.ids())}
 
 
 @dataclass(frozen=True)
@@ -136,7 +155,7 @@ class Ranking:
         titles = {
             BEST_HEADING: f"Best first, {by}",
             REST_HEADING: "Other matches, newest first",
-            NEAREST_HEADING: f"No exact match; closest in meaning, {by}",
+            NEAREST_HEADING: f"No exact match; nearest {by}" if self.words_alone else CLOSEST,
         }
         return {number: Row((title,), "heading") for number, title in titles.items()}
 
@@ -172,6 +191,7 @@ def arranged(found: Found, ranking: Ranking) -> Sequence[int]:
     return shown
 
 
+_SHORT = {QUARANTINED: "quarantine", PENDING: "suggested"}  # as the review queue calls them
 _DONE = {
     "forget": "is forgotten",
     "recover": "is recovered",
@@ -224,9 +244,12 @@ def question(verb: str, records: Sequence[Record]) -> Question:
 
 def _what(record: Record) -> str:
     """Its kind, and of a suggestion what it would become."""
-    if not is_suggestion(record):
-        return str(record["kind"])
-    return revealed(shorten(f"suggested {json.loads(record['fields']).get('memory_type')}", 40))
+    return f"suggested {would_become(record)}" if is_suggestion(record) else str(record["kind"])
+
+
+def would_become(record: Record) -> str:
+    """The kind that a suggestion gets once it is accepted."""
+    return revealed(shorten(str(json.loads(record["fields"]).get("memory_type")), 40))
 
 
 def change(records: Records, verb: str, record: Record, by: str, reason: str) -> str:

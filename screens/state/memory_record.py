@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.document import Change, Document, Field, fields_of, value_text
+from sb.screens.state.memory import HISTORY, NEIGHBOURS, ORIGIN, TEXT, would_become
 
 from sb.errors import NotFoundError
+from sb.fitting import count
+from sb.memory.neighbourhood import Neighbour
 from sb.memory.provenance import Dossier, Origin, show, why
-from sb.present.memories import state_word, tier
+from sb.present.memories import KIND_TONES, is_active, is_suggestion, state_word, text_of
+from sb.present.states import SOFT, state
 from sb.sources import iso
 from sb.store.records.columns import Row
-from sb.store.records.edges import LINEAGE
-from sb.text import shorten
+from sb.store.records.edges import DERIVED_FROM, LINEAGE
+from sb.text import plain, shorten
 
 if TYPE_CHECKING:
     from sb.memory.operator_view import Overseer
 
 LONGEST_LINE = 300  # characters of another memory
+LONGEST_HEADING = 400
 
 
-def memory_document(overseer: Overseer, number: int) -> tuple[Row, Document]:
+@dataclass(frozen=True)
+class MemoryRecord:
+    """A memory in full, in several views.
+
+    Args:
+        views: a document by the id of each view. counts: of the views that list something.
+    """
+
+    row: Row
+    views: Mapping[str, Document]
+    counts: Mapping[str, int]
+
+
+def memory_record(overseer: Overseer, number: int) -> MemoryRecord:
     """The memory of that number, and everything about it.
 
     Raises:
@@ -32,43 +51,74 @@ def memory_document(overseer: Overseer, number: int) -> tuple[Row, Document]:
     if row is None:
         raise NotFoundError(f"no memory {number}")
     about = show(space, row, places)
-    fields: list[Field | Change] = [Field(f"{state_word(row)}: {row['kind']} {row['uid']}")]
-    fields += [Field("text", row["text"]), *_columns(row, about), *_details(about.memory.details)]
-    origins = why(space, row, places).origins
-    if origins:
-        fields += [Field("derived from"), *_tree(origins)]
-    if about.made_of_it:
-        fields.append(Field("derived memories", "\n".join(about.made_of_it)))
-    return row, [*fields, *_around(about), *_history(about), *_reads(about)]
+    neighbours = [one for one in about.neighbours if one.relation not in LINEAGE]
+    top = heading(row)
+    views: dict[str, Document] = {
+        TEXT: [*top, *_columns(row, about), *_details(about.memory.details), *_ids(row, about)],
+        ORIGIN: [*top, *_origin(row, about, why(space, row, places).origins)],
+        HISTORY: [*top, *_history(about), *_reads(about)],
+        NEIGHBOURS: [*top, *_around(about, neighbours)],
+    }
+    return MemoryRecord(row, views, {HISTORY: len(about.changes), NEIGHBOURS: len(neighbours)})
+
+
+def heading(row: Row) -> list[Field]:
+    """What a memory says, in bold; of a longer one its beginning, and all of it below."""
+    text = text_of(row)
+    first = shorten(text, LONGEST_HEADING)
+    whole = [] if plain(text).strip() == first else [Field("Text", text)]
+    return [Field(first or "erased: nothing is left of it"), *whole]
 
 
 def _columns(row: Row, about: Dossier) -> Iterator[Field]:
     memory = about.memory
+    word = state_word(row)
+    strength = f"strength {memory.strength:.2f}" if is_active(row) else ""
+    more = "" if is_suggestion(row) or memory.category == memory.kind else memory.category
+    kind = f"{memory.kind}, {more}" if more else memory.kind
+    kind = f"suggested {would_become(row)}" if is_suggestion(row) else kind
+    yield Field("Kind", kind, tone=KIND_TONES.get(memory.kind, ""))
+    yield Field("State", ", ".join(filter(None, (word, strength))), tone=_tone(word))
     confidence = memory.confidence
-    said = {
-        "category": memory.category,
-        "scope": memory.scope,
-        "private": "yes, readable by its agent only" if memory.private else None,
-        "stack": about.stack,
-        "agent": memory.agent_id,
-        "session": memory.session,
-        "speaker": memory.speaker,
-        "source": memory.source_type,
-        "confidence": None if confidence is None else f"{confidence:.2f}, {about.evidence_n:g} observations",
-        "strength": f"{memory.strength:.2f}, {tier(memory.strength)}",
-        "protected": "yes, it cannot be forgotten" if about.protected else None,
-        "happened": _time(memory.happened_at),
-        "kept": _time(memory.created_at),
-        "changed": _time(about.updated_at) if about.updated_at != memory.created_at else None,
-        "version": str(about.version),
-        "tags": ", ".join(map(str, memory.tags)),
+    values = {
+        "Scope": memory.scope,
+        "Private": "yes, readable by its agent only" if memory.private else None,
+        "Agent": memory.agent_id,
+        "Speaker": memory.speaker,
+        "Saved": _time(memory.created_at),
+        "Happened": None if memory.happened_at in (None, memory.created_at) else _time(memory.happened_at),
+        "Changed": _time(about.updated_at) if about.updated_at != memory.created_at else None,
+        "Confidence": None
+        if confidence is None
+        else f"{confidence:.2f}, {counted_evidence(about.evidence_n)}",
+        "Tags": ", ".join(map(str, memory.tags)),
     }
-    return (Field(name, str(value)) for name, value in said.items() if value)
+    yield from (Field(name, str(value)) for name, value in values.items() if value)
+
+
+def _tone(word: str) -> str:
+    tone = state(word).tone
+    return "" if tone == SOFT else tone
+
+
+def counted_evidence(number: float) -> str:
+    """How many observations speak for a memory."""
+    return f"{number:g} observation{'' if number == 1 else 's'}"
+
+
+def _ids(row: Row, about: Dossier) -> Iterator[Field]:
+    values = {
+        "Id": row["uid"],
+        "Stack": about.stack,
+        "Session": about.memory.session,
+        "Version": about.version,
+    }
+    yield from (Field(name, str(value), folded=True) for name, value in values.items() if value)
 
 
 def _details(details: Mapping[str, Any]) -> list[Field]:
-    """What its kind has beyond that."""
-    return fields_of({name: value for name, value in details.items() if value not in (None, "", [], {})})
+    """What its kind has beyond that; its sources have a view of their own."""
+    return fields_of({name: value for name, value in details.items() if value and name != DERIVED_FROM})
 
 
 def _time(seconds: float) -> str:
@@ -79,32 +129,47 @@ def _short(text: str) -> str:
     return shorten(text, LONGEST_LINE)
 
 
+def _origin(row: Row, about: Dossier, origins: Sequence[Origin]) -> Iterator[Field]:
+    yield Field("Source", about.memory.source_type or "unknown")
+    yield Field("Agent", about.memory.agent_id)
+    if origins:
+        yield Field("Derived from")
+        yield from _tree(origins)
+    if about.made_of_it:
+        yield Field("Derived memories")
+        yield Field("", "\n".join(about.made_of_it))
+
+
 def _tree(origins: Sequence[Origin], depth: int = 0) -> Iterator[Field]:
     for one in origins:
         memory = one.memory
-        what = f"{memory.kind} {memory.id}, {one.standing}, {memory.agent_id}" if memory else one.standing
-        text = f": {_short(memory.content)}" if memory else f" {_short(one.reference)}"
-        again = " (see above)" if one.again else ""
-        yield Field(one.relation, "  " * depth + what + again + text)
+        text = _short(memory.content) if memory else f"{one.standing} {_short(one.reference)}"
+        what = f" ({memory.kind} {memory.id}, {one.standing}, {memory.agent_id})" if memory else ""
+        again = ", see above" if one.again else ""
+        yield Field(relation_word(one.relation), "  " * depth + text + what + again)
         yield from _tree(one.origins, depth + 1)
         if one.left_out:
             yield Field("", "  " * (depth + 1) + f"and {one.left_out:,} more")
 
 
-def _around(about: Dossier) -> Iterator[Field]:
-    beside = [one for one in about.neighbours if one.relation not in LINEAGE]
-    if beside:
-        yield Field("beside it")
-    for one in beside:
-        arrow = f"{one.relation} →" if one.outwards else f"← {one.relation}"
-        yield Field(arrow, f"{one.memory.kind} {one.memory.id}: {_short(one.memory.content)}")
+def relation_word(relation: str) -> str:
+    """A relation as people read it."""
+    return relation.replace("_", " ")
+
+
+def _around(about: Dossier, neighbours: Sequence[Neighbour]) -> Iterator[Field]:
+    if not neighbours:
+        yield Field("", "No relations to other memories.", tone="soft")
+    for one in neighbours:
+        word = relation_word(one.relation)
+        name = f"{word} →" if one.outwards else f"← {word}"
+        yield Field(name, f"{_short(one.memory.content)} ({one.memory.kind} {one.memory.id})")
     if about.before:
-        yield Field("context from its session, which also matches searches")
+        yield Field("Before it in its session, which also matches searches")
         yield from (Field("", _short(text)) for text in about.before)
 
 
 def _history(about: Dossier) -> Iterator[Field | Change]:
-    yield Field("history")
     for done in about.changes:
         reason = f": {done.reason}" if done.reason else ""
         yield Field(_time(done.at), f"{done.operation} by {done.actor}{reason}")
@@ -118,9 +183,9 @@ def _text(value: Any) -> str | None:
 
 def _reads(about: Dossier) -> Iterator[Field]:
     if not about.read:
-        yield Field("no agent has read it")
+        yield Field("No agent has read it")
         return
-    yield Field(f"read {about.read:,} times by agents" if about.read > 1 else "read once by an agent")
+    yield Field(f"Read {count(about.read)} times by agents" if about.read > 1 else "Read once by an agent")
     for read in about.reads:
         query = f" {_short(read['query'])!r}" if read["query"] else ""
         yield Field(_time(read["at"]), f"{read['agent']}, {read['operation']}{query}")

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row
-from sb.screens.state.events import EVENT_COLUMNS, event_row
+from sb.screens.state.events import PLAIN_TITLES as LOG_TITLES
+from sb.screens.state.events import event_rows
 from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, facts, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
-from sb.screens.state.memory import MEMORY_COLUMNS, memory_rows
+from sb.screens.state.memory import PLAIN_TITLES as MEMORY_TITLES
+from sb.screens.state.memory import memory_rows
 from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, plain_rows
@@ -20,7 +22,9 @@ from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.runs import first_events
 from sb.present.contracts import ordered
 from sb.present.recovery import why
+from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
+from sb.text import plain
 
 MOST_ROWS = 200
 
@@ -88,8 +92,9 @@ def _runs(records: Records) -> PlainScreen:
 
 def _log(records: Records) -> PlainScreen:
     log = records.log()
-    rows = [event_row(event) for event in log.events(newest_first=True, limit=MOST_ROWS)]
-    return _table(EVENT_COLUMNS, rows, log.head().seq)
+    newest = log.head().seq
+    rows = event_rows(log, range(newest, max(newest - MOST_ROWS, 0), -1))
+    return PlainScreen(LOG_TITLES, [row.texts for row in rows.values()], newest)
 
 
 def _memory(records: Records) -> PlainScreen:
@@ -97,16 +102,18 @@ def _memory(records: Records) -> PlainScreen:
     newest, _ = RecordStore(log.database).head()
     numbers = range(newest, max(newest - MOST_ROWS, 0), -1)
     found = memory_rows(log, numbers, ())
-    return _table(MEMORY_COLUMNS, [found[number] for number in numbers if number in found], newest)
+    rows = [found[number].texts for number in numbers if number in found]
+    return PlainScreen(MEMORY_TITLES, rows, newest)
 
 
 def _checkpoints(records: Records) -> PlainScreen:
-    from sb.screens.state.checkpoints import CHECKPOINT_COLUMNS, checkpoint_row
+    from sb.screens.state.checkpoints import PLAIN_TITLES, checkpoint_row
     from sb.screens.state.checkpoints import listed as listed_checkpoints
 
     found = listed_checkpoints(records.present("rows"))
-    rows = [Row((one.checkpoint_id, *checkpoint_row(one).texts)) for one in found[:MOST_ROWS]]
-    return _table((Column("checkpoint"), *CHECKPOINT_COLUMNS), rows, len(found))
+    now = int(records.clock.now() * MICROSECONDS)
+    rows = [(plain(one.checkpoint_id), *checkpoint_row(one, now).texts) for one in found[:MOST_ROWS]]
+    return PlainScreen(("checkpoint", *PLAIN_TITLES), rows, len(found))
 
 
 PLAIN: dict[str, Callable[[Records], PlainScreen]] = {

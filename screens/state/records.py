@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sb.present.overview import NeedsYou, Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack
+    from sb.stack.review_queue import ReviewQueue
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ class Records:
         self._logs: dict[str, EventLog] = {}
         self._baselines: dict[tuple[str, str], tuple[EventLog, ContractBaselineStore]] = {}
         self._memories: dict[tuple[str, str], Overseer] = {}
+        self._review: tuple[EventLog, ReviewQueue] | None = None
+        self._reviewing = threading.Lock()
         self._overviews: dict[str, tuple[EventLog, Overview]] = {}
         self._overviewing = {"needs": threading.Lock(), "work": threading.Lock()}
         self._file: tuple[int, int] | None = None
@@ -201,6 +204,17 @@ class Records:
         contracts = self.baselines("needs").entries()
         with self.overview("needs") as overview:
             return overview.needs_you(contracts)
+
+    @contextmanager
+    def review(self) -> Iterator[ReviewQueue]:
+        """What waits in memory, for one thread at a time; what was read is kept."""
+        from sb.stack.review_queue import ReviewQueue
+
+        with self._reviewing:
+            log = self.log("review")
+            if self._review is None or self._review[0] is not log:
+                self._review = log, ReviewQueue(log.database)
+            yield self._review[1]
 
     def stack(self, use: str, stack_id: str) -> SQLiteStack:
         """One stack, to decide in; it need not be closed."""

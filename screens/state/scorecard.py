@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import Cell, Column, Row
 
 from sb.errors import CheckFailed
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
+from sb.text import shorten
 
-CONTROL_COLUMNS = (Column("id", 5), Column("sev", 3), Column("status", 7), Column("control"))
+CONTROL_COLUMNS = (Column(width=7), Column(), Column(width=2, least=40), Column(width=5, least=52))
+LONGEST_HEADING = 400
 TERMS = ("status", "severity", "outcome")
-_TONES = {"pass": "ok", "partial": "warn", "fail": "error"}
+_TONES = {"pass": "soft", "partial": "warn", "fail": "danger"}
 _TEXTS = ("id", "title", "question", "outcome", "upstream_outcome", "severity", "status", "reason")
 _LISTS = ("flip", "modules", "owasp", "nist")
 
@@ -97,7 +99,7 @@ class Outcome:
     @property
     def row(self) -> Row:
         worst = f" · {self.worst} open" if self.worst else ""
-        return Row((f"{self.title} · {percent(self.score)}{worst}",), "heading")
+        return Row((f"{self.title} · {percent(self.score)}{worst}",), heading=True)
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Scorecard:
 
     @property
     def tone(self) -> str:
-        return "error" if self.blockers else "warn" if self.score < 1 else "ok"
+        return "danger" if self.blockers else "warn" if self.score < 1 else "ok"
 
     def rows(self, text: str) -> dict[int, Row]:
         """The controls that fit a filter by their numbers from 1, below their outcomes by numbers below 0."""
@@ -166,37 +168,42 @@ def _graded(said: Mapping[str, Any], queue: Sequence[str]) -> Graded:
 
 
 def control_row(control: Graded) -> Row:
-    cells = (control.id, control.severity, control.status, control.title)
-    return Row(cells, _TONES.get(control.status, "error"))
+    tone = _TONES.get(control.status, "danger")
+    cells = (control.title, Cell(control.severity, "soft"), Cell(control.id, "soft"))
+    return Row((Cell(control.status, tone), *cells))
 
 
 def control_document(control: Graded) -> list[Field]:
     """Everything about a control, what it asks first."""
-    fields = [Field(f"{control.status}: {control.id} {control.title}"), Field("question", control.question)]
+    fields = [Field(shorten(control.title, LONGEST_HEADING)), Field("Asks", control.question)]
+    fields.append(Field("Status", control.status, tone=_TONES.get(control.status, "danger")))
     if control.reason:
-        fields.append(Field("why not", control.reason))
-    fields += [Field("checks"), *_check_fields(control.checks)]
+        fields.append(Field("Why not", control.reason))
+    if control.place:
+        fields.append(Field("To be fixed", f"number {control.place} of the queue"))
+    fields += [Field("Checks"), *_check_fields(control.checks)]
     if control.flip:
         passes = control.status == "pass"
-        fields.append(
-            Field("it stays passed while each of these holds" if passes else "it passes once these hold")
-        )
+        fields.append(Field("It stays passed while each holds" if passes else "It passes once these hold"))
         fields += [Field("", line) for line in control.flip]
     fields += [
-        Field("where it belongs"),
-        Field("severity", control.severity),
-        Field("outcome", control.outcome),
+        Field("Where it belongs"),
+        Field("Severity", control.severity),
+        Field("Outcome", control.outcome),
     ]
     if control.upstream_outcome != control.outcome:
-        fields.append(Field("upstream outcome", control.upstream_outcome))
-    if control.place:
-        fields.append(Field("to be fixed as", f"number {control.place} of the queue"))
-    fields.append(Field("modules", "\n".join(control.modules)))
+        fields.append(Field("Originally", control.upstream_outcome))
     fields += [Field("OWASP", ", ".join(control.owasp)), Field("NIST", ", ".join(control.nist))]
-    return [*fields, Field("original number", str(control.ref))]
+    return [
+        *fields,
+        Field("Id", control.id),
+        Field("Modules", "\n".join(control.modules), folded=True),
+        Field("Original number", str(control.ref), folded=True),
+    ]
 
 
 def _check_fields(checks: Sequence[Answer]) -> Iterator[Field]:
     for check in checks:
-        yield Field(f"{check.word}, {check.kind}", f"{check.name}: {check.says}")
+        tone = "" if check.ok else "warn" if check.waits else "danger"
+        yield Field(f"{check.word}, {check.kind}", f"{check.name}: {check.says}", tone=tone)
         yield Field("  waits for", check.waits) if check.waits else Field("  observed", check.observed or "-")

@@ -16,7 +16,7 @@ from sb.stack.catalogue import make_stack
 from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.test_safety import FORBIDDEN
 
-SIZES = [(80, 24), (120, 40)]
+SIZES = [(80, 24), (120, 36)]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_the_screen_looks_as_it_did(
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
         suffix = f"{size[0]}x{size[1]}"
-        await console.press(pilot, "8")
+        await console.press(pilot, "6", "left_square_bracket")
         console.snapshot(f"checkpoints-{suffix}")
         await console.press(pilot, "G", "u")
         console.snapshot(f"checkpoints-restore-{suffix}")
@@ -64,7 +64,7 @@ def test_without_checkpoints_it_says_how_there_will_be_one_and_shows_it_by_itsel
     present: Present, console: Console, size: tuple[int, int]
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8")
+        await console.press(pilot, "6", "left_square_bracket")
         console.snapshot(f"checkpoints-empty-{size[0]}x{size[1]}")
         present.save("ada", "the first of all")
         await console.shows(pilot, "the first of all")
@@ -83,22 +83,22 @@ def test_restoring_says_what_changes_takes_a_reason_and_leaves_a_way_back(
     monkeypatch.setenv("LOGNAME", "eve")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "u")
+        await console.press(pilot, "6", "left_square_bracket", "u")
         await console.says(pilot, "nothing to restore")
         console.app.open_reference(two[0])
-        await console.until(pilot, lambda: f"checkpoint: {two[0]}" in console.detail())
+        await console.until(pilot, lambda: "Going back changes" in console.detail())
         await console.press(pilot, "u")
         assert "active stack: work → default" in console.text()
         clock.time += 1
         await answer(console, pilot, "one is enough")
-        await console.shows(pilot, f"restored {two[0][:8]}")
+        await console.says(pilot, "restored ada as it was")
         assert stacks(present) == ["default"]
         await console.press(pilot, "g", "j", "u")
         clock.time += 1
         await answer(console, pilot, "both after all")
         await console.until(pilot, lambda: stacks(present) == ["work", "default"])
 
-    console(script, (120, 40))
+    console(script, (120, 36))
     told = [
         event.payload or {} for event in agents.runtime.log.events() if event.kind == "checkpoint.restored"
     ]
@@ -112,7 +112,7 @@ def test_without_a_reason_nothing_is_restored(
     present: Present, two: tuple[str, str], console: Console
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "G", "u", "enter", "enter", "enter", "escape")
+        await console.press(pilot, "6", "left_square_bracket", "G", "u", "enter", "enter", "enter", "escape")
         assert isinstance(console.app.screen, CheckpointsScreen)
 
     console(script)
@@ -127,12 +127,12 @@ def test_what_cannot_be_restored_says_why(
     cut.write_text("{", "utf-8")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8")
+        await console.press(pilot, "6", "left_square_bracket")
         await console.shows(pilot, "unreadable")
         await console.press(pilot, "u")
         await console.says(pilot, "no checkpoint under the cursor")
         await console.press(pilot, "G")
-        await console.shows(pilot, "edited: ada")
+        await console.shows(pilot, "State          edited")
         assert "cannot be read" in console.text(), "since the newest cannot be read"
         await console.press(pilot, "u")
         await console.says(pilot, "its file was edited")
@@ -142,7 +142,7 @@ def test_what_cannot_be_restored_says_why(
 
 def test_read_only_restores_nothing(present: Present, two: tuple[str, str], console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "G", "u")
+        await console.press(pilot, "6", "left_square_bracket", "G", "u")
         assert isinstance(console.app.screen, CheckpointsScreen)
         assert "restore  " not in console.text().splitlines()[-1]
 
@@ -153,7 +153,7 @@ def test_a_checkpoint_that_is_gone_is_said_to_be(
     present: Present, two: tuple[str, str], console: Console, home: Path
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "G", "u")
+        await console.press(pilot, "6", "left_square_bracket", "G", "u")
         (home / "checkpoints" / f"{two[0]}.json").unlink()
         await answer(console, pilot, "one is enough")
         await console.says(pilot, "no checkpoint")
@@ -171,11 +171,11 @@ def test_hostile_names_are_shown_and_do_nothing(present: Present, console: Conso
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:
-        for keys in (["8"], ["G"], ["u"], ["escape"], ["enter"], ["z"], ["G"]):
+        for keys in (["6"], ["left_square_bracket"], ["G"], ["u"], ["escape"], ["enter"], ["z"], ["G"]):
             await console.press(pilot, *keys)
             painted.append(console.text())
         for text in painted:
             assert not FORBIDDEN.search(text.replace("\n", ""))
         assert console.app.is_running
 
-    console(script, (120, 40))
+    console(script, (120, 36))

@@ -88,7 +88,7 @@ async def holds(console: Console, condition: Callable[[], object], within_s: flo
         assert time.monotonic() < end, "it did not come to that:\n" + console.text()
 
 
-async def open_audit(console: Console, pilot: Pilot[None], shown: str = "fail: HA-01") -> None:
+async def open_audit(console: Console, pilot: Pilot[None], shown: str = "Harness 15") -> None:
     """Go to the screen, and wait until this is on it."""
     await console.press(pilot, "7", "right_square_bracket")
     await console.shows(pilot, shown)
@@ -100,6 +100,13 @@ async def type_filter(console: Console, pilot: Pilot[None], text: str) -> None:
     await console.shows(pilot, " · filter: ")
 
 
+def graded(console: Console) -> str:
+    """The control under the cursor, with its status."""
+    screen = console.app.screen
+    control = screen.current if isinstance(screen, HarnessScreen) else None
+    return f"{control.status}: {control.id}" if control else ""
+
+
 def gone(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -108,7 +115,7 @@ def gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("size", [*SIZES, (160, 45)])
+@pytest.mark.parametrize("size", SIZES)
 def test_the_scorecard_looks_as_it_did(
     agents: Agents, console: Console, child: Child, size: tuple[int, int]
 ) -> None:
@@ -116,7 +123,7 @@ def test_the_scorecard_looks_as_it_did(
         await open_audit(console, pilot)
         console.snapshot(name("harness", size))
         await console.press(pilot, "G", "k")
-        await console.shows(pilot, "partial: HA-14")
+        await console.until(pilot, lambda: graded(console) == "partial: HA-14")
         console.snapshot(name("harness-partial", size))
 
     console(script, size)
@@ -146,13 +153,13 @@ def test_the_control_under_the_cursor_is_shown_with_its_evidence_and_what_would_
     async def script(pilot: Pilot[None]) -> None:
         await open_audit(console, pilot)
         await console.press(pilot, "j", "j")
-        await console.shows(pilot, "partial: HA-03")
+        await console.until(pilot, lambda: graded(console) == "partial: HA-03")
         shown = console.detail()
         for said in (
             "ok, allow unchanged: An unchanged contract executes.",
             "not built, also",
             "waits for sb.kernel.replay",
-            "to be fixed as number 7 of the queue",
+            "To be fixed number 7 of the queue",
             "OWASP ASI04, ASI02",
             "NIST GV 6.1, MG 3.1",
         ):
@@ -166,8 +173,8 @@ def test_a_pass_says_what_would_end_it_and_a_failure_what_would_make_it_pass(car
         control.id: [field.name for field in control_document(control) if field.value is None]
         for control in card.controls
     }
-    assert "it passes once these hold" in said["HA-01"]
-    assert "it stays passed while each of these holds" in said["HA-05"]
+    assert "It passes once these hold" in said["HA-01"]
+    assert "It stays passed while each holds" in said["HA-05"]
 
 
 @pytest.mark.parametrize(
@@ -201,20 +208,20 @@ def test_the_filter_is_live_says_how_much_fits_and_escape_clears_it(
         await open_audit(console, pilot)
         await type_filter(console, pilot, "charter")
         assert "1 of 15 · filter: " in console.text()
-        await console.shows(pilot, "fail: HA-06")
+        await console.until(pilot, lambda: graded(console) == "fail: HA-06")
         await type_filter(console, pilot, "status:partial")
         await console.shows(pilot, "3 of 15 · filter: ")
-        assert "partial: HA-03" in console.text()
+        assert graded(console) == "partial: HA-03"
         await type_filter(console, pilot, "nowhere")
         await console.shows(pilot, "No controls match.")
         assert console.app.screen.query_one(DocumentView).fields == []
         await type_filter(console, pilot, "outcome:policy")
         await console.shows(pilot, "5 of 15 · filter: ")
         await console.press(pilot, "enter", "j")
-        assert "pass: HA-07" in console.text()
+        assert graded(console) == "pass: HA-07"
         await console.press(pilot, "escape")
-        assert "pass: HA-07" in console.text(), "what was found stays under the cursor"
-        await console.shows(pilot, "15 graded at 08:00:00")
+        assert graded(console) == "pass: HA-07", "what was found stays under the cursor"
+        await console.shows(pilot, "graded 08:00:00")
         assert len(child.pids) == 1, "a filter asks nobody again"
 
     console(script)
@@ -239,13 +246,13 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
         child.go_on.unlink()
         console.app.simulate_key("r")
         await holds(console, lambda: "BLOCKED by 3 P0 · auditing…" in console.text() and len(child.pids) == 2)
-        assert "partial: HA-03" in console.text()
+        assert graded(console) == "partial: HA-03"
         better = document() | {"score": 0.9, "blockers": []}
         child.printed.write_text(json.dumps(better), encoding="utf-8")
         child.go_on.touch()
         await console.shows(pilot, "90.0 %")
         assert "BLOCKED" not in console.text()
-        assert "partial: HA-03" in console.text(), "the cursor stays on its control"
+        assert graded(console) == "partial: HA-03", "the cursor stays on its control"
 
     console(script)
 
@@ -279,7 +286,7 @@ def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
         await pilot.press("1")
         await holds(console, lambda: gone(child.pids[0]))
         child.go_on.touch()
-        await console.press(pilot, "7")
+        await console.press(pilot, "7", "right_square_bracket")
         await console.shows(pilot, "56.7 %")
 
     console(script)
@@ -314,7 +321,7 @@ def test_an_audit_that_gives_no_grades_is_said_on_the_screen_and_r_tries_again(
         await console.shows(pilot, expected)
         assert "HA-01" in console.text(), "the former grades stay"
 
-    console(script, (120, 40))
+    console(script, (120, 36))
 
 
 def test_the_real_audit_is_shown_whatever_this_home_says(
@@ -387,8 +394,8 @@ def test_hostile_text_in_a_document_is_shown_and_does_nothing(
         await console.press(pilot, "enter", "z", "G")
         painted.append(console.text())
 
-    console(script, (120, 40))
+    console(script, (120, 36))
     shown = scorecard(json.dumps(graded)).controls[0]
     painted += [line.text for line in layout(control_document(shown), 80, unfolded=False)]
-    assert painted[0].count("HA-01") == 2
+    assert "HA-01" in painted[0]
     assert not any(FORBIDDEN.search(text.replace("\n", "")) for text in painted)

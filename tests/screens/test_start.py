@@ -52,7 +52,7 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
         "contracts": "changed   bank.look",
         "recovery": "bank.hang",
         "runs": "keep the books",
-        "log": "ok bank.look",
+        "log": "bank.look account=DE-1",
         "memory": "the office is in Bonn",
         "checkpoints": "before the release",
     }

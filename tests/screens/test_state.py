@@ -16,6 +16,7 @@ from sb.screens.actions import (
     PANELS,
     RECORDS,
     SECTIONS,
+    TABS,
     actions,
     key_table,
 )
@@ -172,7 +173,7 @@ def test_runs_are_listed_newest_first_with_what_became_of_them(agents: Agents) -
 
 
 def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -> None:
-    screens = {**SECTIONS, "harness": "Harness", "checkpoints": "Checkpoints"}
+    screens = {**SECTIONS, **{view: view.capitalize() for view in TABS}}
     for name, title in screens.items():
         screen = getattr(import_module(f"sb.screens.{name}"), f"{title}Screen")
         keys = [key for action in actions(*screen.parts, EVERYWHERE) for key in action.keys.split(",")]

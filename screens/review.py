@@ -1,0 +1,203 @@
+"""The review view of Memory: conflicts, quarantined memories, suggestions and triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sb.screens.actions import DECIDE, LISTS, PANELS, RECORDS, Action, bindings
+from sb.screens.document_view import DocumentView
+from sb.screens.panel import Panel
+from sb.screens.row_list import RowList
+from sb.screens.state.memory import change, question
+from sb.screens.state.review import (
+    BOTH,
+    LOCAL,
+    REMOTE,
+    REVIEW_COLUMNS,
+    Reviewed,
+    conflict_question,
+    resolve,
+    review_row,
+    reviewed,
+    versions,
+)
+from sb.screens.tab_view import TabView
+from sb.screens.waiting import Waiting
+from textual import on
+from textual.widget import Widget
+
+from sb.kernel.authority.signing import Decider
+from sb.log.event import Subject
+from sb.present.memories import Record
+from sb.sources import MICROSECONDS
+from sb.stack.review_queue import ReviewItem, ReviewKind
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
+
+EMPTY = "Nothing to review.\n\nConflicts between copies, quarantined memories and suggestions appear here."
+_DECIDED = (ReviewKind.CONFLICT, ReviewKind.SUGGESTED)
+
+
+class ReviewScreen(Waiting, TabView):
+    """What waits in memory, kind by kind, and the item under the cursor in full."""
+
+    name_ = "review"
+    parts = ("review", LISTS, RECORDS, PANELS)
+    heading = "Memory"
+    failure = "not changed"
+    BINDINGS = bindings("review")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[int, ReviewItem] = {}
+        self.chosen = LOCAL  # of a conflict's two versions
+        self._keys: dict[tuple[str, str], int] = {}  # of what was seen, so that the cursor stays on its own
+        self._found: Reviewed | None = None
+        self._wanted = ""  # for the cursor, once it is in the list
+        self._shown: tuple[int | None, str] = None, ""
+
+    def body(self) -> Iterable[Widget]:
+        yield self.split(
+            self.views_panel(RowList(REVIEW_COLUMNS, id="items")),
+            Panel(DocumentView(id="item"), title="Item"),
+        )
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#items", RowList)
+
+    @property
+    def current(self) -> ReviewItem | None:
+        """The item under the cursor."""
+        return self.known.get(self.rows.listing.current or 0)
+
+    def waiting(self) -> Sequence[int]:
+        return [key for key, item in self.known.items() if item.kind is not ReviewKind.TRIGGER]
+
+    def refresh_records(self) -> None:
+        def work() -> list[ReviewItem]:
+            with self.records.review() as queue:
+                return queue.items()
+
+        self.read("review", work, self._show)
+
+    def _show(self, items: Sequence[ReviewItem]) -> None:
+        for item in items:
+            self._keys.setdefault((item.kind, item.reference), len(self._keys) + 1)
+        self.known = {self._keys[item.kind, item.reference]: item for item in items}
+        self.console_app.view_counts["review"] = len(items)
+        now = int(self.records.clock.now() * MICROSECONDS)
+        self.rows.put({key: review_row(item, now) for key, item in self.known.items()})
+        self.rows.show(list(self.known), EMPTY)
+        self.move_on()
+        if self._wanted:
+            self._go_to(self._wanted)
+        self._read_chosen()
+        self.show_status()
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self.chosen = LOCAL
+        self._read_chosen()
+
+    def _read_chosen(self) -> None:
+        item = self.current
+
+        def done(found: Reviewed | None) -> None:
+            if item == self.current:
+                self._found = found
+                self._show_detail()
+
+        self.read("detail", lambda: reviewed(self.records, item) if item else None, done)
+
+    def _show_detail(self) -> None:
+        found = self._found
+        shown = self.rows.listing.current, self.chosen
+        self.query_one("Split > Panel:last-child", Panel).retitle(
+            str(found.item.kind).capitalize() if found else "Item"
+        )
+        self.query_one(DocumentView).show(
+            versions(found, self.chosen) if found else (), same_record=shown == self._shown
+        )
+        self._shown = shown
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.focus_on(self.query_one(DocumentView))
+
+    def find(self, reference: str) -> None:
+        """Put the cursor on an item."""
+        self._wanted = reference
+        self.refresh_records()
+
+    def _go_to(self, reference: str) -> None:
+        self._wanted = ""
+        for key, item in self.known.items():
+            if item.reference == reference:
+                self.rows.select(key)
+                return
+        self.console_app.say("that was decided meanwhile")
+
+    def start_over(self) -> None:
+        self.known, self._found = {}, None
+        self.rows.start_over()
+
+    def pointed_at(self) -> Pointed:
+        return Subject(agent=self.current.record["agent"]) if self.current else None
+
+    def possible(self, action: Action) -> bool:
+        if action.group == DECIDE and action.id in ("approve", "deny"):
+            return self.current is not None and self.current.kind in _DECIDED
+        return super().possible(action)
+
+    def summary(self) -> str:
+        marked = len(self.rows.listing.marked)
+        return f"{marked} marked" if marked else ""
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+            return True
+        if self.rows.listing.marked:
+            self.rows.listing.marked.clear()
+            self.rows.refresh()
+            self.show_status()
+            return True
+        return super().leave_part()
+
+    def action_choose(self) -> None:
+        """Choose the other version of a conflict."""
+        if self._found is not None and self._found.conflict is not None:
+            self.chosen = REMOTE if self.chosen == LOCAL else LOCAL
+            self._show_detail()
+
+    def action_approve(self) -> None:
+        self._answer("accept", self.chosen)
+
+    def action_deny(self) -> None:
+        self._answer("dismiss", BOTH)
+
+    def _answer(self, verb: str, keep: str) -> None:
+        """Accept or dismiss the marked suggestions, or resolve the conflict under the cursor."""
+        marked, item = self.rows.listing.marked, self.current
+        chosen = [self.known[key] for key in sorted(marked)] if marked else [item] if item else []
+        records = [one.record for one in chosen if one.kind is ReviewKind.SUGGESTED]
+        if records:
+            self.ask(question(verb, records), records, partial(self._change, verb))
+        elif item is None or item.kind not in _DECIDED:
+            self.console_app.say(f"nothing to {verb} here")
+        elif self._found is None or self._found.item != item:
+            self.console_app.say("wait: the two versions are still being read")
+        elif self._found.conflict is None:
+            self.console_app.say("nothing to keep here")
+        else:
+            self.ask(conflict_question(self._found, keep), [item], partial(self._resolve, keep))
+
+    def _change(self, verb: str, record: Record, by: Decider, reason: str) -> str:
+        return change(self.records, verb, record, by.name, reason)
+
+    def _resolve(self, keep: str, item: ReviewItem, by: Decider, reason: str) -> str:
+        return resolve(self.records, item, keep, reason)

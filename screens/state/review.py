@@ -1,0 +1,152 @@
+"""The review queue of memory as rows, documents and questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sb.screens.state.document import Change, Document, Field
+from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.memory import ORIGIN, TEXT
+from sb.screens.state.question import Question
+
+from sb.errors import NotFoundError, UsageError
+from sb.present.memories import review_line
+from sb.stack.review_queue import ReviewItem, ReviewKind
+from sb.store.records.places import Places
+from sb.text import shorten
+
+if TYPE_CHECKING:
+    from sb.screens.state.records import Records
+
+    from sb.types import SyncConflict
+
+REVIEW_COLUMNS = (
+    Column(width=12, badges=True),
+    Column(),
+    Column(width=13, least=72),
+    Column(width=6, right=True),
+)
+LOCAL, REMOTE, BOTH = "local", "remote", "both"
+_WHICH = {LOCAL: "this copy", REMOTE: "the other copy"}
+_CONSEQUENCES = {
+    LOCAL: "The memory stays as it is here; the other copy takes this version when it syncs.",
+    REMOTE: "The memory becomes what the other copy says, here and wherever it syncs.",
+    BOTH: "The memory stays as it is here, and the other version becomes a memory of its own.",
+}
+_DONE = {
+    LOCAL: "kept this copy's version",
+    REMOTE: "kept the other copy's version",
+    BOTH: "kept both versions",
+}
+
+
+def review_row(item: ReviewItem, now: int) -> Row:
+    """One line about what waits; `now` in microseconds since the epoch."""
+    line = review_line(item, now)
+    return Row(
+        (
+            Cell(line.state.word, line.state.tone, line.state.badge),
+            line.text,
+            Cell(line.origin, "soft"),
+            Cell(line.age, "soft"),
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What waits, with what there is to know before it is decided.
+
+    Args:
+        document: of a conflict without its two versions, which `versions` puts before it.
+    """
+
+    item: ReviewItem
+    document: Document
+    conflict: SyncConflict | None = None
+
+
+def reviewed(records: Records, item: ReviewItem) -> Reviewed:
+    """Read an item in full; one that is gone says so."""
+    try:
+        return _read(records, item)
+    except NotFoundError as error:
+        return Reviewed(item, [Field(error.message)])
+
+
+def _read(records: Records, item: ReviewItem) -> Reviewed:
+    from sb.screens.state.memory_record import memory_record  # with what makes vectors
+
+    views = memory_record(records.memory("detail"), item.record["id"]).views
+    (title, *about), origin = views[TEXT], views[ORIGIN][1:]
+    match item.kind:
+        case ReviewKind.CONFLICT:
+            return Reviewed(item, about, _conflict(records, item))
+        case ReviewKind.QUARANTINE:
+            advice = f"sb memory erase {item.reference} erases it for good."
+            held = Field("State", "quarantined: no agent finds it", tone="danger")
+            return Reviewed(item, [title, held, Field("Next", advice), *origin, Field("Memory"), *about])
+        case ReviewKind.TRIGGER:
+            waits = Field("", "It fires by itself; nothing has to be decided.", tone="soft")
+            return Reviewed(item, [title, waits, *about])
+    return Reviewed(item, [title, *about, *origin])
+
+
+def _conflict(records: Records, item: ReviewItem) -> SyncConflict:
+    stack = records.stack("detail", _stack_of(records, item, "detail"))
+    found = next((one for one in stack.conflicts() if one.id == item.reference), None)
+    if found is None:
+        raise NotFoundError("the conflict was resolved meanwhile, or is about a private memory of its agent")
+    return found
+
+
+def versions(found: Reviewed, chosen: str) -> Document:
+    """The record; of a conflict its two versions first, the chosen one marked."""
+    conflict = found.conflict
+    if conflict is None:
+        return found.document
+    local, remote = conflict.local_summary or "", conflict.cloud_summary or ""
+    fields: list[Field | Change] = [
+        _version("This copy", local, chosen == LOCAL),
+        _version("The other", remote, chosen == REMOTE),
+        Field("Differs in", ", ".join(conflict.differing)),
+    ]
+    if local != remote:
+        fields.append(Change("- this copy, + the other", local, remote))
+    other = Field("Other database", conflict.source or "", folded=True)
+    return [*fields, Field("Memory"), *found.document, other]
+
+
+def _version(name: str, text: str, chosen: bool) -> Field:
+    return Field(f"{'▸' if chosen else ' '} {name}", text, tone="strong" if chosen else "")
+
+
+def conflict_question(found: Reviewed, keep: str) -> Question:
+    """What to ask before a conflict is resolved."""
+    conflict = found.conflict
+    assert conflict is not None
+    texts = {LOCAL: conflict.local_summary or "", REMOTE: conflict.cloud_summary or ""}
+    objects = tuple(shorten(texts[which], 300) for which in ((LOCAL, REMOTE) if keep == BOTH else (keep,)))
+    dropped = {LOCAL: REMOTE, REMOTE: LOCAL}.get(keep, "")
+    facts = [("Drops", shorten(texts[dropped], 300))] if dropped else []
+    title = "Keep both" if keep == BOTH else f"Keep {_WHICH[keep]}"
+    return Question(title, objects, tuple(facts), _CONSEQUENCES[keep], (conflict.id,))
+
+
+def resolve(records: Records, item: ReviewItem, keep: str, reason: str) -> str:
+    """Resolve a conflict; returns what to say.
+
+    Raises:
+        NotFoundError: it was resolved meanwhile. UsageError: both cannot be kept.
+    """
+    stack = records.stack("write", _stack_of(records, item, "write"))
+    try:
+        stack.resolve_conflict(item.reference, keep, reason)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return _DONE[keep]
+
+
+def _stack_of(records: Records, item: ReviewItem, use: str) -> str:
+    return Places(records.log(use).database).numbered(item.record["place"]).stack
