@@ -23,7 +23,7 @@ Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 # What of `sb` only an operator does: with these subcommands, or whatever follows.
 _OPERATOR: dict[str, frozenset[str]] = {
     # Whoever decides is shown secrets that one agent used, which no other agent may read.
-    "approvals": frozenset(("approve", "deny", "revoke", "list", "show", "servers")),
+    "approvals": frozenset(("approve", "deny", "revoke", "list", "show", "servers", "watch")),
     "operator": frozenset(),
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
@@ -37,6 +37,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "hook": frozenset(),
     "console": frozenset(),
     "status": frozenset(),  # shows calls that wait
+    "watch": frozenset(),  # the same, and runs a command for each
     "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
 }
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"

@@ -84,6 +84,11 @@ _CHANGES_FOLDERS = (
 )
 _QUOTED_PATH = r"['\"`](/?[^'\"`\n/]+/[^'\"`\n]{1,400}|/[^'\"`\n/]+|[\w.]+)['\"`]"
 _EDITOR_WRITES = r"(?:^|[|:\n])[ \t]*(?:w|wq|write|saveas|x|xit)!?[ \t]+(?:>>[ \t]*)?([^\s|!][^\s|]{0,400})"
+# Commands that editors, debuggers and expect start: `:!rm x`, `shell rm x`, `spawn rm x`.
+_EDITOR_RUNS = (
+    r"(?:^|[;:{\[\n])[+ \t]*(?:(?:silent!?[ \t]+)?!|(?:call[ \t]+)?system\(['\"]|"
+    r"(?:spawn|exec|system|(?:platform[ \t]+)?shell)[ \t])[ \t]*([^;\n}\]'\")]+)"
+)
 _MOST_PATHS = 64
 
 
@@ -114,6 +119,7 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         floor = Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a script that is not inspected")
         written = judge.written_script(rest[0])
         return floor if written is None else highest(floor, shell(judge, name, [], written))
+    stdin = written_input(judge, stdin)
     if stdin.kind == "text":
         return judge.line(stdin.text)
     if stdin.kind == "unknown":
@@ -133,6 +139,11 @@ def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     floor = Finding(NETWORK, f"{name} {display(arguments[0], 40)}: runs commands that are not inspected")
     written = judge.written_script(arguments[0])
     return floor if written is None else highest(floor, shell(judge, name, [], written))
+
+
+def written_input(judge: Judge, stdin: Input) -> Input:
+    """The input of an interpreter; of a file that the line has written, its text."""
+    return (stdin.path and judge.written_script(stdin.path)) or stdin
 
 
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -179,6 +190,7 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         return highest(
             Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a program that is not inspected"), known
         )
+    stdin = written_input(judge, stdin)
     if stdin.kind == "text":
         return highest(
             inspect_code(judge, stdin.text),
@@ -238,7 +250,9 @@ def by_arguments(judge: Judge, name: str, arguments: list[str], stdin: Input) ->
     texts += [stdin.text] if stdin.kind == "text" else []
     known = rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
     written = [target for text in texts for target in compiled(_EDITOR_WRITES).findall(text)[:_MOST_PATHS]]
-    found = (judge.write(target, f"{name} w") for target in written)
+    found = [judge.write(target, f"{name} w") for target in written]
+    run = [line for text in texts for line in compiled(_EDITOR_RUNS).findall(text)[:_MOST_PATHS]]
+    found += [judge.line(line) for line in run]
     return highest(known, *(inspect_code(judge, text) for text in texts), *found)
 
 

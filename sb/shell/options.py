@@ -15,7 +15,7 @@ class Content(NamedTuple):
         kind: "file" is no folder; "folder", "archive" and "patch" can be looked into; "checkout" is what git has on record,
             "unknown" anything.
         source: the word that names it; "-" for what a program reads.
-        strip: how many folders of each name are left away.
+        strip: how many folders of each name are left away; -1 for all of them.
     """
 
     kind: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sb.shell.interpreters import inspect_code
+from sb.shell.interpreters import inspect_code, written_input
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.sql import sql
@@ -201,6 +201,7 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     )
     texts = [arguments[at] for at in positions[1:]]
     texts += [arguments[at + 1] for at, word in enumerate(arguments[:-1]) if word in ("-cmd", "--cmd")]
+    stdin = written_input(judge, stdin)
     if not texts:
         texts = [stdin.text] if stdin.kind == "text" else []
     if not texts and stdin.kind != "none":
@@ -289,6 +290,7 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
     floor = Finding(NETWORK, f"{name}: talks to a database")
     found = highest(floor, rule_finding(name, arguments) or floor)
     options = _STATEMENT_OPTIONS[name]
+    stdin = written_input(judge, stdin)
     texts = [stdin.text] if stdin.kind == "text" else []
     for at, word in enumerate(arguments):
         for option in options:

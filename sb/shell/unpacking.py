@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from sb.shell.words import compiled, is_literal
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
-
+_UNZIP_VARIABLES = frozenset(("UNZIP", "UNZIPOPT"))  # with options
 _TAR_VALUED = "fCbXTgNVLKHFI"
 _TAR_LONG = (
     "--file --directory --exclude --exclude-from --files-from --strip-components --transform --xform --owner --group --mode "
@@ -35,7 +36,9 @@ def untarred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[A
     top = options.values.get("--one-top-level", [""])[-1]
     if options.has("-P", "--absolute-names"):
         yield Arrival("/", ANYTHING)
-    if options.has("--transform", "--xform", "-s") or (
+    if "TAR_OPTIONS" in judge.values:
+        yield Arrival("/", ANYTHING)
+    if options.has("--transform", "--xform", "-s", "--keep-directory-symlink") or (
         options.has("--strip-components") and program == "unpack"
     ):
         yield Arrival(folder, ANYTHING)
@@ -72,9 +75,15 @@ def unzipped(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[A
     options = parsed(arguments, "dP")
     if options.has("-p", "-c", "-l", "-t", "-Z", "-z", "-v") or not options.rest:
         return
-    if options.has("-:"):
+    if options.has("-:") or not _UNZIP_VARIABLES.isdisjoint(judge.values):
         yield Arrival("/", ANYTHING)
-    yield Arrival((options.of("-d") or ["."])[-1], Content("archive", options.rest[0]))
+    folder, archive = (options.of("-d") or ["."])[-1], options.rest[0]
+    if compiled(r".*[*?\[].*").fullmatch(archive):  # a pattern, which unzip expands itself
+        yield Arrival(folder, ANYTHING)
+    known = judge.paths.now(archive) if is_literal(archive) else []
+    endings = ("",) if any(map(os.path.lexists, known)) else ("", ".zip", ".ZIP")
+    for ending in [end for end in endings if not end or any(os.path.lexists(path + end) for path in known)]:
+        yield Arrival(folder, Content("archive", archive + ending, -1 if options.has("-j") else 0))
 
 
 def extracted(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
@@ -86,7 +95,8 @@ def extracted(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[
             if rest[:1] == ["a"]:
                 yield from map(Arrival, rest[1:2])
             if rest[:1] in (["x"], ["e"]):
-                yield Arrival((attached or ["."])[-1], Content("archive", (rest[1:2] or [""])[0]))
+                strip = -1 if rest[0] == "e" else 0
+                yield Arrival((attached or ["."])[-1], Content("archive", (rest[1:2] or [""])[0], strip))
         case "unrar":
             if rest[:1] in (["x"], ["e"]):
                 last = (

@@ -178,6 +178,7 @@ class Database:
     def synchronise(self, level: str) -> None:
         """Have the commits from now on survive as `level` says; who calls holds the lock, and has nothing open."""
         if level != self._synchronous:
+            self._synchronous = ""  # not known, should an interrupt come between the two
             self._normal.execute(f"PRAGMA synchronous = {level}")
             self._synchronous = level
 

@@ -214,7 +214,7 @@ def test_a_link_in_an_archive_is_followed(world: World) -> None:
         link.type, link.linkname = tarfile.SYMTYPE, ".claude"
         packed.addfile(link)
         packed.addfile(tarfile.TarInfo("docs/settings.json"))
-    assert world.judge("tar xf x.tar").refused
+    assert not world.goes_on("tar xf x.tar")
     with tarfile.open(world.project / "y.tar", "w") as packed:
         link.linkname = "../../.ssh"
         packed.addfile(link)

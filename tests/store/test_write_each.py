@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -72,3 +75,24 @@ def test_only_what_asks_for_it_survives_power_loss(database: Database) -> None:
     with pytest.raises(RuntimeError), database.write(power=True):
         raise RuntimeError
     assert level(power=False) == normal
+
+
+def test_an_interrupt_while_the_level_changes_costs_no_commit_its_power(database: Database) -> None:
+    def interrupt_behind_the_pragma(frame: FrameType, event: str, value: object) -> Any:
+        if frame.f_code is not Database.synchronise.__code__:
+            return None
+        if event == "line" and database._normal.execute("PRAGMA synchronous").fetchone() == (1,):
+            raise KeyboardInterrupt
+        return interrupt_behind_the_pragma
+
+    with database.write(power=True):
+        pass
+    before = sys.gettrace()
+    sys.settrace(interrupt_behind_the_pragma)
+    try:
+        with pytest.raises(KeyboardInterrupt), database.write():
+            pass
+    finally:
+        sys.settrace(before)
+    with database.write(power=True) as execute:
+        assert execute("PRAGMA synchronous").fetchone() == (2,)

@@ -180,7 +180,7 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         context = context._replace(
             cwd=context.cwd / call.cwd, placed=context.placed or os.path.isabs(call.cwd)
         )
-    if call.separator and not _is_known(call.tool, context):
+    if call.separator and not _is_known(call, context):
         from sb.hosts.servers import mcp_named
 
         call = mcp_named(call, context.server(call))
@@ -189,8 +189,10 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
     return governed if apart else with_secrets(call, governed, context)
 
 
-def _is_known(tool: str, context: JudgingContext) -> bool:
-    return tool in _KNOWN or tool.startswith(_OF_SERVERS) or _only_reads(tool, context)
+def _is_known(call: NativeCall, context: JudgingContext) -> bool:
+    """Whether the name tells the tool; one of a host's own that a server's name may begin does not."""
+    own = call.tool in _KNOWN and call.separator not in call.tool
+    return own or call.tool.startswith(_OF_SERVERS) or _only_reads(call.tool, context)
 
 
 def _only_reads(tool: str, context: JudgingContext) -> bool:

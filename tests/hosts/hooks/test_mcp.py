@@ -149,6 +149,18 @@ def test_hosts_that_only_put_the_servers_name_first_are_judged_like_others(
     assert "unknown tool" in verdict(f"other{separator}get_issue").reason
 
 
+def test_server_whose_tools_are_called_as_a_hosts_own_is_judged_as_a_server(host: Host) -> None:
+    servers = {name: {"command": [f"{name}-mcp"]} for name in ("create", "read")}
+    (host.project / "opencode.json").write_text(json.dumps({"mcp": servers}), encoding="utf-8")
+
+    def verdict(tool: str) -> Verdict:
+        sent = tool_call("opencode", WRITES["opencode"][0], tool, {"title": "a"}, host.project)
+        return verdict_on(host, "opencode", sent | {"callID": tool})
+
+    assert "first use of MCP server read (read-mcp)" in verdict("read_file").reason
+    assert "first use of MCP server create (create-mcp)" in verdict("create_file").reason
+
+
 def test_tool_of_copilots_own_server_that_reads_goes_on(host: Host) -> None:
     def verdict(tool: str) -> Verdict:
         return verdict_on(
