@@ -59,6 +59,7 @@ def servers(
         return
     for state in states():
         approved = f"approved ({state.grant.id})" if state.grant else "not approved"
-        output.line(f"{state.server.name}: {approved}: {state.server.configured}")
+        for entry in state.server.entries or (state.server.configured,):
+            output.line(f"{state.server.name}: {approved}: {entry}")
     if not known:
         note(f"no MCP servers in the settings of {host} for this folder")

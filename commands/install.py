@@ -110,8 +110,9 @@ def _offer_servers(ctx: typer.Context, host: Host) -> list[Server]:
 
 
 def _confirmed(server: Server) -> bool:
-    asked = f"approve MCP server {server.name} ({server.configured})?"
-    return typer.confirm(plain(asked, one_line=True), err=True)
+    for entry in server.entries:
+        note(f"MCP server {plain(server.name, one_line=True)}: {plain(entry, one_line=True)}")
+    return typer.confirm(f"approve MCP server {plain(server.name, one_line=True)}?", err=True)
 
 
 def _next_steps(host: Host, servers: Sequence[Server]) -> list[str]:

@@ -29,6 +29,7 @@ class ServerState(NamedTuple):
         return {
             "server": self.server.name,
             "configured": self.server.configured,
+            "entries": list(self.server.entries),
             "digest": self.server.digest,
             "grant": self.grant.id if self.grant else None,
         }

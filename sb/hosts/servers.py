@@ -108,7 +108,17 @@ def _entries(document: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 def _server(name: str, entries: list[Any]) -> Server | None:
     bound = _digest(entries)
-    return Server(name, one_line(_shown(entries[-1]), LONGEST_SHOWN), bound) if bound else None
+    if not bound:
+        return None
+    whole = tuple(dict.fromkeys(map(_whole, entries)))
+    return Server(name, one_line(_shown(entries[-1]), LONGEST_SHOWN), bound, whole)
+
+
+def _whole(entry: dict[str, Any]) -> str:
+    """The command or address of an entry after the environment that it sets, which can name code too."""
+    environment = entry.get("env") or entry.get("environment")
+    names = redact(environment) if isinstance(environment, dict) else {}
+    return " ".join([*(f"{name}={value}" for name, value in names.items()), _shown(entry)])
 
 
 def _shown(entry: dict[str, Any]) -> str:

@@ -166,3 +166,15 @@ def test_install_names_the_command_that_approves_servers(person: Path) -> None:
     assert server_steps("claude-code", []) == []
     (step,) = server_steps("claude-code", [Server("a"), Server("b")])
     assert step == "approve its 2 MCP servers: sb approvals servers claude-code"
+
+
+def test_whoever_approves_a_server_sees_all_of_its_entries_and_what_they_set(person: Path) -> None:
+    users, projects, key = FILES["claude-code"]
+    env = {"NODE_OPTIONS": "--require ./agent.js", "API_TOKEN": "ghp_" + "a1B2" * 9}
+    write(person / users, key, tracker=ENTRY | {"env": env})
+    write(person / projects, key, tracker={"command": "sh", "args": ["-c", "x" * 300]})
+    first, second = sorted(servers_by_name(person, "claude-code")["tracker"].entries, key=len)
+    assert "NODE_OPTIONS=--require ./agent.js" in first
+    assert first.endswith("npx -y tracker-mcp")
+    assert "ghp_" not in first
+    assert second == f"sh -c {'x' * 300}"

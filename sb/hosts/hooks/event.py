@@ -68,11 +68,13 @@ class Server(NamedTuple):
         name: as its host's settings name it, or "".
         configured: its command or address, for display; "" if it is not known.
         digest: of its configuration, without secrets; "" if it is not known.
+        entries: each of its entries in full, for who approves all of them; secrets are masked.
     """
 
     name: str = ""
     configured: str = ""
     digest: str = ""
+    entries: tuple[str, ...] = ()
 
     @property
     def grant_key(self) -> str:

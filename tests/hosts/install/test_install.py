@@ -93,9 +93,10 @@ def test_install_on_a_terminal_approves_the_servers_that_its_user_agrees_to(
 ) -> None:
     servers = {name: {"command": "npx", "args": [name]} for name in ("tracker", "mailer")}
     (person / ".claude.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-    answers = {"write ": "y", "server tracker (npx tracker)?": "y", "server mailer (npx mailer)?": "n"}
+    answers = {"write ": "y", "approve MCP server tracker?": "y", "approve MCP server mailer?": "n"}
     code, seen = in_terminal("install", "claude-code", answers=answers)
     assert code == 0
+    assert "MCP server tracker: npx tracker" in seen
     assert "approve its 1 MCP server: sb approvals servers claude-code" in seen
     states = sb("approvals", "servers", "claude-code", "--json").json["items"]
     assert {one["server"]: one["grant"] is not None for one in states} == {"tracker": True, "mailer": False}
