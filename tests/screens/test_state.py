@@ -100,6 +100,15 @@ def test_unfolded_text_is_all_there_and_folded_text_is_short(text: str, width: i
     assert len(layout([Field("name", text)], width, unfolded=False)) <= FOLDED_LINES + 1
 
 
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [(60, "z shows request, tool, session"), (29, "z shows request and 2 more"), (20, "z shows 3 more")],
+)
+def test_names_of_folded_values_are_never_cut(width: int, line: str) -> None:
+    folded = [Field(name, "x", folded=True) for name in ("request", "tool", "session")]
+    assert layout([Field("rm -rf build"), *folded], width, unfolded=False)[-1].text == line
+
+
 def test_changes_stand_side_by_side_where_there_is_room() -> None:
     change = [Change("args.path.type", '"string"', '"integer"')]
     wide = [line.text for line in layout(change, 118, unfolded=False)]
