@@ -102,10 +102,10 @@ def test_unfolded_text_is_all_there_and_folded_text_is_short(text: str, width: i
 
 @pytest.mark.parametrize(
     ("width", "line"),
-    [(60, "z shows request, tool, session"), (29, "z shows request and 2 more"), (20, "z shows 3 more")],
+    [(60, "z shows request, idempotency key, session"), (40, "z shows request and 2 more")],
 )
 def test_names_of_folded_values_are_never_cut(width: int, line: str) -> None:
-    folded = [Field(name, "x", folded=True) for name in ("request", "tool", "session")]
+    folded = [Field(name, "x", folded=True) for name in ("request", "idempotency key", "session")]
     assert layout([Field("rm -rf build"), *folded], width, unfolded=False)[-1].text == line
 
 
