@@ -10,13 +10,13 @@ from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
+from sb.screens.requests import decide_request, request_detail
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import (
     DECIDED_VIEW,
     GRANTS_VIEW,
     OPEN_COLUMNS,
     OPEN_VIEW,
-    REVOKES,
     STATES,
     VIEWS,
     RequestDetail,
@@ -31,20 +31,14 @@ from sb.screens.waiting import Waiting
 from textual import on
 from textual.widget import Widget
 
-from sb.errors import CheckFailed
 from sb.fitting import count
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
-from sb.kernel.contracts import REVERSAL_SURFACE
 from sb.kernel.review.needs import CallOrigin, call_origins
-from sb.kernel.review.request_context import request_context
 from sb.log.event import Subject
 from sb.log.references import full_id
-from sb.present.approvals import decided_sentence
-from sb.present.decisions import meanwhile
-from sb.present.undo import undo_ahead
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -203,15 +197,7 @@ class ApprovalsScreen(Filtering, Waiting):
         item = self.current
         self._show_detail()
         if item is not None:
-            self.read("detail", lambda: self._load_detail(item.approval), self._detail_read)
-
-    def _load_detail(self, approval: Approval) -> RequestDetail:
-        """Called in a worker."""
-        contracts = self.records.baselines("rows", REVERSAL_SURFACE).entries()
-        reversal = next((one.live_document for one in contracts if one.tool_id == approval.tool_id), {})
-        args = approval.request.get("args")
-        undo = undo_ahead(args if isinstance(args, dict) else {}, reversal)
-        return RequestDetail(approval.number, request_context(self.records.log("rows"), approval), undo)
+            self.read("detail", lambda: request_detail(self.records, item.approval), self._detail_read)
 
     def _detail_read(self, detail: RequestDetail) -> None:
         self._detail = detail
@@ -381,29 +367,8 @@ class ApprovalsScreen(Filtering, Waiting):
         self.ask(asked, chosen, lambda item, by, why: self._act(verb, item, by, why))
 
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
-        from sb.kernel.approvals.decisions import AlreadyDecided
-        from sb.kernel.baselines.seeding import sign_added
-        from sb.kernel.baselines.seen import SURFACES
-        from sb.parts import shipped_registry
-
-        approvals, name = self.records.approvals(), item.approval.id
-        try:
-            if verb == "approve":
-                unread = item.long and item.digest not in self._opened_digests
-                decided = approvals.approve(name, by, reason, displayed="" if unread else item.digest)
-            elif verb == "deny":
-                decided = approvals.deny(name, by, reason)
-            else:
-                approvals.revoke(name, by, reason)
-                decided = approvals.get(name)
-        except AlreadyDecided as error:
-            who = meanwhile(approvals.get(name), self.now())
-            raise CheckFailed(who or error.message, "" if who else error.hint) from error
-        stores = (self.records.baselines("write", surface) for surface in SURFACES)
-        trouble = sign_added(stores, by, lambda: shipped_registry(self.records.config))
-        takes_back = REVOKES if decided.state is ApprovalState.APPROVED else ""
-        said = " ".join(filter(None, (decided_sentence(approvals.disclose(decided)), takes_back)))
-        return "; ".join(filter(None, (said, trouble)))
+        opened = item.digest in self._opened_digests
+        return decide_request(self.records, verb, item, by, reason, opened=opened)
 
     def action_approve(self) -> None:
         self._decide_chosen("approve")

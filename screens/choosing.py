@@ -20,6 +20,7 @@ class ChoiceScreen(ModalScreen[int | None]):
         title: what is chosen.
         choices: a line each.
         note: what follows.
+        about: the object that they are about; "" for none.
     """
 
     BINDINGS = [Binding("escape", "dismiss(None)", "close")]
@@ -28,14 +29,16 @@ class ChoiceScreen(ModalScreen[int | None]):
         " ChoiceScreen OptionList, ChoiceScreen OptionList:focus { height: auto; border: none; }" + DIALOG_CSS
     )
 
-    def __init__(self, title: str, choices: Sequence[str], note: str) -> None:
+    def __init__(self, title: str, choices: Sequence[str], note: str, about: str = "") -> None:
         super().__init__()
         self._title = title
         self._choices = choices
         self._note = note
+        self._about = about
 
     def compose(self) -> ComposeResult:
         body = VerticalScroll(
+            *([Static(safe(self._about), classes="object")] if self._about else []),
             OptionList(*(safe(choice, one_line=True) for choice in self._choices)),
             Static(safe(self._note), classes="gap"),
             Static("up and down choose · enter goes on · esc closes", classes="hint"),

@@ -26,7 +26,6 @@ NEEDS_REASON = "a decision needs a reason"
 OBJECT_LINES = 8  # of the object in view; it scrolls beyond
 AROUND_OBJECT = 12  # lines of a dialog besides the object, about
 LEAST_OBJECT = 3
-LABEL_WIDTH = 9
 
 
 class Area(VerticalScroll, can_focus=False, inherit_bindings=False):

@@ -77,18 +77,23 @@ class Dialog(ModalScreen[Answer]):
 
 
 class ResultScreen(Dialog[str | None]):
-    """Asks what a call in doubt gave, as JSON; "" where that is not known, None to leave it."""
+    """Asks what a call in doubt gave, as JSON; "" where that is not known, None to leave it.
+
+    Args:
+        about: the object of the call.
+    """
 
     DEFAULT_CSS = "ResultScreen { align: center middle; }" + DIALOG_CSS
 
-    def __init__(self, tool_id: str) -> None:
+    def __init__(self, about: str) -> None:
         super().__init__()
-        self._tool_id = tool_id
+        self._about = about
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog", can_focus=False):
-            yield Static(safe(f"What did {self._tool_id} return?", one_line=True), classes="title")
-            yield Static("Reversing it may need this, such as the id of a new record.")
+        with VerticalScroll(classes="dialog", can_focus=False) as body:
+            body.border_title = "What it returned"
+            yield Static(safe(self._about), classes="object")
+            yield Static("Undoing it may need this, such as the id of a new record.")
             yield Input(placeholder='as JSON, {"id": 7}; empty if unknown', id="result")
             yield Static("", classes="wrong")
             yield Static("enter continues, without deciding yet; esc cancels", classes="hint")

@@ -23,6 +23,7 @@ from sb.screens.state.recovery import (
     CallFacts,
     Item,
     Listed,
+    call_facts,
     listed,
     located,
     recovery_row,
@@ -32,6 +33,7 @@ from sb.screens.state.recovery_record import (
     Asked,
     Detail,
     DryRun,
+    RunPlan,
     read_detail,
     recovery_document,
     recovery_question,
@@ -49,13 +51,14 @@ from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
 from sb.log.event import Subject
-from sb.present.recovery import undone_sentence
+from sb.present.counts import counted
+from sb.present.recovery import settled_sentence, undone_sentence
 from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
-from sb.kernel.recovery.service import Plan, Undone
+from sb.kernel.recovery.service import Undone
 
 EMPTY = {
     OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls with unknown outcomes appear here.",
@@ -264,7 +267,7 @@ class RecoveryScreen(Waiting):
     def action_try_out(self) -> None:
         """Look whether it could be undone; of a call of unknown outcome ask its tool."""
         if self.current is not None and isinstance(self.current.about, Intent):
-            self._ask_tool(self.current.about)
+            self._ask_tool(self.current)
         elif self.current is not None and self.current.mutation_id:
             self._look(self.current, lambda looked: None)
         else:
@@ -321,38 +324,39 @@ class RecoveryScreen(Waiting):
         elif not self.console_app.read_only and not self.refuses_more():
             self.hold_keys()
             self.read(
-                "dry run", lambda: self._plan_run(item), lambda found: self._ask_to_undo_run(item, *found)
+                "dry run", lambda: self._plan_run(item), lambda found: self._ask_to_undo_run(item, found)
             )
             self.show_status()
 
-    def _plan_run(self, item: Item) -> tuple[list[Plan], list[str]]:
-        """What undoing all of its run would do, and the run's calls in doubt; called in a worker."""
+    def _plan_run(self, item: Item) -> RunPlan:
+        """Called in a worker."""
         runtime, run_id = self.records.runtime(), item.about.run_id
-        doubtful = [intent.call_id for intent in runtime.executor.in_doubt(run_id)]
-        plans = runtime.recovery.plan_all(runtime.recovery.mutations.of_run(run_id))
-        if not any(plan.ok for plan in plans):
-            runtime.recovery.close()
-        return plans, doubtful
+        log, recovery = runtime.log, runtime.recovery
+        plans = recovery.plan_all(recovery.mutations.of_run(run_id))
+        run = RunPlan(
+            [(call_facts(log, plan.ref).object, plan) for plan in plans],
+            [call_facts(log, intent).object for intent in runtime.executor.in_doubt(run_id)],
+        )
+        if not run.possible:
+            recovery.close()
+        return run
 
-    def _ask_to_undo_run(self, item: Item, plans: list[Plan], doubtful: list[str]) -> None:
+    def _ask_to_undo_run(self, item: Item, run: RunPlan) -> None:
         self.show_status()
         if not self.is_current or self.current != item:
             return
-        if any(plan.ok for plan in plans):
-            self.ask(
-                run_question(item.about.run_id, plans, doubtful), [item], self._undo_run, self._end_preview
-            )
+        if run.possible:
+            self.ask(run_question(item, run), [item], self._undo_run, self._end_preview)
         else:
-            why = plans[0].detail if plans else "this run has no undo records"
-            self.notify_failure(f"{item.about.run_id}: {why}")
+            self.notify_failure(run.refusal)
 
     def _undo_run(self, item: Item, by: Decider, reason: str) -> str:
         with closing(self.records.runtime().recovery) as recovery:
             done = list(recovery.undo_all(recovery.mutations.of_run(item.about.run_id), by, reason))
-        count = sum(undone.state == "reversed" for undone in done)
-        if count < len(done):
-            return f"{count} undone; {_outcome(done[-1])}"
-        return f"{item.about.run_id}: {count} undone"
+        number = sum(undone.state == "reversed" for undone in done)
+        if number < len(done):
+            return f"{counted(number, 'call')} undone; {_outcome(done[-1])}"
+        return f"{counted(number, 'call')} of {item.about.agent} undone ({item.about.run_id})"
 
     def _ask(
         self,
@@ -420,33 +424,23 @@ class RecoveryScreen(Waiting):
 
     def action_settle(self) -> None:
         """Ask what became of a call of unknown outcome."""
-        intent = self._doubtful
-        if intent is None or self.console_app.read_only or self.refuses_more():
+        item = self.current
+        intent = item.about if item else None
+        if item is None or not isinstance(intent, Intent):
+            self.console_app.say("this call's outcome is known")
+            return
+        if self.console_app.read_only or self.refuses_more():
             return
         from sb.screens.choosing import ChoiceScreen
 
         def chosen(number: int | None) -> None:
             if number is not None and number < len(VERDICTS):
-                self._settle(list(VERDICTS)[number])
+                self._settle(list(VERDICTS)[number], item, intent)
 
-        title = f"What became of {intent.tool_id}?"
-        self.app.push_screen(
-            ChoiceScreen(title, OUTCOMES, "A reason is asked for next; t asks its tool."), chosen
-        )
+        note = "A reason is asked for next; t asks its tool."
+        self.app.push_screen(ChoiceScreen("Settle", OUTCOMES, note, item.call.object), chosen)
 
-    @property
-    def _doubtful(self) -> Intent | None:
-        """The call in doubt under the cursor; says so if there is none."""
-        about = self.current.about if self.current else None
-        if isinstance(about, Intent):
-            return about
-        self.console_app.say("this call's outcome is known")
-        return None
-
-    def _settle(self, verb: str) -> None:
-        item, intent = self.current, self._doubtful
-        if item is None or intent is None:
-            return
+    def _settle(self, verb: str, item: Item, intent: Intent) -> None:
         if verb == "compensate" and not intent.reversal:
             self.console_app.say(f"{intent.tool_id} declares no reversal: settle it as happened or not")
             return
@@ -460,7 +454,7 @@ class RecoveryScreen(Waiting):
         if verb == "not_happened" or intent.reverses:
             given("")
         else:
-            self.app.push_screen(ResultScreen(intent.tool_id), given)
+            self.app.push_screen(ResultScreen(item.call.object), given)
 
     def _record(self, verb: str, item: Item, by: Decider, reason: str, result: str) -> str:
         from sb.kernel.recovery.settling import Settling, Verdict
@@ -468,17 +462,17 @@ class RecoveryScreen(Waiting):
         value = json.loads(result) if result else None
         settling, verdict = Settling(self.records.runtime().recovery), Verdict(VERDICTS[verb])
         undone = settling.settle(item.name, verdict, by, reason, value)
-        return _outcome(undone) if undone else f"{item.name} is {verdict}, says {by.name}"
+        return _outcome(undone) if undone else settled_sentence(item.call.object, verdict, by.name, item.name)
 
-    def _ask_tool(self, intent: Intent) -> None:
+    def _ask_tool(self, item: Item) -> None:
         if not self.console_app.read_only and not self.refuses_more():
-            self.read("decide", lambda: self._probe(intent.call_id), self._decided)
+            self.read("decide", lambda: self._probe(item), self._decided)
 
-    def _probe(self, call_id: str) -> tuple[list[str], list[str]]:
+    def _probe(self, item: Item) -> tuple[list[str], list[str]]:
         from sb.kernel.recovery.settling import Settling
 
-        verdict = Settling(self.records.runtime().recovery).probe(call_id)
-        return [f"{call_id} is {verdict}, says its probe"], []
+        verdict = Settling(self.records.runtime().recovery).probe(item.name)
+        return [settled_sentence(item.call.object, verdict, "its probe", item.name)], []
 
     def failed(self, error: BaseException) -> None:
         """What recovery refuses is no trouble with the database."""

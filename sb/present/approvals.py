@@ -177,20 +177,29 @@ def grant_line(grant: Grant, now: int) -> GrantLine:
 
 
 def decided_sentence(disclosed: Disclosure) -> str:
-    """What a decision means for the call, and what happens next."""
+    """What a decision means for the call, and what happens next, with the request's id."""
+    return f"{decided_text(disclosed)} ({disclosed.approval.id})"
+
+
+def decided_text(disclosed: Disclosure, limit: int = LONGEST_CALL) -> str:
+    """The same without the id.
+
+    Args:
+        limit: characters of the call.
+    """
     approval = disclosed.approval
-    call = short_call(disclosed)
+    call = shorten_middle(short_call(disclosed), limit)
     if approval.state is ApprovalState.WAITING:
-        return f"Approved by {approval.decided_by}, one of {approval.needed} who must approve: {call} ({approval.id})"
+        return f"Approved by {approval.decided_by}, one of {approval.needed} who must approve: {call}"
     if approval.state is ApprovalState.APPROVED:
         runs = (
             ""
             if approval.agent == RECOVERY_AGENT
             else f" Runs when {revealed_line(approval.agent)} repeats it."
         )
-        return f"Approved: {call}.{runs} ({approval.id})"
+        return f"Approved: {call}.{runs}"
     words = {ApprovalState.DENIED: "Denied", ApprovalState.REVOKED: "Revoked"}
-    return f"{words.get(approval.state, str(approval.state).capitalize())}: {call} ({approval.id})"
+    return f"{words.get(approval.state, str(approval.state).capitalize())}: {call}"
 
 
 def granted_sentence(grant: Grant) -> str:

@@ -125,6 +125,15 @@ def undone_sentence(undone: Undone) -> str:
     return f"{undone.state}: {undone.detail} ({undone.mutation_id})"
 
 
+def settled_sentence(about: str, verdict: str, by: str, call_id: str) -> str:
+    """What was recorded of a call of unknown outcome.
+
+    Args:
+        about: the object of the call. by: the operator's name, or the tool's probe.
+    """
+    return f"Recorded as {verdict.replace('-', ' ')} by {by}: {revealed_line(about)} ({call_id})"
+
+
 def _restored(result: ToolResult | None) -> str:
     """Of a reversal that put files back; "" for any other."""
     data = result.data if result is not None and isinstance(result.data, dict) else {}

@@ -134,12 +134,12 @@ def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) ->
     lines = decision_lines(approval, detail.context.decisions if detail else (), now)
     if approval.state in OPEN:
         left = short_span((approval.expires_at - now) / MICROSECONDS)
-        ends = (
-            "then it cannot run" if approval.state is ApprovalState.APPROVED else "then it counts as denied"
-        )
-        text = f"{word}: {left} left, {ends}"
+        text, tone = f"{word}: {left} left, then it counts as denied", ""
+        if approval.state is ApprovalState.APPROVED:
+            runs = "" if approval.agent == RECOVERY_AGENT else f", when {approval.agent} repeats it"
+            text, tone = f"{word}: runs once{runs}; {left} left. {REVOKES}", "ok"
         return [
-            Field("State", text, tone="danger" if look.tone == "danger" else ""),
+            Field("State", revealed_line(text), tone="danger" if look.tone == "danger" else tone),
             *(Field("Decisions", line) for line in lines),
         ]
     return [Field("State", "; ".join([word, *lines]), tone=look.tone)]

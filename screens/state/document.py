@@ -116,9 +116,18 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
         plain(field.name, one_line=True) for field in document if isinstance(field, Field) and field.folded
     ]
     if hidden and not unfolded:
-        text = f"z shows {', '.join(hidden)}"
-        lines += [Line("", ""), Line("", fit(text, width), tone="soft")]
+        lines += [Line("", ""), Line("", _folded_names(hidden, width), tone="soft")]
     return lines
+
+
+def _folded_names(names: Sequence[str], width: int) -> str:
+    """What `z` shows: as many names as fit whole, and how many more there are."""
+    for shown in range(len(names), 0, -1):
+        more = f" and {len(names) - shown} more" if shown < len(names) else ""
+        text = f"z shows {', '.join(names[:shown])}{more}"
+        if cell_len(text) <= width:
+            return text
+    return fit(f"z shows {len(names)} more", width)
 
 
 def _name_width(document: Document, width: int) -> int:

@@ -7,7 +7,7 @@ rows cost eight bytes each. The cursor belongs to a key: rows that slide in abov
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from sb.fitting import Cut, Span
@@ -16,7 +16,6 @@ from sb.text import plain
 MOST_ROWS = 1_000  # kept; the oldest are dropped
 LONGEST_CELL = 1_000  # characters that are looked at, whatever the width
 TONES = ("soft", "accent", "ok", "warn", "danger", "info", "violet")
-_OLD_TONES = {"ok": "soft", "warn": "warn", "error": "danger", "muted": "soft"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,6 @@ class Row:
 
     Args:
         cells: in the order of the columns; a text is a cell without a tone.
-        tone: of the first cell, "", "ok", "warn", "error" or "muted", for screens whose cells have none yet.
         heading: a line between others, on which the cursor never rests.
         depth: how far a line of a tree stands in.
         fold: whether a line of a tree shows its branches; None without any.
@@ -88,18 +86,14 @@ class Row:
     """
 
     cells: tuple[Cell | str, ...]
-    tone: str = ""
     heading: bool = False
     depth: int = 0
     fold: bool | None = None
     columns: tuple[Column, ...] = ()
 
     def __post_init__(self) -> None:
-        cells = [cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in self.cells]
-        if cells and self.tone in _OLD_TONES:
-            cells[0] = replace(cells[0], tone=_OLD_TONES[self.tone])
+        cells = (cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in self.cells)
         object.__setattr__(self, "cells", tuple(cells))
-        object.__setattr__(self, "heading", self.heading or self.tone == "heading")
 
     @property
     def values(self) -> tuple[Cell, ...]:

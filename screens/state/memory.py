@@ -157,7 +157,7 @@ class Ranking:
             REST_HEADING: "Other matches, newest first",
             NEAREST_HEADING: f"No exact match; nearest {by}" if self.words_alone else CLOSEST,
         }
-        return {number: Row((title,), "heading") for number, title in titles.items()}
+        return {number: Row((title,), heading=True) for number, title in titles.items()}
 
 
 def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:

@@ -109,7 +109,9 @@ class Records:
         self._overviews: dict[str, tuple[EventLog, Overview]] = {}
         self._overviewing = {"needs": threading.Lock(), "work": threading.Lock()}
         self._file: tuple[int, int] | None = None
-        self._generation = 0
+        self._generation = (
+            0  # counts the databases at this path: numbers of rows mean something within one only
+        )
         self._operators: tuple[object, Operators] = (None, NOBODY)
 
     def log(self, use: str = "rows") -> EventLog:
@@ -228,11 +230,6 @@ class Records:
         from sb.entity.composition import Present
 
         return Present(self.log(use).database, self.config, clock=self.clock, ids=self.ids)
-
-    @property
-    def generation(self) -> int:
-        """Counts the databases that were at this path: numbers of rows mean something within one only."""
-        return self._generation
 
     def look(self) -> Look:
         """Whether anything was written since the last look, by anybody; cheap."""

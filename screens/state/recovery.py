@@ -162,7 +162,7 @@ def _described(log: EventLog, items: Sequence[Item], known: MutableMapping[str, 
     origins = call_origins(log, {item.about.run_id for item in items})
     for item in items:
         if item.about.call_id not in known:
-            known[item.about.call_id] = _call_facts(log, item)
+            known[item.about.call_id] = call_facts(log, item.about)
     return [
         replace(
             item,
@@ -173,8 +173,8 @@ def _described(log: EventLog, items: Sequence[Item], known: MutableMapping[str, 
     ]
 
 
-def _call_facts(log: EventLog, item: Item) -> CallFacts:
-    about = item.about
+def call_facts(log: EventLog, about: Escalation | Intent | MutationRef) -> CallFacts:
+    """The call that this is about, as the log has it."""
     events = log.events(run_id=about.run_id, call_id=about.call_id)
     found = ((event.at, event.payload) for event in events if event.payload and "args" in event.payload)
     at, payload = next(found, (0, {}))

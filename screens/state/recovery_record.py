@@ -20,6 +20,7 @@ from sb.kernel.reversal_contracts import MutationRef
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
+from sb.present.counts import counted
 from sb.present.decisions import approving_first
 from sb.present.recovery import NO_UNDO, UNDECIDED
 from sb.present.times import date_and_time
@@ -296,19 +297,41 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     )
 
 
-def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) -> Question:
-    """What to ask before a whole run is undone.
+@dataclass(frozen=True)
+class RunPlan:
+    """What undoing a whole run would do.
 
     Args:
-        plans: in the order in which they would be carried out.
-        doubtful: the ids of its calls that are in doubt.
+        plans: with the objects of their calls, in the order in which they would be carried out.
+        doubtful: the objects of its calls that are in doubt.
     """
+
+    plans: Sequence[tuple[str, Plan]]
+    doubtful: Sequence[str]
+
+    @property
+    def possible(self) -> bool:
+        """Whether any of it would be undone."""
+        return any(plan.ok for _, plan in self.plans)
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing of it would be."""
+        about, plan = self.plans[0] if self.plans else ("", None)
+        return f"{shorten(about, LONGEST_OBJECT)}: {plan.detail}" if plan else "this run has no undo records"
+
+
+def run_question(item: Item, run: RunPlan) -> Question:
+    """What to ask before the whole run of an item is undone."""
     lines = [
-        f"{plan.ref.mutation_id} {plan.ref.tool_id}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"
-        for plan in plans[:MOST_PLANS]
+        f"{shorten(about, LONGEST_OBJECT)}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"
+        for about, plan in run.plans[:MOST_PLANS]
     ]
-    if len(plans) > MOST_PLANS:
-        lines.append(f"and {len(plans) - MOST_PLANS:,} more")
-    lines += [f"{call_id} outcome unknown; left as it is" for call_id in doubtful]
+    if len(run.plans) > MOST_PLANS:
+        lines.append(f"and {len(run.plans) - MOST_PLANS:,} more")
+    lines += [f"{shorten(about, LONGEST_OBJECT)}: outcome unknown, left as it is" for about in run.doubtful]
+    who = " · ".join(filter(None, (item.about.agent, item.project)))
+    facts = (("Agent", who), ("Run", item.about.run_id))
     consequence = "Newest first, one by one; it stops at the first that fails."
-    return Question(f"Undo what {run_id} did", tuple(lines), (), consequence, (run_id,))
+    title = f"Undo all of its run: {counted(len(run.plans), 'call')}"
+    return Question(title, tuple(lines), facts, consequence, (item.about.run_id,))

@@ -322,10 +322,10 @@ def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
 @pytest.mark.parametrize(
     ("key", "said", "left_behind", "reversed_"),
     [
-        (0, "is done, says", True, []),
-        (1, "is not-done, says", False, []),
+        (0, "Recorded as done by", True, []),
+        (1, "Recorded as not done by", False, []),
         (2, "pay.human was undone", True, ["ref_1"]),
-        (None, "is done, says its probe", True, []),
+        (None, "Recorded as done by its probe: pay.human", True, []),
     ],
 )
 def test_a_call_in_doubt_is_settled(

@@ -45,7 +45,9 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.shows(pilot, "undoable")
         await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        await console.shows(pilot, f"Undo what {ctx.run_id} did")
+        await console.shows(pilot, "Undo all of its run: 2 calls")
+        assert "write /" in console.text()
+        await console.press(pilot, "pagedown")
         dialog = [line.split("│")[-2].strip() for line in console.text().split("\n") if line.count("│") >= 2]
         assert "looked at again once those above are undone" in " ".join(
             dialog
@@ -53,7 +55,7 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         assert path.read_text(encoding="utf-8") == "second"
         await give(console, pilot, "all of it was wrong")
         await console.press(pilot, "y")
-        await console.says(pilot, f"{ctx.run_id}: 2 undone")
+        await console.says(pilot, f"2 calls of clerk undone ({ctx.run_id})")
         await console.press(pilot, "U")
         await console.says(pilot, "was reversed before")
         agents.call("pay.find", {"key": "k"}, intent="only look")
@@ -74,13 +76,13 @@ def test_of_a_run_that_cannot_all_be_undone_what_stays_is_said(
     args = {"path": str(path), "content": "x"}
     assert executor.execute(ctx, "files.write", args).success
     shop.bank.silent = True
-    doubtful = executor.execute(ctx, "pay.human", {"order": "7"}).call_id
+    executor.execute(ctx, "pay.human", {"order": "7"})
     shop.bank.silent = False
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4", "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        assert f"{doubtful} outcome unknown; left as it is" in console.text()
+        assert "pay.human order=7: outcome unknown, left as it is" in console.text()
         path.write_text("mine", encoding="utf-8")
         await give(console, pilot, "all of it was wrong")
         await console.press(pilot, "y")
