@@ -123,6 +123,7 @@ OF_IDS = {
     "mut": "undo show",
     "run": "log show",
 }
+OWN_NAME = 0.8  # likeness from which a command of the group is meant before one further down
 MOST = 3  # commands in one hint
 LONGEST_WORD, LONGEST_REST = 60, 200  # characters of the wrong word, and of what was typed after it
 
@@ -156,7 +157,10 @@ def meant(word: str, group: str, names: Sequence[str]) -> list[str]:
     word = word.lower()
     known = _known(word)
     if not group:
-        close = [] if known else get_close_matches(word, [*names, *LEAVES.values(), *SYNONYMS], n=1)
+        close = [] if known else get_close_matches(word, names, n=1, cutoff=OWN_NAME)
+        close = close or (
+            [] if known else get_close_matches(word, [*names, *LEAVES.values(), *SYNONYMS], n=1)
+        )
         near = [command for name in close for command in ([name] if name in names else _known(name))]
         return (known or near)[:MOST]
     own = [command for command in known if command.startswith(f"{group} ")]

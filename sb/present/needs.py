@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sb.fitting import relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
+from sb.kernel.calls.approval import CREDENTIALS_LEAVE
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.recovery.escalations import Escalation
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
 BETWEEN = " · "
 LONGEST_EFFECT = 10  # cells
 _SHELL = "host.shell."
+_LEAKS = "leaks"
 _EFFECTS = {
     SafetyClass.READ_ONLY: "reads",
     SafetyClass.LOCAL_WRITE: "writes",
@@ -92,22 +94,43 @@ def effect_phrase(safety_class: str) -> str:
 
 
 def request_effect(disclosed: Disclosure) -> str:
-    """What a call does, in a word: of a command line that destroys the verb of our parser, else that of its class."""
+    """What a call does, in a word: that credentials leave, of a command line that destroys the verb of our parser, else that of its class."""
+    if CREDENTIALS_LEAVE in (rule for rule, _ in _reasons(disclosed)):
+        return _LEAKS
     if disclosed.approval.tool_id == _SHELL + SafetyClass.DESTRUCTIVE:
-        verb = request_why(disclosed).rpartition(": ")[2].partition(" ")[0]
+        verb = _command_does(disclosed).rpartition(": ")[2].partition(" ")[0]
         if verb.endswith("s") and len(verb) <= LONGEST_EFFECT:
             return verb
     return effect_word(disclosed.approval.safety_class)
 
 
 def request_why(disclosed: Disclosure) -> str:
-    """Why a call waits: what our parser says of a command line, else the first reason of the policy."""
-    said = next((one.text() for one in disclosed.arguments if one.name == "why"), "")
-    if said and disclosed.approval.tool_id.startswith(_SHELL):
-        return said.strip('"')
+    """Why a call waits: of a command line what our parser says, unless only other rules ask; else the first reason.
+
+    A reason that names only the safety class says less than the parser.
+    """
+    reasons, does = _reasons(disclosed), _command_does(disclosed)
+    if not does:
+        return reasons[0][1] if reasons else ""
+    others = [text for rule, text in reasons if rule not in list(SafetyClass)]
+    return BETWEEN.join([*others, does] if len(others) < len(reasons) or not others else others)
+
+
+def _command_does(disclosed: Disclosure) -> str:
+    """What our parser says of a command line; "" for other calls."""
+    if not disclosed.approval.tool_id.startswith(_SHELL):
+        return ""
+    return next((item.text() for item in disclosed.arguments if item.name == "why"), "").strip('"')
+
+
+def _reasons(disclosed: Disclosure) -> list[tuple[str, str]]:
+    """The rules that ask for a person, each with its reason."""
     reasons = disclosed.approval.request.get("reasons")
-    first = reasons[0] if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict) else {}
-    return plain(str(first.get("reason", "")), one_line=True)
+    return [
+        (str(item.get("rule", "")), plain(str(item.get("reason", "")), one_line=True))
+        for item in (reasons if isinstance(reasons, list) else ())
+        if isinstance(item, dict)
+    ]
 
 
 def need_line(need: Need, now: int) -> NeedLine:

@@ -14,6 +14,7 @@ from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
 from sb.kernel.review.request_context import HISTORY_DAYS, RequestContext
+from sb.kernel.review.runs import stated_intent
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.approvals import (
     LONGEST_CALL,
@@ -285,7 +286,7 @@ def request_facts(disclosed: Disclosure, detail: RequestDetail | None) -> list[t
     """Why, what the agent says, where, who, and undo, as far as they are known."""
     approval, request = disclosed.approval, disclosed.approval.request
     origin = detail.context.origin if detail else CallOrigin()
-    says = str(request.get("intent") or "")
+    says = stated_intent(str(request.get("intent") or ""), approval.agent)
     where = next((_bare(one.text()) for one in disclosed.arguments if one.name == "cwd"), "")
     project = f"project {origin.project_name}" if origin.project_name else ""
     place = [where, "" if where == origin.project else project]

@@ -27,7 +27,16 @@ from sb.kernel.review.calls import (
     run_calls,
     run_turns,
 )
-from sb.kernel.review.runs import Run, RunFilter, first_event, first_events, project_name, run_of, runs_at
+from sb.kernel.review.runs import (
+    Run,
+    RunFilter,
+    first_event,
+    first_events,
+    project_name,
+    run_of,
+    runs_at,
+    stated_intent,
+)
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.agents import counts_text
@@ -201,7 +210,7 @@ class RunRows:
 
 def _intent(run: Run) -> str:
     """What it was begun for; "" where a host says no more than that it is its session."""
-    return run.intent if run.error or run.intent != f"{run.host} session" else ""
+    return run.intent if run.error else stated_intent(run.intent, run.host)
 
 
 def _number(number: int, tone: str = "") -> Cell:

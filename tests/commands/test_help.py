@@ -120,6 +120,7 @@ WRONG = [
     ("checkpoint rollback last", "sb checkpoint restore last"),
     ("kernel policy chek", "sb kernel policy check"),
     ("harness adit", "sb harness audit"),
+    ("statis", "sb status"),
     ("apr_820e", "sb approvals show apr_820e"),
     ("mut_9_f1e8", "sb undo show mut_9_f1e8"),
     ("xyzzy", "sb --help lists the commands"),

@@ -10,6 +10,7 @@ from sb.kernel.approvals.disclosure import Disclosure, disclose
 from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
 from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
+    CREDENTIALS_LEAVE,
     GRANT_COLUMNS,
     OPEN,
     Approval,
@@ -32,7 +33,7 @@ _SEARCHED = "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' 
 class Order(StrEnum):
     """How requests that wait are ordered; in each order those of the same place by when they expire.
 
-    EFFECT: what destroys first, then by class; of one class the tools first that few requests ask for.
+    EFFECT: what sends credentials away first, then what destroys, then by class; of one class the tools first that few requests ask for.
     """
 
     EXPIRY = "soonest to expire"
@@ -41,9 +42,13 @@ class Order(StrEnum):
 
 
 _RARE = "count(*) OVER (PARTITION BY a.tool_id)"
+_LEAKS = (
+    "(json_valid(e.payload) AND EXISTS (SELECT 1 FROM json_each(e.payload, '$.reasons')"
+    f" WHERE json_extract(value, '$.rule') = '{CREDENTIALS_LEAVE}'))"
+)
 _ORDERS = {
     Order.EXPIRY: "",
-    Order.EFFECT: " CASE a.safety_class WHEN 'destructive' THEN 0 WHEN 'network' THEN 1 WHEN 'local_write' THEN 2"
+    Order.EFFECT: f" NOT {_LEAKS}, CASE a.safety_class WHEN 'destructive' THEN 0 WHEN 'network' THEN 1 WHEN 'local_write' THEN 2"
     f" ELSE 3 END, {_RARE}, a.tool_id,",
     Order.AGENT: " a.agent,",
 }
@@ -107,7 +112,7 @@ class ApprovalQueue:
     ) -> list[int]:
         """The numbers of all that `page` would list: those that wait first, in this order, then the newest."""
         where, parameters = self._where(states, words)
-        source = _FROM if words.split() else "FROM approvals AS a"
+        source = _FROM if words.split() or order is Order.EFFECT else "FROM approvals AS a"
         sql = (
             f"SELECT a.number {source} WHERE {where}"
             " ORDER BY a.state <> 'waiting' OR a.expires_at <= ? OR a.requested_at > ?,"

@@ -9,7 +9,7 @@ from typing import Any
 
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.review.activity import ASKS, Activity
-from sb.kernel.review.host_sessions import connected_agents
+from sb.kernel.review.host_sessions import NEWEST_OF_AGENT, connected_agents
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
 from sb.log.kinds import BUDGET_EXCEEDED, RUN_FINISHED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
@@ -18,7 +18,8 @@ from sb.sources import MICROSECONDS
 AT_WORK_S = 3_600  # of an open run: when it was seen within that
 _NEWEST_LOOKED_AT = 10  # events of a run in which its newest call is looked for
 _MARKS_AT_ONCE = 500
-_LAST = "SELECT run_id, max(id) FROM events WHERE run_id IN ({}) GROUP BY run_id"
+_LAST = f"""SELECT run_id, coalesce(({NEWEST_OF_AGENT}), max(id)) FROM events WHERE run_id IN ({{}})
+    GROUP BY run_id"""
 _CAUSES = f"""SELECT json_extract(payload, '$.rule'), count(*) FROM events WHERE run_id IN ({{}}) AND agent = ?
     AND kind IN ('{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}') AND at >= ? AND json_valid(payload)
     AND json_extract(payload, '$.rule') <> '{ASKS}' GROUP BY 1"""

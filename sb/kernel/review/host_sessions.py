@@ -13,12 +13,15 @@ from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.review.runs import project_name
 from sb.log.event import SEQ_MASK
 from sb.log.event_log import EventLog
-from sb.log.kinds import RUN_STARTED
+from sb.log.kinds import APPROVAL_APPROVED, APPROVAL_DENIED, APPROVAL_EXPIRED, APPROVAL_REVOKED, RUN_STARTED
 
 SESSIONS = 500
 
+# The newest event of a run that its agent caused: an operator's decision about a call is no sign of the agent.
+NEWEST_OF_AGENT = f"""SELECT id FROM events AS later WHERE later.run_id = events.run_id AND later.kind NOT IN (
+    '{APPROVAL_APPROVED}', '{APPROVAL_DENIED}', '{APPROVAL_REVOKED}', '{APPROVAL_EXPIRED}') ORDER BY id DESC LIMIT 1"""
 _NEWEST = f"""SELECT run_id, agent, json_extract(payload, '$.host'), coalesce(json_extract(payload, '$.project'), ''),
-    (SELECT max(id) FROM events AS later WHERE later.run_id = events.run_id)
+    coalesce(({NEWEST_OF_AGENT}), id)
     FROM events
     WHERE kind = '{RUN_STARTED}' AND json_valid(payload) AND json_extract(payload, '$.host') <> ''
     AND id > ? AND id <= ? ORDER BY id DESC LIMIT {SESSIONS}"""
@@ -32,7 +35,7 @@ class ConnectedAgent:
         host: the name that it gave.
         project: a folder, or "" if it named none.
         run_id, agent: of that session.
-        last_seen_at: time of the session's newest event, in microseconds since the epoch.
+        last_seen_at: time of the session's newest event but for decisions, in microseconds since the epoch.
         waiting: how many approval requests of its sessions are pending.
     """
 

@@ -90,6 +90,11 @@ def project_name(project: str) -> str:
     return re.split(r"[/\\]", project.rstrip("/\\"))[-1] or project
 
 
+def stated_intent(intent: str, host: str) -> str:
+    """What a run was begun for; "" where a host says no more than that it is its session."""
+    return "" if intent == f"{host} session" else intent
+
+
 def first_events(
     log: EventLog, *, after: int = 0, wanted: RunFilter = EVERY_RUN, dry_runs: bool = True
 ) -> array[int]:

@@ -13,9 +13,12 @@ from sb.hosts.hooks.event import Decision, NativeCall, Verdict
 from sb.hosts.hooks.judging import unjudged
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
+from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
+from sb.kernel.calls.approval import ApprovalState
+from sb.present.needs import request_effect, request_why
 from tests.hosts.hooks.conftest import Host
 
 READ = {"command": "cat ~/.ssh/id_rsa"}
@@ -78,6 +81,18 @@ def test_what_would_send_a_secret_is_queued_whatever_is_set(host: Host, setting:
     assert verdict.decision is Decision.DENY
     assert "credentials would leave this machine" in verdict.reason
     assert "Needs approval" in verdict.reason
+
+
+def test_a_request_to_send_a_secret_says_so_and_is_the_gravest(host: Host) -> None:
+    host.before("Bash", command="git push --force origin main")
+    host.before("Bash", **LEAK)
+    with host.open() as runtime:
+        queue = ApprovalQueue(runtime.log)
+        numbers = queue.numbers(states=[ApprovalState.WAITING], order=Order.EFFECT)
+        leak, push = (queue.disclose(queue.numbered([number])[number]) for number in numbers)
+    assert (request_effect(leak), request_effect(push)) == ("leaks", "overwrites")
+    assert "credentials would leave this machine" in request_why(leak)
+    assert request_why(push) == "git push --force: overwrites or deletes commits of others"
 
 
 @pytest.mark.parametrize(

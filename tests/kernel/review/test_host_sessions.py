@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 from sb.config import current_config
 from sb.duration import human_age
 from sb.kernel import RunContext, SafetyClass
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.authority.signing import Label
+from sb.kernel.review.activity import HOUR_S, Activity
+from sb.kernel.review.agents import Agents
 from sb.kernel.review.host_sessions import SESSIONS, connected_agents
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.runs import RunFilter, first_events, project_name, runs_at
 from sb.kernel.run_context import RunBudget
+from sb.log.kinds import APPROVAL_DENIED
 from sb.runtime import Runtime, open_runtime
 from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.store import migrate
@@ -81,6 +86,21 @@ def test_requests_that_wait_are_counted_for_every_session_of_a_place(hosts: Host
     assert {one.project: one.waiting for one in connected_agents(hosts.runtime.log)} == {SHOP: 2, BLOG: 0}
     hosts.clock.time += 365 * 86_400  # what nobody decided has expired
     assert [one.waiting for one in connected_agents(hosts.runtime.log)] == [0, 0]
+
+
+def test_a_decision_about_its_call_is_no_sign_of_an_agent(hosts: Hosts) -> None:
+    runtime = hosts.runtime
+    runtime.executor.execute(hosts.session("codex", SHOP), "bank.pay", {"to": "ada"})
+    [before] = connected_agents(runtime.log)
+    activity = Activity(runtime.log, 12 * HOUR_S)
+    activity.update()
+    hosts.clock.time += 600
+    [request] = ApprovalQueue(runtime.log).page()
+    runtime.executor.approvals.deny(request.id, Label("ada"), "no")
+    assert next(iter(runtime.log.events(newest_first=True, limit=1))).kind == APPROVAL_DENIED
+    [after] = connected_agents(runtime.log)
+    [seen] = Agents(runtime.log, activity).seen()
+    assert before.last_seen_at == after.last_seen_at == seen.last_seen_at
 
 
 def test_what_was_pruned_is_not_there_and_does_no_harm(hosts: Hosts) -> None:
