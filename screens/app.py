@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.5
 TRANSITION_S = 0.01  # in which a new screen may settle before it is painted
 STALE_AFTER_S = 3.0
+FIRST_ROWS_S = 1.0  # for which the imports of other screens wait at most
 COUNT_EVERY_S = 10.0  # while nothing is written: time runs out and ages grow
 
 
@@ -109,6 +110,7 @@ class ConsoleApp(App[None]):
         self._mode_before = self.DEFAULT_MODE
         self._look_every_s = look_every_s
         self.leaving = threading.Event()
+        self._counted_once = threading.Event()
         self._version: tuple[int, int] | None = None
         self._stale = False
         self._read_at = records.clock.monotonic()
@@ -136,7 +138,8 @@ class ConsoleApp(App[None]):
         self.run_worker(self._keep_looking, group="look", thread=True, exit_on_error=False)
 
     def _import_the_rest(self) -> None:
-        """So that the first visit of a section does not wait for it."""
+        """So that the first visit of a section does not wait for it; the first rows do not wait for this."""
+        self._counted_once.wait(FIRST_ROWS_S)
         try:
             for name in (*SECTIONS, *TABS, "record", "palette", "help", "killing"):
                 import_module(f"sb.screens.{name}")
@@ -154,6 +157,7 @@ class ConsoleApp(App[None]):
 
     def on_unmount(self) -> None:
         self.leaving.set()
+        self._counted_once.set()
 
     @property
     def looked(self) -> bool:
@@ -208,6 +212,7 @@ class ConsoleApp(App[None]):
         if self.section is not None and not self.paused:
             self.section.show_status()
             self.section.show_needs(needs_you)
+        self.call_after_refresh(self._counted_once.set)
 
     @property
     def needs(self) -> Mapping[str, int]:

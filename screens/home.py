@@ -122,7 +122,7 @@ class HomeScreen(Deciding):
         self.query_one("#first", Panel).count({"": len(lines) + more})
         self._share_out()
         if self._read_at is None:
-            self._read_rest()
+            self.call_after_refresh(self._read_rest)  # once these rows are painted
 
     def _put(self, name: str, lines: Sequence[HomeLine], notice: str) -> None:
         rows = self.query_one(f"#{name}", RowList)

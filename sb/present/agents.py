@@ -15,12 +15,13 @@ from sb.kernel.policy.patterns import matches
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.agents import AgentRequests, AgentSeen, Doing, is_at_work
 from sb.kernel.review.runs import project_name
+from sb.kernel.review.session_usage import with_usage
 from sb.present.calls import call_object
 from sb.present.usage import dollars, session_cost
 from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.places import Places
-from sb.store.records.store import RecordStore
+from sb.store.records.queries import RecordQueries
 from sb.text import plain
 
 _NOUNS = (
@@ -94,7 +95,8 @@ def counts_text(tally: Tally) -> tuple[tuple[str, str], ...]:
 
 def sessions_cost(config: Config, runs: Iterable[str]) -> float | None:
     """What sessions cost together, as far as that is known; None where nothing is."""
-    known = [cost for run in runs if (cost := session_cost(config, run)[1]) is not None]
+    recorded = with_usage(config.home.usage, runs)
+    known = [cost for run in recorded if (cost := session_cost(config, run)[1]) is not None]
     return sum(known) if known else None
 
 
@@ -141,7 +143,7 @@ def _rule_text(rule: PolicyRule) -> str:
 
 def trust_in(database: Database, agent: str) -> float | None:
     """The trust in an agent in general, by the newest assessment in any stack; None where there is none."""
-    records = RecordStore(database)
+    records = RecordQueries(database)
     found = (records.keyed(place, "trust_assessment", agent) for place in Places(database).all())
     known = [row for row in found if row is not None and row["state"] == "active"]
     for row in sorted(known, key=lambda row: row["updated_at"], reverse=True):

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
-from sb.store.records.store import RecordStore
+from sb.store.records.queries import RecordQueries
 
 PENDING = "pending"  # of a suggestion or a trigger
 MOST_CHANGES = 1_000  # more changed records than that are all read again
@@ -49,7 +49,7 @@ class ReviewQueue:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._records = RecordStore(database)
+        self._records = RecordQueries(database)
         self._quarantined: set[int] = set()
         self._looked_to = (0, 0)  # newest record and newest change
 

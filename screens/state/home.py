@@ -29,13 +29,10 @@ from sb.present.agents import AgentLine
 from sb.present.counts import counted
 from sb.present.events import CallLine
 from sb.present.home import enforced
-from sb.present.memories import text_of
 from sb.present.needs import NeedLine
 from sb.present.overview import AtWork, NeedsYou
 from sb.present.states import state
-from sb.store.packs import PackStore
-from sb.store.records.store import RecordStore
-from sb.store.snapshots import PACKS
+from sb.store.records.queries import RecordQueries
 from sb.text import plain
 
 NEED_COLUMNS = (
@@ -145,6 +142,9 @@ _SILENT = (Column("", 13), Column(""))
 
 def quickly(records: Records) -> dict[str, Any]:
     """What agents do, and what is enforced."""
+    from sb.store.packs import PackStore
+    from sb.store.snapshots import PACKS
+
     log, config = records.log("home"), records.config
     with records.overview() as overview:
         work, latest = overview.at_work(), tuple(overview.latest())
@@ -173,7 +173,11 @@ def thoroughly(records: Records) -> dict[str, Any]:
 
 
 def _memory(log: EventLog) -> tuple[int, tuple[tuple[str, str], ...]]:
-    records = RecordStore(log.database)
+    from sb.present.memories import (
+        text_of,
+    )  # loads all kinds of memory, for which the first rows need not wait
+
+    records = RecordQueries(log.database)
     newest, _ = records.head()
     rows = records.rows(range(newest, max(newest - NEWEST_MEMORIES, 0), -1))
     return newest, tuple((row["kind"], plain(text_of(row), one_line=True)) for row in rows)

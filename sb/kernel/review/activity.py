@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sb.kernel.results import ToolErrorCode
@@ -56,7 +56,14 @@ class Tally:
     unknown: int = 0
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Tally(
+            self.calls + other.calls,
+            self.denied + other.denied,
+            self.asked + other.asked,
+            self.undone + other.undone,
+            self.failed + other.failed,
+            self.unknown + other.unknown,
+        )
 
 
 class _Doer(NamedTuple):
@@ -157,12 +164,18 @@ class Activity:
         }
 
     def _tallies(self, agent: str | None, runs: Collection[str] | None) -> Iterator[tuple[int, Tally]]:
-        for doer, buckets in self._counts.items():
-            if (agent is not None and doer.agent != agent) or (runs is not None and doer.run_id not in runs):
-                continue
+        for doer in self._doers(agent, runs):
             own = doer.agent == RECOVERY_AGENT and agent is None
-            for bucket, tally in buckets.items():
+            for bucket, tally in self._counts[doer].items():
                 yield bucket, Tally(undone=tally.undone) if own else tally
+
+    def _doers(self, agent: str | None, runs: Collection[str] | None) -> Iterator[_Doer]:
+        if agent is not None and runs is not None:
+            yield from (doer for run_id in runs if (doer := _Doer(run_id, agent)) in self._counts)
+            return
+        for doer in self._counts:
+            if (agent is None or doer.agent == agent) and (runs is None or doer.run_id in runs):
+                yield doer
 
 
 class RunTallies:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,15 @@ def load_usage(folder: Path, run_id: str) -> SessionUsage | None:
         return _decoded(json.loads(content)) if len(content) <= LARGEST else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def with_usage(folder: Path, runs: Iterable[str]) -> list[str]:
+    """Those of these sessions of which anything was read; one look at the folder, where most runs have no file."""
+    try:
+        names = set(os.listdir(folder))
+    except OSError:
+        return []
+    return [run_id for run_id in runs if f"{run_id}.json" in names]
 
 
 def save_usage(folder: Path, run_id: str, session: SessionUsage) -> None:
