@@ -24,7 +24,7 @@ from sb.demo.story import demo_config
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(sys.executable).parent / "sb"
-CONSOLE_SIZE = (118, 34)  # columns and rows
+CONSOLE_SIZE = (116, 30)  # columns and rows
 COLUMNS = 110  # of a terminal that commands print on
 DEMO_COLUMNS = 130  # log lines are long
 UNDOING = ("sb undo --list", "sb undo --path legacy --yes", "cat legacy/prices.csv")
@@ -34,13 +34,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         draw_demo(Path(folder).resolve() / "demo")
         asyncio.run(
-            draw_console(demo_config(Path(folder).resolve() / "demo" / "home"), "console.svg", ("2", "down"))
+            draw_console(demo_config(Path(folder).resolve() / "demo" / "home"), "console.svg", ("1",))
         )
     ada = Path(tempfile.gettempdir()) / "ada"  # its name is in the pictures
     ada.mkdir()
     try:
         config = play_session(ada)
-        asyncio.run(draw_console(config, "agent-session.svg", ("5", "tab")))
+        asyncio.run(draw_console(config, "agent-session.svg", ("5", *["down"] * 4)))
         asyncio.run(draw_console(config, "agent-approval.svg", ("2", "down")))
         draw_commands(config, ada / "shop", UNDOING, "agent-undo.svg")
     finally:
@@ -76,6 +76,10 @@ def picture(printed: Sequence[tuple[str, str]], title: str, columns: int = COLUM
 async def draw_console(config: Config, name: str, keys: Sequence[str]) -> None:
     """The console after these keys."""
     records = Records(config)
+    os.environ |= {
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+    }  # or 256 colours, of a terminal that is not there
     app = ConsoleApp(records)
     async with app.run_test(size=CONSOLE_SIZE) as pilot:
         for key in keys:

@@ -66,7 +66,7 @@ DIALOGS: dict[str, tuple[Callable[[Agents], object], str, str]] = {
     "lift": (lambda agents: agents.runtime.kill.throw("agent", "clerk", ADA, "pays twice"), "1", "L"),
     "forget": (memories, "6", "x"),
     "protect": (memories, "6", "P"),
-    "restore": (checkpoints, "8", "u"),
+    "restore": (checkpoints, "6", "u"),
 }
 
 
@@ -78,7 +78,7 @@ def test_a_burst_goes_into_the_reason_and_enter_decides_nothing(
     prepare(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, screen, *(["G"] if name == "restore" else []))
+        await console.press(pilot, screen, *(["left_square_bracket", "G"] if name == "restore" else []))
         section = console.app.section
         assert isinstance(section, Section)
         rows = section.query(RowList).first()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from sb.screens.row_list import RowList
 from textual.pilot import Pilot
@@ -276,9 +278,9 @@ def test_a_calls_record_says_in_which_host_project_and_session_it_was_made(
     agents.session("codex", BLOG, session="s-codex")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "j", "enter")
+        await console.press(pilot, "5", "j", "enter", "z")
         for field, value in (("host", "codex"), ("project", BLOG), ("session", "s-codex")):
-            assert f" {field} {value}" in console.squeezed()
+            assert re.search(rf"\n *{field} {value}", console.detail())
 
     console(script)
 

@@ -185,7 +185,8 @@ def test_only_the_rows_around_the_screen_are_fetched(agents: Agents, console: Co
         await console.press(pilot, "r", "G")
         await console.press(pilot, "g")
         assert len(rows.listing.keys) > 600
-        assert 40 <= len(fetched) <= 4 * 22
+        page = rows.size.height
+        assert 2 * page <= len(fetched) <= 5 * page
 
     console(script)
 

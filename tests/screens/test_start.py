@@ -124,10 +124,10 @@ def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Age
     terminal.read_until("Nothing waits for you")
     terminal.read_until("read-only")
     terminal.type("7")
-    terminal.read_until("bank.look(account=DE-1)")
+    terminal.read_until("bank.look account=DE-1")
     terminal.seen = ""
     terminal.resize(120, 40)
-    terminal.read_until("run_0000000000000")
+    terminal.read_until("7 Log")
     terminal.type("q")
     assert terminal.wait() == 0
 
