@@ -88,13 +88,21 @@ class KeyLine(Static):
         self._decide = [action for action in here if action.writes]
         self._look = [action for action in here if not action.writes]
         self._always = [action for action in actions if EVERYWHERE in action.on]
+        self._left_out: frozenset[str] = frozenset()
 
     def on_resize(self, event: events.Resize) -> None:
         self.update(self.fitting(event.size.width))
 
+    def leave_out(self, ids: frozenset[str]) -> None:
+        """Do not name these actions while the cursor is where they do nothing."""
+        if ids != self._left_out:
+            self._left_out = ids
+            self.update(self.fitting(self.size.width))
+
     def fitting(self, width: int) -> Content:
         """The line in so many cells: the middle gives way first, from its end; the last part stays."""
-        decide, look = list(self._decide), list(self._look)
+        decide = [action for action in self._decide if action.id not in self._left_out]
+        look = list(self._look)
         line = self._line(decide, look)
         while line.cell_length > width and (look or decide):
             (look or decide).pop()

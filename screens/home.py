@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.actions import LISTS, bindings
+from sb.screens.chrome import KeyLine
 from sb.screens.deciding import Deciding
 from sb.screens.panel import HIGH, WIDE, Panel, has_borders
 from sb.screens.reading import safe
@@ -39,8 +40,10 @@ from sb.sources import MICROSECONDS
 from sb.text import plain
 
 if TYPE_CHECKING:
+    from sb.screens.state.approvals import RequestDetail
     from sb.screens.state.kills import Pointed
 
+    from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.authority.signing import Decider
     from sb.kernel.incidents.kill import Kill
 
@@ -121,6 +124,7 @@ class HomeScreen(Deciding):
         more = max(needs_you.total - len(needs_you.lines) - 1, 0)
         self.query_one("#first", Panel).count({"": len(lines) + more})
         self._share_out()
+        self._show_keys()
         if self._read_at is None:
             self.call_after_refresh(self._read_rest)  # once these rows are painted
 
@@ -178,7 +182,54 @@ class HomeScreen(Deciding):
         return self._line.target if self._line else None
 
     def possible(self, action: Any) -> bool:
-        return action.id != "lift" or bool(self._line and self._line.kill)
+        return action.id not in self._impossible
+
+    @property
+    def _impossible(self) -> frozenset[str]:
+        """The ids of decisions that the line under the cursor has nothing for."""
+        line = self._line
+        lifts = {"lift"} if line is None or line.kill is None else set()
+        return frozenset(lifts if line is not None and line.request else {"approve", "deny", *lifts})
+
+    @on(RowList.Highlighted)
+    def _highlighted(self) -> None:
+        self._show_keys()
+
+    def on_descendant_focus(self) -> None:
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        if self.composed:
+            self.query_one(KeyLine).leave_out(self._impossible)
+
+    def action_approve(self) -> None:
+        self._decide_request("approve")
+
+    def action_deny(self) -> None:
+        self._decide_request("deny")
+
+    def _decide_request(self, verb: str) -> None:
+        """Ask about the request under the cursor, as Approvals does."""
+        from sb.screens.requests import decide_request, read_request  # not before the first screen is there
+        from sb.screens.state.approvals import question, unapprovable
+
+        reference = self._line.request if self._line else ""
+        if not reference:
+            self.console_app.say(f"nothing to {verb} here: enter opens what the cursor is on")
+            return
+
+        def act(item: Disclosure, by: Decider, reason: str) -> str:
+            return decide_request(self.records, verb, item, by, reason, opened=False)
+
+        def ask(found: tuple[Disclosure, RequestDetail]) -> None:
+            item, detail = found
+            refused = unapprovable([item], set()) if verb == "approve" else ""
+            if refused:
+                self.console_app.say(refused)
+            else:
+                self.ask(question(verb, [item], detail=detail, others=self.others()), [item], act)
+
+        self.prepare(lambda: read_request(self.records, reference), ask)
 
     def pointed_at(self) -> Pointed:
         if self._line is not None and self._line.about is not None:

@@ -43,6 +43,11 @@ OPEN_COLUMNS = (
     Column(width=11, least=40),
     Column(width=10, least=ROOMY),
 )
+UNUSED_COLUMNS = (
+    *OPEN_COLUMNS[:2],
+    Column(width=LONGEST_EFFECT),
+    *OPEN_COLUMNS[3:],
+)  # of one that is approved
 DECIDED_COLUMNS = (
     Column(width=8),
     Column(cut=Cut.MIDDLE),
@@ -100,8 +105,10 @@ def approval_row(disclosed: Disclosure, now: int, project: str = "", *, reveal: 
     left = Cell(
         short_span((approval.expires_at - now) / MICROSECONDS), "danger" if look.tone == "danger" else "soft"
     )
-    effect = Cell(word, "ok") if approval.state is ApprovalState.APPROVED else Cell(request_effect(disclosed))
-    return Row((left, call, effect, agent, Cell(project, "soft")))
+    cells = (left, call, Cell(request_effect(disclosed)), agent, Cell(project, "soft"))
+    if approval.state is ApprovalState.APPROVED:
+        return Row((*cells[:2], Cell(word, "ok"), *cells[3:]), columns=UNUSED_COLUMNS)
+    return Row(cells)
 
 
 def approval_document(
@@ -212,7 +219,7 @@ def grant_document(grant: Grant) -> list[Field]:
     ]
 
 
-REVOKES = "x revokes it until then."
+REVOKES = "x on Approvals revokes it until then."
 _OF_REVERSALS = "Press `a` on the Recovery screen to approve and run this reversal."
 
 

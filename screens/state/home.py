@@ -87,6 +87,12 @@ class HomeLine:
     about: Subject | None = None
     finding: Finding | None = None
 
+    @property
+    def request(self) -> str:
+        """The id of the request that it is about, or ""."""
+        target = self.target
+        return str(target.record) if target and target.section == "approvals" and target.record else ""
+
 
 @dataclass(frozen=True)
 class Home:

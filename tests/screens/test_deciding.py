@@ -107,6 +107,53 @@ def test_a_reason_is_typed_into_the_dialog_and_no_key_reaches_the_screen_behind(
     console(script)
 
 
+def test_a_request_is_decided_on_home_and_the_line_of_keys_says_where_that_is_possible(
+    agents: Agents, console: Console
+) -> None:
+    approved, denied = agents.pay("bob"), agents.pay("eve", agent="courier")
+    agents.change_contract()
+
+    async def script(pilot: Pilot[None]) -> None:
+        assert "a approve  d deny │" in console.text()
+        assert "L lift" not in console.text()
+        for key in ("a", *"Kqyj x2old"):
+            console.app.simulate_key(key)
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        await console.press(pilot, *["enter"] * 4)
+        assert (state(agents, approved), state(agents, denied)) == ("waiting", "waiting")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, approved) == "approved")
+        await console.until(pilot, lambda: 'pay(to="bob")' not in console.text())
+        await console.press(pilot, "g", "d")
+        await give(console, pilot, "not hers")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, denied) == "denied")
+        await console.until(pilot, lambda: "a approve" not in console.text())
+        await console.press(pilot, "a")
+        await console.says(pilot, "nothing to approve here")
+
+    console(script)
+    assert agents.runtime.approvals.get(approved).reason == "Kqyj x2old"
+
+
+def test_the_message_of_an_approval_is_short_and_the_record_says_that_it_is_not_used_yet(
+    agents: Agents, console: Console
+) -> None:
+    agents.pay("bob, " + "and then the next one, " * 20)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "enter", "a")
+        await give(console, pilot, "fine")
+        await console.press(pilot, "pagedown", "pagedown", "y")
+        await console.says(pilot, "Runs when clerk repeats it. x on Approvals revokes it until then.")
+        [message] = [one.message for one in console.app._notifications]
+        assert len(message) < 240
+        await console.shows(pilot, "approved    clerk")
+        await console.shows(pilot, "approved: runs once")
+
+    console(script, (46, 40))
+
+
 def test_neither_a_missing_reason_nor_enter_twice_nor_escape_decides(
     agents: Agents, console: Console
 ) -> None:
