@@ -11,6 +11,7 @@ from sb.screens.state.question import Question, some
 
 from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.approvals.watching import Change
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
 from sb.kernel.review.request_context import HISTORY_DAYS, RequestContext
@@ -138,7 +139,12 @@ def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) ->
         ends = (
             "then it cannot run" if approval.state is ApprovalState.APPROVED else "then it counts as denied"
         )
-        text = f"{word}: {left} left, {ends}"
+        late = (
+            f" for {relative_age(approval.due_at, now)}"
+            if word == Change.OVERDUE and approval.due_at < now
+            else ""
+        )
+        text = f"{word}{late}: {left} left, {ends}"
         return [
             Field("State", text, tone="danger" if look.tone == "danger" else ""),
             *(Field("Decisions", line) for line in lines),
