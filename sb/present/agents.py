@@ -114,7 +114,7 @@ def may(config: Config, agent: str, grants: Iterable[Grant]) -> list[str]:
     settings = config.agents.get(agent)
     lines = []
     if settings is None:
-        lines.append("any tool that policy and tool allowlists leave it")
+        lines.append("any tool that policy and tool allowlists permit")
     else:
         tools = ", ".join(settings.tools) or "any tool"
         lines.append(f"{tools}, up to {settings.ceiling}")

@@ -11,6 +11,7 @@ from sb.screens.state.question import Question, some
 
 from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.approvals.watching import Change
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
 from sb.kernel.review.request_context import HISTORY_DAYS, RequestContext
@@ -142,7 +143,9 @@ def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) ->
     lines = decision_lines(approval, detail.context.decisions if detail else (), now)
     if approval.state in OPEN:
         left = short_span((approval.expires_at - now) / MICROSECONDS)
-        text, tone = f"{word}: {left} left, then it counts as denied", ""
+        overdue = word == Change.OVERDUE and approval.due_at < now
+        late = f" for {relative_age(approval.due_at, now)}" if overdue else ""
+        text, tone = f"{word}{late}: {left} left, then it counts as denied", ""
         if approval.state is ApprovalState.APPROVED:
             runs = "" if approval.agent == RECOVERY_AGENT else f", when {approval.agent} repeats it"
             text, tone = f"{word}: runs once{runs}; {left} left. {REVOKES}", "ok"

@@ -145,7 +145,7 @@ def test_what_an_agent_may_and_never_may_is_said_as_it_is_configured(home: Path)
     config: Config = current_config()
     assert may(config, "clerk", ()) == ["orders.read, up to read_only", "permissions: orders"]
     assert never(config, "clerk") == ["http.*: no network"]
-    assert may(config, "new", ()) == ["any tool that policy and tool allowlists leave it"]
+    assert may(config, "new", ()) == ["any tool that policy and tool allowlists permit"]
 
 
 def test_trust_is_the_general_score_of_the_newest_assessment(runtime: Runtime, clock: SteeredClock) -> None:
