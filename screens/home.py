@@ -89,9 +89,13 @@ class HomeScreen(Deciding):
             yield Panel(RowList(LATEST_COLUMNS, id="latest", leads=False), title="Latest")
         yield Static(id="facts", classes="words")
 
+    def on_mount(self) -> None:
+        self.console_app.count_needs()  # while the screen is laid out
+
     def refresh_records(self) -> None:
         if self.console_app.needs_you is None:  # what needs you comes first; the rest would slow it down
-            self.console_app.count_needs()
+            if not self.is_reading("needs"):
+                self.console_app.count_needs()
             return
         self.show_needs(self.console_app.needs_you)
         self._read_rest()
