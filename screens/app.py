@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sb.screens.actions import EVERYWHERE, MOVE, SECTIONS, TABS, Action, actions, bindings
 from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
+from sb.screens.garbage import Garbage
 from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
@@ -111,6 +112,7 @@ class ConsoleApp(App[None]):
         self._look_every_s = look_every_s
         self.leaving = threading.Event()
         self._counted_once = threading.Event()
+        self._garbage = Garbage(records.clock)
         self._version: tuple[int, int] | None = None
         self._stale = False
         self._read_at = records.clock.monotonic()
@@ -120,9 +122,11 @@ class ConsoleApp(App[None]):
         self.call_after_refresh(self._start_looking)
 
     async def on_event(self, event: events.Event) -> None:
-        """What is pasted comes from anywhere, and a box would paint it as it is."""
+        """Clean what is pasted: it comes from anywhere, and a box would paint it as it is."""
         if isinstance(event, events.Paste):
             event = events.Paste(plain(event.text))
+        elif isinstance(event, events.Key):
+            self._garbage.typed()
         await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
@@ -145,8 +149,7 @@ class ConsoleApp(App[None]):
                 import_module(f"sb.screens.{name}")
         finally:
             if not gc.isenabled():  # whoever started us wanted the first screen first
-                gc.freeze()  # or keys wait 40 to 70 ms, again and again, while modules are searched for garbage
-                gc.enable()
+                self._garbage.begin()
 
     def _keep_looking(self) -> None:
         worker = get_current_worker()
@@ -246,6 +249,7 @@ class ConsoleApp(App[None]):
         self._show_status()
 
     def _tick(self) -> None:
+        self._garbage.tick()
         if self.section is not None:
             self.section.show_status()
             if self.section.is_current and self.section.composed and not self.paused:

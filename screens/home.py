@@ -23,6 +23,7 @@ from sb.screens.state.home import (
     Home,
     HomeLine,
     Target,
+    at_work,
     facts,
     quickly,
     thoroughly,
@@ -35,7 +36,7 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sb.present.overview import NeedsYou
+from sb.present.overview import AtWork, NeedsYou
 from sb.sources import MICROSECONDS
 from sb.text import plain
 
@@ -92,9 +93,13 @@ class HomeScreen(Deciding):
             yield Panel(RowList(LATEST_COLUMNS, id="latest", leads=False), title="Latest")
         yield Static(id="facts", classes="words")
 
+    def on_mount(self) -> None:
+        self.console_app.count_needs()  # while the screen is laid out
+
     def refresh_records(self) -> None:
         if self.console_app.needs_you is None:  # what needs you comes first; the rest would slow it down
-            self.console_app.count_needs()
+            if not self.is_reading("needs"):
+                self.console_app.count_needs()
             return
         self.show_needs(self.console_app.needs_you)
         self._read_rest()
@@ -102,6 +107,7 @@ class HomeScreen(Deciding):
     def _read_rest(self) -> None:
         self._read_at = self.records.clock.monotonic()
         self.read("home", lambda: quickly(self.records), self._show)
+        self.read("home, agents", lambda: at_work(self.records), self._show)
         self.read("home, thoroughly", lambda: thoroughly(self.records), self._show)
 
     def tick(self) -> None:
@@ -112,9 +118,12 @@ class HomeScreen(Deciding):
         self.state = replace(self.state, **parts)
         if self.console_app.needs_you is not None:
             self.show_needs(self.console_app.needs_you)
-        self._put("agents", self.state.agents(), NO_AGENT)
-        self._put("latest", self.state.calls(int(self.records.clock.now() * MICROSECONDS)), NO_CALL)
-        self.query_one("#agents-panel", Panel).count({"": self.state.work.seen})
+        if self.state.work is not None:
+            self._put("agents", self.state.agents(self.state.work), NO_AGENT)
+            self.query_one("#agents-panel", Panel).count({"": self.state.work.seen})
+        if self.state.latest is not None:
+            now = int(self.records.clock.now() * MICROSECONDS)
+            self._put("latest", self.state.calls(self.state.latest, now), NO_CALL)
         self._show_facts()
         self._share_out()
 
@@ -136,7 +145,7 @@ class HomeScreen(Deciding):
         rows.show(list(numbered), notice)
 
     def _show_facts(self) -> None:
-        work, pairs = self.state.work, facts(self.state)
+        work, pairs = self.state.work or AtWork(), facts(self.state)
         words = [Content.styled(text, f"${tone}" if tone else "") for text, tone in work.today]
         trend = bars(tuple(zip(work.calls, map(bool, work.denied), strict=True)))
         hours = Content.assemble(

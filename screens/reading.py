@@ -37,6 +37,10 @@ class Reading(Widget):
         worker = self.run_worker(work, group=group, exclusive=True, thread=True, exit_on_error=False)
         self._waiting[worker] = done
 
+    def is_reading(self, group: str) -> bool:
+        """Whether a read with this name is under way."""
+        return any(worker.group == group for worker in getattr(self, "_waiting", ()))
+
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         worker = event.worker
         if not worker.is_finished:

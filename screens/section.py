@@ -43,11 +43,20 @@ class Section(Reading, Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (HIGH, "-high")]
 
     def compose(self) -> ComposeResult:
+        self._class_by_size()
         yield TabLine(self.app.current_mode)
         yield from self.body()
         yield TroubleLine()
         shown = actions(*self.parts, EVERYWHERE)
         yield KeyLine([action for action in shown if action.footer and self.console_app.allows(action)])
+
+    def _class_by_size(self) -> None:
+        """Textual sets these classes after the first layout, which styles every widget once more."""
+        size = self.app.size
+        sides = (size.width, self.HORIZONTAL_BREAKPOINTS), (size.height, self.VERTICAL_BREAKPOINTS)
+        for cells, breakpoints in sides:
+            for _, name in [one for one in breakpoints or () if one[0] <= cells][-1:]:
+                self.add_class(name, update=False)
 
     @abstractmethod
     def body(self) -> Iterable[Widget]:

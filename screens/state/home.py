@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sb.screens.state.agents import agent_row
@@ -99,12 +99,13 @@ class Home:
     """What is on screen, but for what needs a decision, which the tabs count too.
 
     Args:
+        work, latest: None until they were read.
         findings: what is enforced. operators: who may decide, and how far that can be relied on.
         memory: how much is remembered. newest: of that, kind and text.
     """
 
-    work: AtWork = field(default_factory=AtWork)
-    latest: tuple[CallLine, ...] = ()
+    work: AtWork | None = None
+    latest: tuple[CallLine, ...] | None = None
     findings: tuple[Finding, ...] = ()
     installed: tuple[str, ...] = ()
     log_rows: int = 0
@@ -128,38 +129,37 @@ class Home:
         off = enforced((*self.findings, *self.operators)).off
         return [*lines, *(_not_enforced(finding) for finding in off if not _unsigned(finding))]
 
-    def agents(self) -> list[HomeLine]:
+    def agents(self, work: AtWork) -> list[HomeLine]:
         """The agents, and the hosts that were installed and have not called yet."""
-        lines = list(map(_agent, self.work.agents))
-        known = {line.agent for line in self.work.agents}
+        lines = list(map(_agent, work.agents))
+        known = {line.agent for line in work.agents}
         for host in self.installed:
             if host not in known:
                 row = Row((Cell(f"○ {host}", "soft"), Cell(FIRST_SESSION, "soft")), columns=_SILENT)
                 lines.append(HomeLine(f"host {host}", row))
         return lines
 
-    def calls(self, now: int) -> list[HomeLine]:
+    def calls(self, latest: Sequence[CallLine], now: int) -> list[HomeLine]:
         """The newest calls; `now` in microseconds since the epoch."""
-        return [_call(line, now) for line in self.latest]
+        return [_call(line, now) for line in latest]
 
 
 _SILENT = (Column("", 13), Column(""))
 
 
 def quickly(records: Records) -> dict[str, Any]:
-    """What agents do, and what is enforced."""
+    """The newest calls, what is enforced, and how much is on record."""
     from sb.store.packs import PackStore
     from sb.store.snapshots import PACKS
 
     log, config = records.log("home"), records.config
-    with records.overview() as overview:
-        work, latest = overview.at_work(), tuple(overview.latest())
+    with records.overview("needs") as overview:
+        latest = tuple(overview.latest())
     findings = [*enforcement(config), log_standing(log)]
     size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()
     findings += [snapshots_finding(size)] if size.packs else []
     memories, newest = _memory(log)
     return {
-        "work": work,
         "latest": latest,
         "findings": tuple(findings),
         "installed": tuple(installed_hosts(config.home)),
@@ -167,6 +167,12 @@ def quickly(records: Records) -> dict[str, Any]:
         "memory": memories,
         "newest": newest,
     }
+
+
+def at_work(records: Records) -> dict[str, Any]:
+    """What agents do; the first time the calls of a day are counted for it."""
+    with records.overview() as overview:
+        return {"work": overview.at_work()}
 
 
 def thoroughly(records: Records) -> dict[str, Any]:

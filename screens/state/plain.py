@@ -9,7 +9,7 @@ from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import PLAIN_TITLES as LOG_TITLES
 from sb.screens.state.events import event_rows
-from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, facts, quickly, thoroughly
+from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, at_work, facts, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
 from sb.screens.state.memory import PLAIN_TITLES as MEMORY_TITLES
 from sb.screens.state.memory import memory_rows
@@ -21,6 +21,7 @@ from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.runs import first_events
 from sb.present.contracts import ordered
+from sb.present.overview import AtWork
 from sb.present.recovery import why
 from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
@@ -47,11 +48,11 @@ def _table(columns: Sequence[Column], rows: Sequence[Row], total: int) -> PlainS
 
 
 def _home(records: Records) -> PlainScreen:
-    home = Home(**(quickly(records) | thoroughly(records)))
+    home = Home(**(quickly(records) | at_work(records) | thoroughly(records)))
     parts = (
         ("Needs you", home.needs(records.needs_you()), NOTHING),
-        ("Agents", home.agents(), NO_AGENT),
-        ("Latest", home.calls(int(records.clock.now() * 1e6)), NO_CALL),
+        ("Agents", home.agents(home.work or AtWork()), NO_AGENT),
+        ("Latest", home.calls(home.latest or (), int(records.clock.now() * 1e6)), NO_CALL),
     )
     rows: list[tuple[str, ...]] = []
     for title, lines, nothing in parts:
