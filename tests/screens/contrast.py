@@ -1,10 +1,16 @@
-"""The contrast of a style's text to what is behind it."""
+"""The contrast of text to what is behind it: of a style, and of all that is on screen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.color import ColorSystem
 from rich.style import Style
+from sb.screens.app import ConsoleApp
+from textual._context import visible_screen_stack
+
+LEAST = 4.5
+LINES = " ─│╭╮╰╯━▁▂▃▄▅▆▇▌"  # say nothing that no text says
 
 
 def contrast(style: Style) -> float:
@@ -13,6 +19,26 @@ def contrast(style: Style) -> float:
     assert style.bgcolor is not None
     dark, light = sorted(_luminance(color.get_truecolor()) for color in (style.color, style.bgcolor))
     return (light + 0.05) / (dark + 0.05)
+
+
+def unreadable(app: ConsoleApp) -> list[str]:
+    """Each text on screen with less contrast than it needs, as a terminal of this many colours paints it."""
+    visible_screen_stack.set(app._background_screens)
+    system = ColorSystem.EIGHT_BIT if app.console.color_system != "truecolor" else ColorSystem.TRUECOLOR
+    wrong = []
+    for strip in app.screen._compositor.render_strips():
+        for text, style, _ in strip:
+            if text.strip(LINES):
+                assert style is not None
+                ratio = contrast(_as_painted(style, system))
+                wrong += [f"{text!r} {style}: {ratio:.1f}"] if ratio < LEAST else []
+    return wrong
+
+
+def _as_painted(style: Style, system: ColorSystem) -> Style:
+    assert style.color is not None
+    assert style.bgcolor is not None
+    return Style(color=style.color.downgrade(system), bgcolor=style.bgcolor.downgrade(system))
 
 
 def _luminance(color: Sequence[int]) -> float:

@@ -19,6 +19,7 @@ from sb.screens.state import harness_child
 from sb.screens.state.document import layout
 from sb.screens.state.harness_child import audit_document
 from sb.screens.state.scorecard import Scorecard, control_document, scorecard
+from sb.screens.theme import DARK, LIGHT
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -27,7 +28,9 @@ from sb.harness.running import audit
 from sb.harness.scorecard import verdict
 from sb.kernel.harness_audit import load_catalogue
 from tests.screens.conftest import FRAME_S, HOSTILE, Agents, Console
+from tests.screens.contrast import unreadable
 from tests.screens.graded import document
+from tests.screens.overflow import WIDTHS, overflowing
 from tests.screens.test_safety import FORBIDDEN
 from tests.screens.test_screens import SIZES, name
 
@@ -127,6 +130,24 @@ def test_the_scorecard_looks_as_it_did(
         console.snapshot(name("harness-partial", size))
 
     console(script, size)
+
+
+def test_every_line_fits_at_every_width_and_every_text_can_be_read_in_both_themes(
+    agents: Agents, console: Console, child: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await open_audit(console, pilot)
+        for width in WIDTHS:
+            await pilot.resize_terminal(width, 24 if width < 100 else 36)
+            await console.until(pilot, lambda: True)
+            assert not overflowing(console.app), width
+        for _ in (DARK, LIGHT):
+            assert not unreadable(console.app), console.app.theme
+            await console.press(pilot, "T")
+
+    console(script)
 
 
 def test_it_is_a_view_of_log_that_opens_it_the_footer_and_the_palette_name_it_and_escape_leaves_it(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from sb.screens.actions import EVERYWHERE, LISTS, SECTIONS, actions
 from sb.screens.chrome import KeyLine, TabLine
 from sb.screens.panel import Panel, Split
 from sb.screens.row_list import RowList
+from sb.screens.theme import DARK, LIGHT
 from textual.content import Content
 from textual.pilot import Pilot
 
 from sb.present.overview import NeedsYou
 from tests.screens.conftest import Agents, Console
+from tests.screens.contrast import unreadable
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 
 
@@ -35,6 +39,31 @@ def test_no_line_is_wider_or_narrower_than_its_place_at_any_width(busy: Agents, 
                 assert not overflowing(console.app), (number, width)
 
     console(script)
+
+
+@pytest.mark.parametrize(
+    ("colours", "screens"), [("truecolor", range(1, len(SECTIONS) + 1)), ("256", (1, 2, 3))]
+)
+def test_every_text_of_every_screen_and_view_can_be_read_in_both_themes(
+    busy: Agents, console: Console, monkeypatch: pytest.MonkeyPatch, colours: str, screens: Sequence[int]
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", colours)
+    views = {2: 2, 3: 1, 4: 2, 5: 1, 6: 2, 8: 1}  # further ones of each screen
+
+    async def script(pilot: Pilot[None]) -> None:
+        assert console.app.console.color_system == colours
+        for _ in (DARK, LIGHT):
+            for number in screens:
+                await console.press(pilot, str(number))
+                for _ in range(views.get(number, 0)):
+                    assert not unreadable(console.app), (number, console.app.theme)
+                    await console.press(pilot, "right_square_bracket")
+                assert not unreadable(console.app), (number, console.app.theme)
+            await console.press(pilot, "T")
+
+    console(script, (100, 30))
 
 
 def test_panels_are_beside_each_other_from_100_columns_on_and_the_split_moves_on_all_screens(

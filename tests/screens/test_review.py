@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sb.screens.review import ReviewScreen
+from sb.screens.theme import DARK, LIGHT
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -16,6 +17,7 @@ from sb.store.database import Database, open_database
 from sb.store.records.places import Place
 from sb.types import MemorySuggestion, Note, Trigger
 from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.contrast import unreadable
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 from tests.screens.test_safety import FORBIDDEN
 
@@ -212,9 +214,12 @@ def test_read_only_decides_nothing(agents: Agents, conflict: str, console: Conso
     console(script, read_only=True)
 
 
-def test_no_line_is_wider_than_its_place(agents: Agents, conflict: str, console: Console) -> None:
+def test_every_line_fits_at_every_width_and_every_text_can_be_read_in_both_themes(
+    agents: Agents, conflict: str, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
     suggest(agents, WIDE)
     quarantine(agents, WIDE)
+    monkeypatch.delenv("NO_COLOR", raising=False)
 
     async def script(pilot: Pilot[None]) -> None:
         await open_review(console, pilot)
@@ -222,6 +227,9 @@ def test_no_line_is_wider_than_its_place(agents: Agents, conflict: str, console:
             await pilot.resize_terminal(width, 24 if width < 100 else 36)
             await console.until(pilot, lambda: True)
             assert not overflowing(console.app), width
+        for _ in (DARK, LIGHT):
+            assert not unreadable(console.app), console.app.theme
+            await console.press(pilot, "T")
 
     console(script)
 
