@@ -278,6 +278,8 @@ class ApprovalsScreen(Filtering, Waiting):
             self._show_foot()
 
     def _show_foot(self) -> None:
+        if not self.query(RowList):
+            return  # a message of a list that is gone: the screen closes
         listing = self.rows.listing
         sorted_by = f"by {self.order}" if self.order is not Order.EXPIRY else ""
         self.query_one("#requests", Panel).foot(

@@ -175,6 +175,8 @@ class ContractsScreen(Waiting):
             self._show_foot()
 
     def _show_foot(self) -> None:
+        if not self.query(RowList):
+            return  # a message of a list that is gone: the screen closes
         listing = self.rows.listing
         amiss = len(self.waiting())
         self.query_one("#tools", Panel).foot(

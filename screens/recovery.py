@@ -228,6 +228,8 @@ class RecoveryScreen(Waiting):
             self._show_foot()
 
     def _show_foot(self) -> None:
+        if not self.query(RowList):
+            return  # a message of a list that is gone: the screen closes
         listing = self.rows.listing
         total = max(self.page.counts.get(self.view, 0), len(listing.keys))
         cut = f"the first {len(listing.keys)} are listed" if total > len(listing.keys) else ""
