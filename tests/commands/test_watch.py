@@ -244,16 +244,18 @@ def test_without_a_database_it_ends_with_3(sb: CommandLine) -> None:
 
 
 def test_a_running_watch_reports_what_comes_and_ends_with_130(config: Config) -> None:
-    command = [sys.executable, "-m", "sb", "watch", "--interval", "0.1"]
+    # What runs in the background, as tests may, ignores SIGINT, and so do its children.
+    code = (
+        "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "runpy.run_module('sb', run_name='__main__', alter_sys=True)"
+    )
+    command = [sys.executable, "-c", code, "watch", "--interval", "0.1"]
     running = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        preexec_fn=lambda: signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        ),  # tests may run in the background
     )
     try:
         time.sleep(0.5)
