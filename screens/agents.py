@@ -123,9 +123,3 @@ class AgentsScreen(Section):
     def start_over(self) -> None:
         self._seen, self._lines, self._shown = AtWork(), {}, None
         self.rows.start_over()
-
-    def leave_part(self) -> bool:
-        if self.query_one("#agent").has_focus:
-            self.rows.focus()
-            return True
-        return super().leave_part()

@@ -289,17 +289,6 @@ class ApprovalsScreen(Filtering, Waiting):
             f"filter: {self.filter_text}" if self.filter_text else "",
         )
 
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        if self.rows.listing.marked:
-            self.rows.listing.marked.clear()
-            self.rows.refresh()
-            self.show_status()
-            return True
-        return super().leave_part()
-
     def find(self, approval_id: str) -> None:
         """Put the cursor on a request, among all of them if it is not open any more."""
         self.read("find", lambda: self._named(approval_id), self._found)

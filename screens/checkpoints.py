@@ -146,12 +146,6 @@ class CheckpointsScreen(Deciding, TabView):
     def summary(self) -> str:
         return ""
 
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        return super().leave_part()
-
     def action_undo(self) -> None:
         found = self.current.checkpoint if self.current else ""
         if not isinstance(found, Checkpoint):

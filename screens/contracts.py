@@ -185,12 +185,6 @@ class ContractsScreen(Waiting):
             f"{count(amiss)} to approve" if amiss else "",
         )
 
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        return super().leave_part()
-
     def _marked(self) -> list[ContractEntry]:
         marked = sorted(self.rows.listing.marked)
         return [self.known[number][0] for number in marked if number < len(self.known)]

@@ -169,9 +169,3 @@ class HarnessScreen(Filtering, TabView):
         if self.card is not None:
             self.console_app.view_counts["harness"] = len(self.card.controls)
         super().show_title()
-
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        return super().leave_part()

@@ -98,12 +98,6 @@ class LogScreen(Searching, TabView):
     def _opened(self, message: RowList.Opened) -> None:
         self.focus_on(self.query_one(DocumentView))
 
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        return super().leave_part()
-
     def action_next_waiting(self, by: int) -> None:
         """Go to the next call that was denied, or whose outcome is unknown, as far as the filter fits it."""
         seq, text = self.rows.listing.current, self.search.text

@@ -204,17 +204,6 @@ class MemoryScreen(Searching, Deciding, TabView):
         self.console_app.view_counts["memory"] = self.search.hits.total
         super().show_title()
 
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        if self.rows.listing.marked:
-            self.rows.listing.marked.clear()
-            self.rows.refresh()
-            self.show_status()
-            return True
-        return super().leave_part()
-
     def action_mark(self) -> None:
         self.rows.mark()
         self.show_status()

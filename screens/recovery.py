@@ -236,12 +236,6 @@ class RecoveryScreen(Waiting):
         place = f"{count(listing.index + 1)} of {count(total)}" if listing.keys else ""
         self.query_one("#items", Panel).foot(place, cut, "at work…" if self.at_work else "")
 
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        return super().leave_part()
-
     def find(self, reference: str) -> None:
         """Put the cursor on what has this id, in the first view that shows it."""
         self.read(

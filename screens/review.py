@@ -157,17 +157,6 @@ class ReviewScreen(Waiting, TabView):
         marked = len(self.rows.listing.marked)
         return f"{marked} marked" if marked else ""
 
-    def leave_part(self) -> bool:
-        if self.query_one(DocumentView).has_focus:
-            self.rows.focus()
-            return True
-        if self.rows.listing.marked:
-            self.rows.listing.marked.clear()
-            self.rows.refresh()
-            self.show_status()
-            return True
-        return super().leave_part()
-
     def action_choose(self) -> None:
         """Choose the other version of a conflict."""
         if self._found is not None and self._found.conflict is not None:

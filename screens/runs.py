@@ -229,9 +229,3 @@ class RunsScreen(Filtering):
         self.sessions, self._open, self._shown = Tree(), frozenset(), None
         self._calls, self._calls_to = array("q"), 0
         self.rows.start_over()
-
-    def leave_part(self) -> bool:
-        if self.query_one("#run").has_focus:
-            self.rows.focus()
-            return True
-        return super().leave_part()

@@ -184,11 +184,24 @@ class Section(Reading, Screen[None]):
         else:
             self.focus_next()
 
+    def leave_detail(self) -> bool:
+        """Go from a record back to its list, or take all marks away; returns whether there was one."""
+        for rows in self.query(RowList):
+            if self.query("DocumentView:focus"):
+                self.focus_on(rows)
+                return True
+            if rows.listing.marked:
+                rows.listing.marked.clear()
+                rows.refresh()
+                self.show_status()
+                return True
+        return False
+
     def leave_part(self) -> bool:
-        """Leave a filter, a detail, a mark or a full panel; returns whether there was one."""
+        """Leave a filter or a full panel; returns whether there was one."""
         return any(split.leave_full() for split in self.query(Split))
 
     def action_back(self) -> None:
         """Leave what is open on this screen, or go back to Home."""
-        if not self.leave_part():
+        if not (self.leave_detail() or self.leave_part()):
             self.console_app.go("home")

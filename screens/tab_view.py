@@ -39,5 +39,5 @@ class TabView(Section):
         tab = TABS[self.name_]
         if self.name_ == tab:
             super().action_back()
-        elif not self.leave_part():
+        elif not (self.leave_detail() or self.leave_part()):
             self.console_app.go(tab)

@@ -15,7 +15,7 @@ from tests.conftest import CommandLine
 HOSTILE = "\x1b[31mred\x1b]0;owned\x07 [bold]markup[/bold] \u202egnp.exe\r\nmem_fake  note"
 
 
-def kept(sb: CommandLine, *arguments: str) -> str:
+def saved_id(sb: CommandLine, *arguments: str) -> str:
     """The id of what a core kept."""
     done = sb("entity", *arguments, "--agent", "ada")
     assert done.code == 0, done.err
@@ -29,7 +29,7 @@ def memory(kind: str, uid: str, stack_id: str = "default") -> Any:
 
 
 def test_every_operation_keeps_what_it_says_and_where_it_comes_from(sb: CommandLine) -> None:
-    episode = kept(
+    episode = saved_id(
         sb, "episode", "deploy to production", "zero downtime", "--lesson", "blue-green works", "--tag", "deploy",
         "--repeat", "announce it", "--avoid", "fridays", "--context", "project:shop",
     )  # fmt: skip
@@ -47,11 +47,11 @@ def test_every_operation_keeps_what_it_says_and_where_it_comes_from(sb: CommandL
     )
     assert (known.source_entity, known.source_type) == ("core:ada", "direct_experience")
     source = ["--from", f"episode:{episode}"]
-    belief = kept(
+    belief = saved_id(
         sb, "belief", "blue-green deploys are safe", "--type", "learned", "--confidence", "0.9", *source
     )
     assert memory("belief", belief).derived_from == [f"episode:{episode}"]
-    value = kept(
+    value = saved_id(
         sb,
         "value",
         "care",
@@ -62,20 +62,20 @@ def test_every_operation_keeps_what_it_says_and_where_it_comes_from(sb: CommandL
         f"belief:{belief}",
     )
     assert (memory("value", value).priority, memory("value", value).is_protected) == (80, True)
-    goal = kept(sb, "goal", "deploy every day", "--type", "aspiration", "--priority", "high", *source)
+    goal = saved_id(sb, "goal", "deploy every day", "--type", "aspiration", "--priority", "high", *source)
     assert memory("goal", goal).goal_type == "aspiration"
-    note = kept(
+    note = saved_id(
         sb, "note", "use Retry-After", "--type", "decision", "--reason", "the server knows", "--protect"
     )
     assert (memory("note", note).reason, memory("note", note).is_protected) == ("the server knows", True)
-    drive = kept(sb, "drive", "curiosity", "--intensity", "0.9", "--focus", "latency", *source)
-    assert kept(sb, "drive", "curiosity", "--focus", "caches") == drive
+    drive = saved_id(sb, "drive", "curiosity", "--intensity", "0.9", "--focus", "latency", *source)
+    assert saved_id(sb, "drive", "curiosity", "--focus", "caches") == drive
     assert (memory("drive", drive).intensity, memory("drive", drive).focus_areas) == (0.9, ["caches"])
-    other = kept(
+    other = saved_id(
         sb, "relationship", "Eve", "--trust", "0.75", "--type", "person", "--notes", "reviews", *source
     )
     assert (memory("relationship", other).sentiment, memory("relationship", other).notes) == (0.5, "reviews")
-    raw = kept(sb, "raw", "as it came")
+    raw = saved_id(sb, "raw", "as it came")
     assert (memory("raw", raw).blob, memory("raw", raw).source) == ("as it came", "core:ada")
 
 
@@ -88,7 +88,7 @@ def test_what_is_kept_is_said_on_stderr_and_as_json(sb: CommandLine) -> None:
 
 
 def test_what_an_agent_knows_a_brain_of_the_same_name_finds(sb: CommandLine) -> None:
-    uid = kept(sb, "episode", "migrate the billing service", "no downtime")
+    uid = saved_id(sb, "episode", "migrate the billing service", "no downtime")
     sb("memory", "remember", "billing runs nightly", "--private", "--agent", "ada")
     hits = sb("memory", "search", "billing migration", "--agent", "ada", "--json").json["items"]
     assert uid in [hit["id"] for hit in hits]
@@ -101,7 +101,7 @@ def test_what_an_agent_knows_a_brain_of_the_same_name_finds(sb: CommandLine) -> 
 
 
 def test_a_search_shows_the_words_and_says_when_there_is_nothing(sb: CommandLine) -> None:
-    uid = kept(sb, "note", "the office is in Bonn", "--context", "travel")
+    uid = saved_id(sb, "note", "the office is in Bonn", "--context", "travel")
     shown = sb("entity", "search", "office", "--agent", "ada").out.splitlines()
     assert shown[0].startswith(f"{uid}  note  ")
     assert shown[1] == "    the office is in Bonn"
@@ -113,7 +113,7 @@ def test_a_search_shows_the_words_and_says_when_there_is_nothing(sb: CommandLine
 
 
 def test_working_memory_is_loaded_within_its_budget(sb: CommandLine) -> None:
-    kept(sb, "note", "the office is in Bonn")
+    saved_id(sb, "note", "the office is in Bonn")
     loaded = sb("entity", "load", "--tokens", "100", "--agent", "ada", "--json").json
     assert [one["content"] for one in loaded["notes"]] == ["the office is in Bonn"]
     assert loaded["_meta"]["budget_total"] == 100
@@ -123,7 +123,7 @@ def test_working_memory_is_loaded_within_its_budget(sb: CommandLine) -> None:
 
 
 def test_the_status_tells_what_a_core_is_composed_of(sb: CommandLine) -> None:
-    kept(sb, "note", "the office is in Bonn")
+    saved_id(sb, "note", "the office is in Bonn")
     shown = sb("entity", "status", "--agent", "ada").out.splitlines()
     assert shown[:2] == ["core: ada", "model: none"]
     assert shown[2].startswith("stack: default, active: ")
@@ -134,7 +134,7 @@ def test_the_status_tells_what_a_core_is_composed_of(sb: CommandLine) -> None:
 
 def test_a_named_stack_takes_it_and_a_slip_makes_none(sb: CommandLine) -> None:
     assert sb("stack", "create", "work").code == 0
-    uid = kept(sb, "note", "the office is in Bonn", "--stack", "work")
+    uid = saved_id(sb, "note", "the office is in Bonn", "--stack", "work")
     assert memory("note", uid) is None
     assert memory("note", uid, "work").content == "the office is in Bonn"
     slip = sb("entity", "note", "elsewhere", "--stack", "wrok", "--agent", "ada")
@@ -143,7 +143,7 @@ def test_a_named_stack_takes_it_and_a_slip_makes_none(sb: CommandLine) -> None:
 
 def test_long_texts_come_by_stdin(sb: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("first line\nand a second\n"))
-    assert memory("note", kept(sb, "note", "-")).content == "first line\nand a second"
+    assert memory("note", saved_id(sb, "note", "-")).content == "first line\nand a second"
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
 
 
 def test_what_others_wrote_does_nothing_to_a_terminal(sb: CommandLine) -> None:
-    kept(sb, "note", HOSTILE)
-    kept(sb, "episode", HOSTILE, HOSTILE)
+    saved_id(sb, "note", HOSTILE)
+    saved_id(sb, "episode", HOSTILE, HOSTILE)
     for words in (["search", "red"], ["load"], ["status"]):
         shown = sb("entity", *words, "--agent", "ada")
         assert not set("\x1b\x07\u202e\r") & set(shown.out + shown.err)

@@ -23,7 +23,7 @@ def _can_mount() -> bool:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     if not _can_mount():
         pytest.skip("no mounts of its own for a process here")
     disk = tmp_path_factory.mktemp("disk")
@@ -34,8 +34,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_undo_that_finds_no_room_writes_no_half_file_and_can_be_repeated(told: list[dict[str, Any]]) -> None:
-    judged, first, second = told[:3]
+def test_undo_that_finds_no_room_writes_no_half_file_and_can_be_repeated(
+    reports: list[dict[str, Any]],
+) -> None:
+    judged, first, second = reports[:3]
     assert judged == {"decision": "none"}
     assert first["state"] == "failed"
     assert first["detail"].endswith("src/b: no space left on device")
@@ -43,14 +45,14 @@ def test_undo_that_finds_no_room_writes_no_half_file_and_can_be_repeated(told: l
     assert (second["state"], second["files"]) == ("reversed", {"a": MIB, "b": MIB})
 
 
-def test_snapshot_that_finds_no_room_is_left_out_and_a_person_is_asked(told: list[dict[str, Any]]) -> None:
-    assert "no snapshot: the snapshot cannot be written: No space left on device" in told[3]["reason"]
-    assert "Needs approval" in told[3]["reason"]
-    packs = [name for name in told[3]["files"] if name not in (".lock", ".usage")]
+def test_snapshot_that_finds_no_room_is_left_out_and_a_person_is_asked(reports: list[dict[str, Any]]) -> None:
+    assert "no snapshot: the snapshot cannot be written: No space left on device" in reports[3]["reason"]
+    assert "Needs approval" in reports[3]["reason"]
+    packs = [name for name in reports[3]["files"] if name not in (".lock", ".usage")]
     assert len(packs) == 1
     assert packs[0].endswith(".pack")
 
 
-def test_database_on_a_full_disk_says_so(told: list[dict[str, Any]]) -> None:
-    assert told[4]["error"].endswith("brain.db could not grow: the disk is full")
-    assert told[4]["hint"] == "free some space; nothing was half-written"
+def test_database_on_a_full_disk_says_so(reports: list[dict[str, Any]]) -> None:
+    assert reports[4]["error"].endswith("brain.db could not grow: the disk is full")
+    assert reports[4]["hint"] == "free some space; nothing was half-written"

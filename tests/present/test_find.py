@@ -30,23 +30,23 @@ def runtime(home: Path, clock: SteeredClock, ids: CountingIds) -> Iterator[Runti
         yield opened
 
 
-def found(runtime: Runtime, text: str) -> list[tuple[str, str, str]]:
+def search(runtime: Runtime, text: str) -> list[tuple[str, str, str]]:
     return [(one.kind, one.text, one.state.word) for one in find_records(runtime.log, text)]
 
 
 def test_words_name_requests_calls_agents_and_memories(runtime: Runtime) -> None:
-    assert found(runtime, "ada") == [
+    assert search(runtime, "ada") == [
         ("request", 'bank.pay(to="ada")', "waiting"),
         ("call", "bank.pay to=ada", "asked"),
     ]
-    assert found(runtime, "retr")[1:] == [  # the request says what its agent did before
+    assert search(runtime, "retr")[1:] == [  # the request says what its agent did before
         ("call", "look retry.md", "ok"),
         ("memory", "retries wait 73 seconds", "strong"),
     ]
-    assert found(runtime, "73 sec") == [("memory", "retries wait 73 seconds", "strong")]
-    assert ("agent", "codex shop", "") in found(runtime, "Shop")
-    assert found(runtime, "  ") == []
-    assert found(runtime, "(nothing") == []
+    assert search(runtime, "73 sec") == [("memory", "retries wait 73 seconds", "strong")]
+    assert ("agent", "codex shop", "") in search(runtime, "Shop")
+    assert search(runtime, "  ") == []
+    assert search(runtime, "(nothing") == []
 
 
 def test_the_beginning_of_an_id_names_its_record(runtime: Runtime) -> None:

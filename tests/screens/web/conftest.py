@@ -37,12 +37,12 @@ class Server:
             text=True,
         )
         self._out: IO[str] = self.process.stdout or sys.stdin
-        self.public_key = self.said() if "--key" in options else ""
-        self.address = self.said()
+        self.public_key = self.next_line() if "--key" in options else ""
+        self.address = self.next_line()
         self.origin, _, token = self.address.partition("/?token=")
         assert len(token) == 43, (self.address, self.process.poll())
 
-    def said(self) -> str:
+    def next_line(self) -> str:
         """The next line that was announced."""
         return self._out.readline().rstrip("\n")
 
@@ -97,7 +97,7 @@ async def closed(tab: Tab) -> int | None:
     return tab.close_code
 
 
-async def shown(tab: Tab, what: str) -> str:
+async def read_value(tab: Tab, what: str) -> str:
     """What the app wrote after `what` and before the next semicolon."""
     seen = ""
     async with asyncio.timeout(60):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from tests.screens.web.conftest import Server, Start, browser, shown
+from tests.screens.web.conftest import Server, Start, browser, read_value
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class TestTheToken:
         status, text, headers = ask(fresh.address)
         assert (status, "Set-Cookie" in headers) == (403, False)
         assert text.startswith("This address was used already: it works once.")
-        assert (fresh.said(), fresh.said()) == (
+        assert (fresh.next_line(), fresh.next_line()) == (
             "A browser has signed in.",
             "The address was opened again and refused: it works once.",
         )
@@ -192,7 +192,7 @@ class TestTheToken:
 
         async def look() -> str:
             async with browser(server) as opened, opened.open_tab() as tab:
-                return await shown(tab, "signer=")
+                return await read_value(tab, "signer=")
 
         assert asyncio.run(look()) == "nobody"
 

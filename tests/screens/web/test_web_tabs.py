@@ -18,7 +18,7 @@ from sb.config import current_config
 from sb.kernel.authority.signing import signature_fits
 from sb.log.kinds import APPROVAL_APPROVED
 from sb.parts import open_log
-from tests.screens.web.conftest import Start, browser, closed, gone, shown
+from tests.screens.web.conftest import Start, browser, closed, gone, read_value
 
 
 def test_a_tab_shows_the_first_row_read_only_and_its_process_ends_with_the_tab(start: Start) -> None:
@@ -27,14 +27,14 @@ def test_a_tab_shows_the_first_row_read_only_and_its_process_ends_with_the_tab(s
     async def look() -> int:
         async with browser(server) as signed_in:
             async with signed_in.open_tab() as tab:
-                pid = int(await shown(tab, "process="))
+                pid = int(await read_value(tab, "process="))
                 assert server.children() == {pid}
             async with signed_in.open_tab() as tab:
-                assert await shown(tab, "signer=") == "nobody"
+                assert await read_value(tab, "signer=") == "nobody"
             return pid
 
     assert gone(asyncio.run(look()))
-    assert server.said() == "A browser has signed in."
+    assert server.next_line() == "A browser has signed in."
     code, out, err = server.stop()
     assert (code, out, err) == (0, "", "")
 
@@ -44,7 +44,7 @@ def test_a_tab_signs_with_the_key_that_only_the_server_holds(start: Start) -> No
 
     async def look() -> str:
         async with browser(server) as signed_in, signed_in.open_tab() as tab:
-            return await shown(tab, "signer=")
+            return await read_value(tab, "signer=")
 
     assert asyncio.run(look()) == "ada"
     with closing(open_log(current_config())) as log:
@@ -62,7 +62,7 @@ def test_the_tabs_end_with_the_server(start: Start, number: int) -> None:
 
     async def look() -> tuple[int, int | None]:
         async with browser(server) as signed_in, signed_in.open_tab() as tab:
-            pid = int(await shown(tab, "process="))
+            pid = int(await read_value(tab, "process="))
             server.process.send_signal(number)
             return pid, await closed(tab)
 
@@ -82,8 +82,8 @@ def test_quitting_the_app_closes_its_tab_only(start: Start) -> None:
 
     async def look() -> None:
         async with browser(server) as signed_in, signed_in.open_tab() as first, signed_in.open_tab() as other:
-            pid = int(await shown(first, "process="))
-            left = int(await shown(other, "process="))
+            pid = int(await read_value(first, "process="))
+            left = int(await read_value(other, "process="))
             await first.send_json(["stdin", "q"])
             await closed(first)
             assert gone(pid)
@@ -97,7 +97,7 @@ def test_an_app_that_fails_is_explained_in_the_terminal_without_its_escape_seque
 
     async def look() -> None:
         async with browser(server) as signed_in, signed_in.open_tab() as tab:
-            await shown(tab, "process=")
+            await read_value(tab, "process=")
             await tab.send_json(["stdin", "x"])
             await closed(tab)
 
@@ -147,7 +147,7 @@ def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(
 
     async def look() -> None:
         async with browser(server) as signed_in, signed_in.open_tab() as tab:
-            await shown(tab, "process=")
+            await read_value(tab, "process=")
             await tab.send_json(["stdin", "d"])
             async with asyncio.timeout(20):
                 kind = ""
@@ -191,7 +191,7 @@ def test_nothing_says_the_token_or_the_cookie_but_the_address(start: Start) -> N
 
     async def look() -> str:
         async with browser(server) as signed_in, signed_in.open_tab() as tab:
-            pid = await shown(tab, "process=")
+            pid = await read_value(tab, "process=")
             line = Path(f"/proc/{pid}/cmdline")
             environment = Path(f"/proc/{pid}/environ")
             known = signed_in.page + "".join(
