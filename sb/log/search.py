@@ -73,7 +73,8 @@ class LogFilter:
 def contains(text: str, *columns: str) -> Clause:
     """That a text is in one of these columns, or SQL expressions."""
     literal = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    sql = " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns)
+    escape = " ESCAPE '\\'" if literal != text else ""  # a third slower with it
+    sql = " OR ".join(f"{column} LIKE ?{escape}" for column in columns)
     return f"({sql})", (f"%{literal}%",) * len(columns)
 
 

@@ -1,4 +1,4 @@
-"""Garbage of the console is collected between keys."""
+"""Garbage of the console is collected in small steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator
 
 import pytest
-from sb.screens.garbage import ENOUGH, IDLE_S, Garbage
+from sb.screens.garbage import AWAY_S, ENOUGH, MANY, Garbage
 
 from sb.sources import SteeredClock
 
@@ -19,6 +19,12 @@ class Knot:
         self.itself = self
 
 
+def let_time_pass() -> None:
+    """As many collections as the interpreter makes by itself until it is our turn."""
+    for _ in range(ENOUGH):
+        gc.collect(1)
+
+
 @pytest.fixture
 def thresholds() -> Iterator[None]:
     before = gc.get_threshold()
@@ -28,19 +34,33 @@ def thresholds() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("thresholds")
-def test_old_garbage_is_collected_once_nobody_types() -> None:
+def test_new_garbage_is_collected_at_a_key_once_there_is_enough() -> None:
+    garbage = Garbage(SteeredClock())
+    garbage.begin()
+    alive = weakref.ref(Knot())
+    garbage.typed()
+    assert alive() is not None
+    let_time_pass()
+    garbage.typed()
+    assert alive() is None
+
+
+@pytest.mark.usefixtures("thresholds")
+def test_old_garbage_is_collected_once_there_is_much_and_nobody_types() -> None:
     clock = SteeredClock()
     garbage = Garbage(clock)
     garbage.begin()
     knot = Knot()
-    gc.collect()  # it is old now
+    let_time_pass()
+    garbage.tick()  # it is old now
     alive = weakref.ref(knot)
     del knot
-    for _ in range(ENOUGH + 1):
-        gc.collect(1)
+    much = [[] for _ in range(MANY)]
     garbage.typed()
+    let_time_pass()
     garbage.tick()
     assert alive() is not None
-    clock.time += IDLE_S
+    clock.time += AWAY_S
     garbage.tick()
     assert alive() is None
+    assert len(much) == MANY
