@@ -9,7 +9,7 @@ from textual import on
 from textual.timer import Timer
 from textual.widgets import Input
 
-DEBOUNCE_S = 0.1
+DEBOUNCE_S = 0.08
 
 
 class Filtering(Section):
