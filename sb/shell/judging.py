@@ -71,6 +71,7 @@ class LineJudge(CommandJudge):
         found: list[Finding] = []
         for node in nodes:
             found.append(self._node(node, stdin))
+            self._arrived()
             if self.paths.here != before and not comes_back:
                 self.paths.here = ""
         self.paths.here = before if comes_back else self.paths.here
