@@ -23,6 +23,7 @@ from sb.shell.arguments import (
 from sb.shell.changing import change, changes
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
+from sb.shell.computed import names_in
 from sb.shell.flows import Trail
 from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
@@ -47,9 +48,11 @@ from sb.shell.rules import (
     run_by_options,
     subscripts,
 )
+from sb.shell.run_files import run_by_variable, run_files
 from sb.shell.script_files import ScriptFiles
 from sb.shell.scripts import is_edit
 from sb.shell.searching import searched_folders
+from sb.shell.secret_files import secret_word
 from sb.shell.words import (
     OPERAND,
     UNKNOWN,
@@ -187,7 +190,8 @@ class CommandJudge(ABC):
         if name in HOST_VARIABLES:
             return Finding(DESTROY, f"{name}=: makes a coding agent use other settings")
         if name in LOADER_VARIABLES or name.startswith(("DYLD_", "LD_", "GIT_CONFIG_", "BASH_FUNC_")):
-            return Finding(NETWORK, f"{name}=: changes which programs or settings are used")
+            floor = Finding(NETWORK, f"{name}=: changes which programs or settings are used")
+            return highest(floor, *(run_by_variable(self, name, value) for value in values))
         return QUIET
 
     def _set(self, name: str, values: Sequence[str], *, made: bool = False) -> None:
@@ -216,6 +220,27 @@ class CommandJudge(ABC):
     def written_script(self, word: str) -> Input | None:
         """What the line has written to a script that it runs; None if it has not written it."""
         return self.scripts.content(self.paths.now(word)) if is_literal(word) else None
+
+    def names_in(self, word: str) -> list[str]:
+        """The names of credentials and of protected places that a file lists, as far as it is known."""
+        if not is_literal(word) or len(word) > 1000:
+            return []
+        places = self.paths.now(word)
+        written = self.scripts.text_of(places)
+        if written is not None:
+            names = written.text.split() if written.kind == "text" else []
+        else:
+            names = [name for place in places if self.stays(place) for name in names_in(place)]
+        return [name for name in names if self._matters(name)][:_MOST_VALUES]
+
+    def _matters(self, name: str) -> bool:
+        return bool(
+            secret_word(self.paths, name)
+            or self.paths.settings(name)
+            or self.paths.protects(name)
+            or self.paths.sensitive(name)
+            or self.paths.guards(name)
+        )
 
     def may_change(self, places: Iterable[str]) -> None:
         """Note absolute paths that something which is not followed may change."""
@@ -349,12 +374,13 @@ class CommandJudge(ABC):
             given = [*arguments, *([stdin.text] if stdin.kind == "text" else [])] if named else []
             floor = highest(floor, subscripts(base, given))
         if base in _DECLARE or base in _ASSIGN or base == "printf":
-            floor = highest(floor, self._variables(base, arguments))
+            floor = highest(floor, self._variables(base, arguments, stdin))
         handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)
         found = handler(self, base, arguments, stdin) if handler else rule_finding(base, arguments)
         if found is None and base.startswith("mkfs"):
             found = rule_finding("mkfs", arguments)
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
+        floor = highest(floor, run_files(self, base, arguments))
         floor = highest(floor, environment_changes(self, name, arguments), floor_finding(base, arguments))
         return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
 
@@ -371,7 +397,7 @@ class CommandJudge(ABC):
         handler = HANDLERS.get("python" if runner.startswith("python") else runner)
         return highest(floor, handler(self, runner, [], written) if handler else QUIET)
 
-    def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
+    def _variables(self, builtin: str, arguments: Sequence[str], stdin: Input) -> Finding:
         """Judge the assignments of a builtin."""
         if builtin in _DECLARE:
             if any(word[:1] == "-" and "n" in word for word in arguments):
@@ -382,9 +408,19 @@ class CommandJudge(ABC):
             return highest(*(self.assign(name.rstrip("+"), value) for name, _, value in pairs))
         if builtin == "printf":
             arguments = arguments[1:2] if arguments[:1] == ["-v"] else ()
+        given: list[str] = []
+        if builtin in ("read", "mapfile", "readarray"):
+            given = (
+                stdin.text.split()
+                if stdin.kind == "text"
+                else self.names_in(stdin.path)
+                if stdin.path
+                else []
+            )
+            given = [name for name in given if self._matters(name)][:_MOST_VALUES]
         for name in arguments:
             if name not in ("PWD", "HOME"):
-                self.values.setdefault(name.partition("=")[0], []).append(UNKNOWN)
+                self.values.setdefault(name.partition("=")[0], []).extend([UNKNOWN, *given])
         return QUIET
 
     def _consequences(self, argv: list[str], found: Finding, stdin: Input) -> Finding:

@@ -7,6 +7,7 @@ counts ends its way.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from sb.shell.arguments import WRAPPERS
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
-from sb.shell.searching import RUNS, searched_folders
+from sb.shell.searching import FINDERS, RUNS, may_print, searched_folders
 from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word, secrets_inside
 from sb.shell.secret_texts import TextTrail
 from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
@@ -23,12 +24,14 @@ from sb.shell.showing import (
     COPIES,
     ENVIRONMENT,
     FINDS,
+    GREPS,
     PACKS,
     PASSES,
     PRINTS,
     RUN_OTHERS,
     SILENT,
     VIEWERS,
+    files_of_script,
     git_verb,
     lets_fields_through,
     lets_listed_through,
@@ -38,6 +41,7 @@ from sb.shell.showing import (
     shows_files,
     takes_login,
     tells_names_only,
+    unpacks_to_output,
     variables_shown,
 )
 from sb.shell.sinks import SENDS_IN_CODE, Sink, sink
@@ -137,6 +141,10 @@ class Trail(TextTrail):
                 f"{arguments[-1] if len(operands(arguments)) > 1 else 'x'}aa", merged(given, self.input)
             )
         given = merged(given, self._printed(program, arguments), self._code(program, arguments, stdin))
+        unpacked = unpacks_to_output(program, arguments)
+        packed = merged(self.input, *(map(self._of_copy, arguments) if unpacked else ()))
+        if packed.packed and (unpacked or program in VIEWERS):
+            given = merged(given, Taint(CONTENT, packed.what, soft=True))
         shows = program not in SILENT and program not in FINDS
         shows = shows and (not self.words.packed or program in VIEWERS)
         if self.words.level == NAMES and shows and not tells_names_only(program, arguments):
@@ -178,6 +186,9 @@ class Trail(TextTrail):
             return CLEAN  # the names alone are shown
         if program in ("echo", "printf"):
             found = [(word, secret_word(paths, word)) for word in named if STAR in word]
+        elif program in VIEWERS or program in GREPS or program in ("sort", "uniq", "sed", "cut", "awk"):
+            names = (name for word in named[-1:] for name in self._judge.names_in(word))
+            found = [(name, secret_word(paths, name)) for name in names]
         elif hidden := lists_hidden(program, arguments):
             folders = [
                 place for word in (named if program == "ls" else ["."]) or ["."] for place in paths.now(word)
@@ -214,6 +225,11 @@ class Trail(TextTrail):
     def _whole(self, program: str, arguments: Sequence[str]) -> Taint:
         """Whether a command reads everything in a home, or searches the system for what is secret."""
         searched = searched_folders(program, arguments)
+        for word in searched if program not in FINDERS else ():
+            for place in self._judge.paths.now(word) if is_literal(word) else ():
+                for name, own in secrets_inside(place):
+                    if may_print(program, arguments, os.path.join(place, name)):
+                        return self._source(name, own)
         whole = program in PACKS or (
             program in COPIES and any(map(compiled(_RECURSIVE).fullmatch, arguments))
         )
@@ -264,6 +280,9 @@ class Trail(TextTrail):
 
     def _code(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """What a program's text reads that stands in the line; one that also sends is a flow."""
+        if program in ("sed", "gsed", "awk", "gawk", "mawk", "nawk"):
+            read = [found for word in arguments for found in files_of_script(program, word)]
+            return merged(*map(self._of_file, read))
         if program not in CODE and not program.startswith(("python", "pypy")):
             return CLEAN
         codes = [
@@ -366,7 +385,7 @@ class Trail(TextTrail):
         carried = merged(
             given, self.words, self.input if found.from_input or self.input.level == NAMES else CLEAN
         )
-        if carried == self.input and carried.names:
+        if carried in (self.input, given) and carried.names:
             carried = CLEAN  # the names alone
         if found.kind == "shell" and carried.variable:
             carried = CLEAN

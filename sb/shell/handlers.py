@@ -9,7 +9,7 @@ from sb.shell.arguments import WRAPPERS
 from sb.shell.containers import container
 from sb.shell.git import git
 from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
-from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, operands, rule_finding
+from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
 from sb.shell.words import display, is_literal
 from sb.shell.wrapping import alias, cd, env, exec_, find, kill, pkill, trap, wrapped, xargs
@@ -53,6 +53,9 @@ _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     "trust": (frozenset(("list", "show")), frozenset()),
     "checkpoint": (frozenset(("list", "show", "diff")), frozenset(("save",))),
 }
+# Options that name a file which `sb` writes, and commands of which an operand is one.
+WRITING_OPTIONS = frozenset(("--junit", "--sarif", "--markdown", "--write-baseline", "--output", "-o"))
+WRITING_COMMANDS = (("memory", "export"), ("stack", "export"), ("demo",))
 _HARMLESS = frozenset(("-h", "--help", "--version", "--show-completion"))
 _FLAGS = frozenset(
     "--json --private --explain --fusion --benchmark --foundational --protect --raw --no-raw --forgotten".split()
@@ -61,6 +64,29 @@ _FLAGS = frozenset(
 
 def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge `sb` itself: agents may read and stop calls; operator commands are refused."""
+    written = (judge.write(word, "sb writes") for word in _written(arguments))
+    return highest(_sb(judge, arguments), *written)
+
+
+def _written(arguments: list[str]) -> list[str]:
+    """The files that a command of `sb` writes."""
+    words = [arguments[at] for at in operands(arguments, "--db")]
+    found = [
+        word
+        for command in WRITING_COMMANDS
+        if tuple(words[: len(command)]) == command
+        for word in words[len(command) :]
+    ]
+    for at, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        if option in WRITING_OPTIONS:
+            found.append(value if equals else "".join(arguments[at + 1 : at + 2]))
+        elif word[:2] == "-o" and word[2:]:
+            found.append(word[2:])
+    return [word for word in found if word not in ("", "-")]
+
+
+def _sb(judge: Judge, arguments: list[str]) -> Finding:
     words = [arguments[at] for at in operands(arguments, "--db")]
     if len(judge.values["HOME"]) > 1:
         judge.refuse("HOME=…: makes sb use another home")

@@ -128,6 +128,10 @@ class Judge(Protocol):
         """What the line has written to a script that it runs; None if it has not written it."""
         ...
 
+    def names_in(self, word: str) -> list[str]:
+        """The names of credentials and of protected places that a file lists, as far as it is known."""
+        ...
+
     def stays(self, place: str) -> bool:
         """Whether no command of the line so far is known to have written to a path."""
         ...

@@ -71,6 +71,7 @@ class LineJudge(CommandJudge):
         found: list[Finding] = []
         for node in nodes:
             found.append(self._node(node, stdin))
+            self._arrived()
             if self.paths.here != before and not comes_back:
                 self.paths.here = ""
         self.paths.here = before if comes_back else self.paths.here
@@ -133,7 +134,7 @@ class LineJudge(CommandJudge):
             found = highest(found, subscripts("[[", [word.text for word in node.words]))
         self.keeping.beside(found)
         if node.kind == "for" and node.words:
-            texts = [text for word in node.words for text in self.expand(word.text)]
+            texts = [text for word in node.words for text in self._texts(word)]
             self._count(len(texts))
             for text in texts:
                 self.look(text)
@@ -168,6 +169,8 @@ class LineJudge(CommandJudge):
             assigned = self.assign(name, word.text, made=is_made(word))
             self.keeping.beside(assigned)
             found = highest(found, assigned)
+            if listed := self._listed(word):
+                self._set(name, listed)
         self.trail.assign(node)
         if not node.words and any(name == "IFS" for name, _ in node.assigned):
             self._splits_elsewhere = True
@@ -193,7 +196,7 @@ class LineJudge(CommandJudge):
             return highest(found, self._ran)
         asked = "" if self.renames else program_of(node.words[0])
         first = [asked] if asked else self.expand(node.words[0].text)
-        rest = [text for word in node.words[1:] for text in self.expand(word.text)]
+        rest = [text for word in node.words[1:] for text in self._texts(word)]
         varying = [word for word in node.words[1:] if VARIABLE in word.text or SPLIT_VARIABLE in word.text]
         vague = [texts for word in varying if len(texts := self.expand(word.text)) > 1]
         self.several = bool(vague)
@@ -213,6 +216,17 @@ class LineJudge(CommandJudge):
             self.commands.understood = False
         self._ran = highest(*(self.command([*first[at:], *rest], stdin) for at in choices))
         return highest(self._ran, found)
+
+    def _texts(self, word: Word) -> list[str]:
+        """The texts that a word can become, and the protected names in a file whose content it is."""
+        texts = self.expand(word.text)
+        names = self._listed(word)
+        return [*texts, *names, *texts[-1:]] if names else texts
+
+    def _listed(self, word: Word) -> list[str]:
+        """The protected names in the file whose content a word is."""
+        path = file_of(word) if word.scripts else ""
+        return self.names_in(path) if path else []
 
     def _output_of(self, node: Simple) -> Input:
         """What a command prints, as far as the line tells."""
@@ -258,7 +272,7 @@ class LineJudge(CommandJudge):
         if redirect.operator in ("<<", "<<-", "<<<"):
             return found
         self._count(1)
-        for target in self.expand(redirect.target.text):
+        for target in self._texts(redirect.target):
             self.look(target)
             self.settled = self.settled and (target == "/dev/null" or target.isdigit())
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):

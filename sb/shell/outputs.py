@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sb.shell.computed import alternatives
 from sb.shell.nodes import Script, Simple, Word
 from sb.shell.words import MADE, OPERAND, UNKNOWN, compiled, is_literal
 
@@ -41,6 +42,8 @@ _SETS_UP = (
 def output(script: Script) -> str:
     """The text that a command substitution becomes, mostly unknown."""
     command = _only(script)
+    if found := alternatives(script):
+        return found
     if command is None:
         return UNKNOWN
     words = [word.text for word in command.words]

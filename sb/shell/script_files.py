@@ -52,4 +52,8 @@ class ScriptFiles:
         """What the line has written to the file that it runs; None if it has not written it."""
         places = list(places)
         self.ran.update(dict.fromkeys(places))
+        return self.text_of(places)
+
+    def text_of(self, places: Iterable[str]) -> Input | None:
+        """What the line has written to a file; None if it has not written it."""
         return next((self._contents[place] for place in places if place in self._contents), None)

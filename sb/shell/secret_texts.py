@@ -40,6 +40,7 @@ _BY_NAME = r"\$\{!\w+\}"
 _KEY_NAME = r"(?i)(?:key|token|secret|pass(?:word|wd|phrase)?|pw|pwd|cred(?:ential)?s?|auth|dsn)(?:_|$)"
 _IN_SINGLE = r"'[^']*'"
 _MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
+_INTO_FILES = (">", ">|", "&>", ">>", "&>>")
 _MOST_WORDS = 200
 _MOST_FILES = 64
 _AS_GLOB = str.maketrans({STAR: "*", QUESTION: "?"})
@@ -83,7 +84,10 @@ class TextTrail(ABC):
         first = node.words[0].text if node.words else ""
         self._loading = self._loading or bool(node.assigned) or first in LOADING
         before, self.output = self.output, CLEAN
+        into_file = any(redirect.operator in _INTO_FILES for redirect in node.redirects)
+        self._feeding += into_file  # another command may take it from there
         found = run()
+        self._feeding -= into_file
         if not node.words and not node.assigned:  # `$(< file)`
             self.output = merged(self.output, self.input)
         self._redirected(node.redirects)
@@ -239,6 +243,8 @@ class TextTrail(ABC):
                                 f"{display(self._socket)}: sends to the network", self._socket, kind="stream"
                             ),
                         )
+                elif self.output.level == NAMES:
+                    self._written(target, self.output)
                 elif self.output.level == CONTENT and not target.startswith("/dev/") and not target.isdigit():
                     self._written(target, self.output)
                     if (

@@ -92,6 +92,8 @@ _ONLY_NAMES = (
 ENVIRONMENT = "prints the environment"
 _ALL = "-[a-zA-Z0-9]*[aAf][a-zA-Z0-9]*|--all|--almost-all"
 _FIELD = r"\.(?:\[\d*\])?(?:\.[a-z_]\w*(?:\[\d*\])?)+"
+_READ_BY_SED = r"(?:^|[;{}\n/$\d!])[ \t]*[rR][ \t]*([^\s;}]{1,400})"
+_READ_BY_AWK = r"<[ \t]*\"([^\"\n]{1,400})\""
 _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 
 
@@ -258,6 +260,26 @@ def _unpacks(program: str, arguments: Sequence[str]) -> bool:
     return program in ("tar", "gtar", "bsdtar") and any(
         compiled("-?[a-zA-Z]*x[a-zA-Z]*|--(?:ext|get).*").fullmatch(word) for word in arguments[:2]
     )
+
+
+def unpacks_to_output(program: str, arguments: Sequence[str]) -> bool:
+    """Whether a command prints the contents of the files in an archive."""
+    if program in ("tar", "gtar", "bsdtar"):
+        first = "".join(arguments[:1]).lstrip("-")
+        own = any(compiled("-[a-zA-Z]*O[a-zA-Z]*|--to-stdout").fullmatch(word) for word in arguments)
+        return (own or "O" in first) and _unpacks(program, arguments)
+    if program in ("cpio", "pax"):
+        return "--to-stdout" in arguments
+    return (
+        program == "unzip" and any(compiled("-[a-z]*[pc][a-z]*").fullmatch(word) for word in arguments)
+    ) or (program in ("7z", "7za", "7zz", "bsdcat", "funzip") and (program[0] != "7" or "-so" in arguments))
+
+
+def files_of_script(program: str, script: str) -> list[str]:
+    """The files that a script of `sed` or `awk` reads by its own commands."""
+    if "sed" in program:
+        return compiled(_READ_BY_SED).findall(script)
+    return compiled(_READ_BY_AWK).findall(script) if "getline" in script else []
 
 
 def _hands_over(arguments: Sequence[str]) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
 from sb.shell.changing import change
 from sb.shell.inputs import NOT_KNOWN, Input
+from sb.shell.interpreters import shell, written_input
 from sb.shell.rules import (
     DESTROY,
     NETWORK,
@@ -20,7 +22,7 @@ from sb.shell.rules import (
     rule_finding,
     subcommand,
 )
-from sb.shell.words import OPERAND, UNKNOWN, compiled, display
+from sb.shell.words import OPERAND, UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -32,6 +34,7 @@ _FLOORS = {
     "D": "runs a program with other privileges",
 }
 _RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach"))
+_ARGUMENT_FILES = ("-a", "--arg-file", "::::")
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
 
 
@@ -52,6 +55,9 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     if "-m" in rest[:at] and name in ("uv", "uvx", "python"):
         return highest(found, judge.command(["python", *rest[rest.index("-m") :]], stdin))
     command = _behind(rest[at:], before)
+    if key == "parallel" and (not command or command[0] == "::::"):  # it runs the lines that it reads
+        files = [after for word, after in itertools.pairwise(rest) if word in _ARGUMENT_FILES]
+        return highest(found, shell(judge, name, [], Input("file", path=files[0]) if files else stdin))
     if not command:
         return found if found.rank else Finding(READ, f"{key}: only reads")
     if key == "parallel" and ":::" not in command:
@@ -157,9 +163,12 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     command = arguments[at:]
     if not command:
         return QUIET
+    for before, word in itertools.pairwise(arguments[: at + 1]):
+        stdin = Input("file", path=word) if before in ("-a", "--arg-file") and is_literal(word) else stdin
+    stdin = written_input(judge, stdin)
     for text in stdin.text.split() if stdin.kind == "text" else ():
         judge.look(text)
-    given = stdin.text.split() if stdin.kind == "text" else []
+    given = stdin.text.split() if stdin.kind == "text" else judge.names_in(stdin.path) if stdin.path else []
     if any(mark in stdin.text for mark in "'\"\\") or len(given) > _MOST_GIVEN:
         given = []
     known = [[word.replace(replaced, one) for word in command] for one in given] if replaced else []

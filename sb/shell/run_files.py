@@ -1,0 +1,145 @@
+"""Files whose text programs run, by the options and variables that name them; judged where the line has written them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell.nodes import Unparsed
+from sb.shell.rules import DESTROY, NETWORK, QUIET, Finding, highest, operands
+from sb.shell.run_targets import package_scripts, recipes
+from sb.shell.words import compiled, display, is_literal
+
+if TYPE_CHECKING:
+    from sb.shell.judge import Judge
+
+# Of each program: options whose value is such a file, and the program that its text is judged as.
+_SQL_OPTIONS = "-f --file"
+_RUN_FILES: dict[str, tuple[tuple[str, str], ...]] = {
+    **dict.fromkeys(("sed", "gsed"), (("-f --file", "sed"),)),
+    **dict.fromkeys(
+        ("awk", "gawk", "mawk", "nawk"), (("-f --file -i --include -E --exec -l --load", "awk"),)
+    ),
+    **dict.fromkeys(("node", "nodejs"), (("-r --require --import --loader --experimental-loader", "node"),)),
+    "bun": (("-r --preload", "node"),),
+    "ruby": (("-r", "ruby"),),
+    "perl": (("-I -M -m", "perl"),),
+    "lua": (("-l", "lua"),),
+    "php": (("-f --file -F --process-file -B", "php"),),
+    "julia": (("-L --load", "julia"),),
+    **dict.fromkeys(
+        ("bash", "sh", "zsh", "ksh", "mksh", "rbash"), (("--rcfile --init-file --posix-rcfile", "sh"),)
+    ),
+    **dict.fromkeys(("vi", "vim", "nvim", "ex"), (("-S -s -u --cmd", "vim"),)),
+    "emacs": (("-l --load --script -q", "emacs"),),
+    **dict.fromkeys(("gdb", "lldb"), (("-x -s --command --source", "gdb"),)),
+    "expect": (("-f", "expect"),),
+    **dict.fromkeys(("psql", "pgcli", "ysqlsh"), ((_SQL_OPTIONS, "psql"),)),
+    **dict.fromkeys(("mongosh", "mongo"), ((_SQL_OPTIONS, "mongosh"),)),
+    **dict.fromkeys(("cockroach", "cqlsh", "snowsql", "trino", "usql", "duckdb"), ((_SQL_OPTIONS, "psql"),)),
+    "sqlcmd": (("-i", "psql"),),
+    **dict.fromkeys(("clickhouse-client", "clickhouse", "clickhouse-local"), (("--queries-file", "psql"),)),
+    **dict.fromkeys(("sqlite3", "sqlite"), (("-init", "sqlite3"),)),
+    **dict.fromkeys(("make", "gmake"), (("-f --file --makefile", "make"),)),
+    "just": (("-f --justfile", "make"),),
+    "rake": (("-f --rakefile -r --require", "ruby"),),
+}
+# What these run if no option names another file.
+_BY_DEFAULT: dict[str, tuple[str, ...]] = {
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "gmake": ("GNUmakefile", "makefile", "Makefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "rake": ("rakefile", "Rakefile"),
+}
+_OF_PACKAGES = frozenset(("npm", "pnpm", "yarn", "bun"))
+# Variables that name a file which a program runs before anything else, and options for all its runs.
+_SHELL_FILES = frozenset(("BASH_ENV", "ENV"))
+_PROGRAM_OPTIONS = {"NODE_OPTIONS": "node", "RUBYOPT": "ruby", "PERL5OPT": "perl"}
+_LINES = frozenset(("sed", "awk", "make"))  # programs of which each line may run another program
+_SCRIPT_FIRST = frozenset(("sed", "awk"))  # programs whose text is their first operand
+_ENDINGS = {"node": (".js", ".cjs", ".mjs"), "ruby": (".rb",), "lua": (".lua",)}  # that a name may leave out
+_PYTHON_MODULE = "-[IBuEsSOvqdixbPR]*m(.*)"
+_UNREAD = Finding(DESTROY, "package.json: cannot be read")
+
+
+def run_files(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
+    """Judge the files that a program's options have it run, as far as the line has written them."""
+    found = [_written(judge, program, word, runner, arguments) for word, runner in _named(program, arguments)]
+    package = judge.written_script("package.json") if program in _OF_PACKAGES else None
+    if package is not None and package.kind == "text":
+        lines = package_scripts(package.text, arguments)
+        found.append(_UNREAD if lines is None else _lines(judge, program, lines))
+    return highest(*found)
+
+
+def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
+    """Judge the files that a variable has shells and interpreters run."""
+    if name in _SHELL_FILES:
+        return _written(judge, f"{name}=", value, "sh")
+    program = _PROGRAM_OPTIONS.get(name)
+    return run_files(judge, program, value.split()) if program and is_literal(value) else QUIET
+
+
+def _named(program: str, arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files, each with the program that its text is judged as."""
+    any_named = False
+    for options, runner in _RUN_FILES.get(program, ()):
+        for word in _values(options.split(), arguments):
+            any_named = True
+            yield word, runner
+    for word in () if any_named else _BY_DEFAULT.get(program, ()):
+        yield word, "ruby" if program == "rake" else "make"
+    if program.startswith(("python", "pypy")):
+        yield from _modules(arguments)
+    if program in ("mongosh", "mongo"):
+        yield from ((arguments[at], "mongosh") for at in operands(arguments) if arguments[at].endswith(".js"))
+
+
+def _modules(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files of the module that `python -m` runs, in the folder that it runs in."""
+    for at, word in enumerate(arguments):
+        if word[:1] != "-":
+            return
+        if found := compiled(_PYTHON_MODULE).fullmatch(word):
+            path = (found[1] or "".join(arguments[at + 1 : at + 2])).replace(".", "/")
+            yield from ((f"{path}.py", "python"), (f"{path}/__main__.py", "python"))
+            return
+
+
+def _values(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:
+    for at, word in enumerate(arguments):
+        for option in options:
+            single = len(option) == 2 and option[0] == "-"
+            cluster = single and compiled(f"-[A-Za-z]+{option[1]}").fullmatch(word)
+            if word == option or cluster:
+                yield from arguments[at + 1 : at + 2]
+            elif word.startswith(f"{option}="):
+                yield word.partition("=")[2]
+            elif single and word.startswith(option):
+                yield word[2:]
+
+
+def _written(judge: Judge, by: str, word: str, runner: str, arguments: Sequence[str] = ()) -> Finding:
+    """Judge a file by what the line has written to it."""
+    names = [word, *(f"{word}{end}" for end in _ENDINGS.get(runner, ()))] if is_literal(word) else []
+    text = next(filter(None, map(judge.written_script, names)), None)
+    if text is None:
+        return QUIET
+    if text.kind != "text" and runner in _LINES:
+        return Finding(DESTROY, f"{by} {display(word, 40)}: runs what the same line has written")
+    if runner == "make":
+        return _lines(judge, by, recipes(text.text, arguments))
+    if runner in _SCRIPT_FIRST:
+        return judge.command([runner, text.text])
+    return judge.command([runner], text)
+
+
+def _lines(judge: Judge, program: str, lines: Sequence[str]) -> Finding:
+    """Judge lines of a file; one whose program only the file's own program knows is what running that one is."""
+    found = QUIET
+    for line in lines:
+        try:
+            found = highest(found, QUIET if line.startswith("$") else judge.line(line))
+        except Unparsed:
+            found = highest(found, Finding(NETWORK, f"{program}: runs a line that is not understood"))
+    return found
