@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sb.canonical import encode
@@ -132,6 +132,24 @@ class Masking:
 def redact_text(text: str) -> str:
     """The text with every recognised value masked."""
     return Masking().text(text)
+
+
+def secret_findings(text: str) -> Iterator[tuple[str, int, int]]:
+    """Label, start and end of each recognised secret, the surest shapes first; two may overlap.
+
+    Addresses and card numbers are none, nor is what only stands for a secret, nor a mask.
+    """
+    if not may_hold_secret(text):
+        return
+    for recogniser in hinted(text.lower()):
+        if recogniser.label == EMAIL:
+            continue
+        part = "value" if "value" in recogniser.pattern.groupindex else 0
+        for match in recogniser.pattern.finditer(text):
+            start, end = match.span(part)
+            stands_in = recogniser.by_name and is_stand_in(match[part], text[end : end + 1])
+            if not stands_in and not _IS_MASK.fullmatch(match[part]):
+                yield recogniser.label, start, end
 
 
 def secret_spans(text: str) -> list[tuple[int, int]]:

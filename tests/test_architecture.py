@@ -33,7 +33,7 @@ LAYERS = (
             "sb.protocols",
         ),
     ),
-    ("sb.redaction", "sb.secret_shapes"),
+    ("sb.redaction", "sb.secret_shapes", "sb.classification"),
     ("sb.store",),
     ("sb.log",),
     # The kernel's ground floor. A command line's parser stands on it: who decides is shown a line as it is parsed.

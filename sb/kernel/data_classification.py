@@ -1,7 +1,26 @@
-"""Door to `sb.redaction`, under the name that the specification gives."""
+"""Door to `sb.classification` and `sb.redaction`, under the name that the specification gives."""
 
 from __future__ import annotations
 
-from sb.redaction import may_be_sensitive, redact, redact_json, redact_text
+from typing import TYPE_CHECKING
 
-__all__ = ["may_be_sensitive", "redact", "redact_json", "redact_text"]
+if TYPE_CHECKING:
+    from sb.classification import Classification as Classification
+    from sb.classification import Finding as Finding
+    from sb.classification import Sensitivity as Sensitivity
+    from sb.classification import classify as classify
+    from sb.redaction import may_be_sensitive as may_be_sensitive
+    from sb.redaction import redact as redact
+    from sb.redaction import redact_json as redact_json
+    from sb.redaction import redact_text as redact_text
+else:
+    from sb.lazy import lazy_exports
+
+    # The masks of the log and the recognisers of personal data are seldom wanted by one and the same process.
+    __getattr__, __all__ = lazy_exports(
+        __name__,
+        {
+            "sb.classification": "Classification Finding Sensitivity classify",
+            "sb.redaction": "may_be_sensitive redact redact_json redact_text",
+        },
+    )

@@ -1,0 +1,6 @@
+"""Classification: which personal, payment and secret values a text holds, and where."""
+
+from sb.classification.classify import LONGEST, classify
+from sb.classification.findings import LABELS, Classification, Finding, Sensitivity
+
+__all__ = ["LABELS", "LONGEST", "Classification", "Finding", "Sensitivity", "classify"]
