@@ -41,7 +41,7 @@ class TerminalDriver(LinuxDriver):
         self._file = cast("Any", _Output(sys.__stderr__ or sys.stderr))
 
     def start_application_mode(self) -> None:
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
         Thread(target=self._end_with_terminal, name="terminal", daemon=True).start()
 
     def _end_with_terminal(self) -> None:
