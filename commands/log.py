@@ -21,6 +21,7 @@ from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.kernel.calls.narrative import log_line
 from sb.kernel.review.log_pruning import prunable, prune
 from sb.kernel.review.log_verification import verify
+from sb.kernel.review.verification_record import record_verification
 from sb.log.event import Event
 from sb.log.kinds import require
 from sb.log.references import full_id, known_run
@@ -45,6 +46,7 @@ def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
     log = event_log(ctx)
     authority = open_authority(configuration(ctx), log)
     found = verify(log, authority, progress=progress("checking"))
+    record_verification(log, found)
     if as_json:
         output.emit_json(found.to_dict())
     elif found.ok:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
+from sb.screens.terminal_driver import TerminalDriver
 from sb.screens.theme import DARK, LIGHT, theme
 from textual import events, on
 from textual.app import App
@@ -89,7 +91,7 @@ class ConsoleApp(App[None]):
         operator: str = "",
         look_every_s: float = LOOK_EVERY_S,
     ) -> None:
-        super().__init__()
+        super().__init__(driver_class=None if "TEXTUAL_DRIVER" in os.environ else TerminalDriver)
         cube = self.console.color_system in ("256", "standard")
         for name in (DARK, LIGHT):
             self.register_theme(theme(name, cube=cube))

@@ -52,6 +52,7 @@ BROAD = 160  # cells of a terminal from which on agents and calls are beside eac
 AROUND = 4  # lines: tabs, today, what is enforced, keys
 LEAST_LATEST, MOST_AGENTS = 4, 6  # lines
 NOTICE = 3  # lines of a list without rows
+BAR = 10  # cells of the day's budget
 READ_EVERY_S = 10.0  # while nothing is written: ages grow
 
 
@@ -145,20 +146,27 @@ class HomeScreen(Deciding):
         rows.show(list(numbered), notice)
 
     def _show_facts(self) -> None:
-        work, pairs = self.state.work or AtWork(), facts(self.state)
+        work = self.state.work or AtWork()
         words = [Content.styled(text, f"${tone}" if tone else "") for text, tone in work.today]
         trend = bars(tuple(zip(work.calls, map(bool, work.denied), strict=True)))
         hours = Content.assemble(
             ("calls an hour ", "$soft"), *((bar, f"${tone}") for bar, tone in trend if trend)
         )
+        if work.spent is not None:
+            words[-1] = Content.assemble(words[-1], " ", _spent_bar(work.spent))
         today = Content.assemble(("Today  ", "$soft"), Content("  ").join(words))
         if self.size.width >= WIDE:
             today = Content.assemble(today, "   ", hours)
         self.query_one("#today", Static).update(today)
-        self.query_one("#facts", Static).update(_pairs(pairs if self.size.width >= WIDE else pairs[:2]))
-        self.query_one("#enforced", Static).update(_pairs((("On", pairs[0][1]), pairs[1]), "\n"))
-        newest = _pairs([(f"{kind:<8}", text) for kind, text in self.state.newest], "\n")
-        self.query_one("#memory", Static).update(Content("\n").join([Content(pairs[2][1]), newest]))
+        found = facts(self.state, int(self.records.clock.now() * MICROSECONDS))
+        text, tone = found.verified
+        log = Content.assemble(("Log ", "$soft"), found.log, ", ", (text, f"${tone}" if tone else ""))
+        line = [log, _pair("Enforced", found.enforced)]
+        line += [_pair("Memory", found.memory)] if self.size.width >= WIDE else []
+        self.query_one("#facts", Static).update(Content("   ").join(line))
+        self.query_one("#enforced", Static).update(Content("\n").join([_pair("On", found.enforced), log]))
+        newest = (_pair(f"{kind:<8}", text) for kind, text in self.state.newest)
+        self.query_one("#memory", Static).update(Content("\n").join([Content(found.memory), *newest]))
 
     def on_resize(self, event: Resize) -> None:
         super().on_resize(event)
@@ -282,7 +290,12 @@ class HomeScreen(Deciding):
             rows.start_over()
 
 
-def _pairs(pairs: Iterable[tuple[str, str]], between: str = "   ") -> Content:
-    """Names and what they stand for."""
-    texts = (Content.assemble((f"{name} ", "$soft"), safe(text, one_line=True)) for name, text in pairs)
-    return Content(between).join(texts)
+def _spent_bar(spent: float) -> Content:
+    """The part of the day's budget that is spent."""
+    cells = min(round(spent * BAR), BAR)
+    return Content.assemble(("━" * cells, "$accent"), ("─" * (BAR - cells), "$soft"))
+
+
+def _pair(name: str, text: str) -> Content:
+    """A name and what it stands for."""
+    return Content.assemble((f"{name} ", "$soft"), safe(text, one_line=True))

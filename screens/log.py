@@ -23,7 +23,14 @@ from textual.worker import get_current_worker
 from sb.fitting import count
 from sb.kernel.review.calls import DeniedFilter, next_denied
 from sb.kernel.review.log_verification import Verification, verify
+from sb.kernel.review.verification_record import (
+    VerificationState,
+    record_verification,
+    verification_state,
+)
 from sb.present.counts import counted
+from sb.present.home import verified_words
+from sb.sources import MICROSECONDS
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -51,7 +58,7 @@ class LogScreen(Searching, TabView):
     def __init__(self) -> None:
         super().__init__()
         self.search: Search = LogSearch()
-        self._verified = "v verifies it"
+        self._verified = ""
         self._shown: int | None = None
 
     def body(self) -> Iterable[Widget]:
@@ -123,6 +130,18 @@ class LogScreen(Searching, TabView):
         self.console_app.view_counts["log"] = self.search.hits.total
         super().show_title()
 
+    def refresh_records(self) -> None:
+        super().refresh_records()
+        if not self.is_reading("verify"):
+            self._read_verified()
+
+    def _read_verified(self) -> None:
+        self.read("verified", lambda: verification_state(self.records.log("verify")), self._show_verified)
+
+    def _show_verified(self, state: VerificationState) -> None:
+        self._verified = verified_words(state, int(self.records.clock.now() * MICROSECONDS))[0]
+        self.show_status()
+
     def action_verify(self) -> None:
         self._verified = "verifying…"
         self.show_status()
@@ -136,7 +155,10 @@ class LogScreen(Searching, TabView):
                     raise InterruptedError("the console is closing")
                 self.post_message(self.Verifying(done, total))
 
-            return verify(records.log("verify"), records.authority("verify"), progress=progress)
+            log = records.log("verify")
+            found = verify(log, records.authority("verify"), progress=progress)
+            record_verification(log, found)
+            return found
 
         self.read("verify", work, self._verified_all)
 
@@ -146,9 +168,7 @@ class LogScreen(Searching, TabView):
         self.show_status()
 
     def _verified_all(self, found: Verification) -> None:
-        when = self.console_app.time_of_day()
         if found.ok:
-            self._verified = f"verified {when}"
             anchored = (
                 f"anchored up to row {count(found.anchored_seq)}"
                 if found.anchored_seq
@@ -157,7 +177,6 @@ class LogScreen(Searching, TabView):
             self.console_app.say(f"Log verified: {count(found.rows)} rows, {anchored}")
         else:
             problems = counted(len(found.problems) + found.further_problems, "problem")
-            self._verified = f"BROKEN at {when}: {problems}"
             fields = [Field(f"Log broken: {problems}"), *(Field("Problem", line) for line in found.problems)]
             self.console_app.open_fields("the log is broken", fields)
-        self.show_status()
+        self._read_verified()

@@ -12,6 +12,7 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.contracts import REVERSAL_SURFACE
 from sb.kernel.review.request_context import request_context
+from sb.present.agents import trust_in
 from sb.present.approvals import decided_text
 from sb.present.decisions import meanwhile
 from sb.present.undo import undo_ahead
@@ -26,7 +27,9 @@ def request_detail(records: Records, approval: Approval) -> RequestDetail:
     reversal = next((one.live_document for one in contracts if one.tool_id == approval.tool_id), {})
     args = approval.request.get("args")
     undo = undo_ahead(args if isinstance(args, dict) else {}, reversal)
-    return RequestDetail(approval.number, request_context(records.log("rows"), approval), undo)
+    log = records.log("rows")
+    trust = trust_in(log.database, approval.agent)
+    return RequestDetail(approval.number, request_context(log, approval), undo, trust)
 
 
 def read_request(records: Records, approval_id: str) -> tuple[Disclosure, RequestDetail]:

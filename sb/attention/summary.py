@@ -21,9 +21,11 @@ from sb.kernel.review.findings import (
     snapshots_finding,
 )
 from sb.kernel.review.host_sessions import ConnectedAgent, connected_agents
+from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
 from sb.parts import open_authority, open_log
 from sb.present.counts import counted
+from sb.present.home import verified_words
 from sb.present.tones import tone_of
 from sb.sources import MICROSECONDS, iso_micros
 from sb.store.packs import PackStore
@@ -48,6 +50,7 @@ class Summary:
         suggestions: memories that wait to be accepted or dismissed.
         installed: hosts that an install connected, whether or not they have called since.
         findings: what binds the agents, and whether the log and the operators can be relied on.
+        verified: when the log was, in words.
         now: microseconds since the epoch.
     """
 
@@ -59,6 +62,7 @@ class Summary:
     connected: tuple[ConnectedAgent, ...] = ()
     installed: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    verified: str = ""
     now: int = 0
 
     @property
@@ -124,7 +128,8 @@ class Summary:
             return
         yield from self._needs(width)
         yield _labelled("Connected", self._connected(), width)
-        good = [finding.name for finding in self.findings if finding.status is Status.OK]
+        names = [finding.name for finding in self.findings if finding.status is Status.OK]
+        good = [f"log ({self.verified})" if name == "log" else name for name in names]
         yield _labelled("Enforced", ", ".join(good) or "nothing", width)
         yield from self._problems(width)
         if self.next_step:
@@ -205,6 +210,7 @@ def _read(config: Config, log: EventLog) -> Summary:
         tuple(connected_agents(log)),
         installed_hosts(config.home),
         (*found.problems, *_findings(config, log, authority)),
+        verified_words(verification_state(log), now)[0],
         now,
     )
 

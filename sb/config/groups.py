@@ -58,14 +58,27 @@ class Budget:
         narrow=smaller(),
     )
 
+    daily_cost_usd: float = setting(
+        float(_MANY),
+        kinds.number(0.01, _MANY),
+        "US dollars that the sessions of a day may cost, which the console's Home shows beside what they did cost, as their "
+        f"transcripts and `prices` tell; nothing is refused. {_MANY} is no limit.",
+        narrow=smaller(),
+    )
+
     def of_runs(self) -> dict[str, Any]:
         """The limits that the kernel holds runs to."""
-        return {name: limit for name, limit in vars(self).items() if name != "session_cost_usd"}
+        return {name: limit for name, limit in vars(self).items() if not name.endswith("_cost_usd")}
 
     @property
     def caps_sessions(self) -> bool:
         """Whether a coding agent's session has a limit of its cost."""
         return self.session_cost_usd < _MANY
+
+    @property
+    def has_daily(self) -> bool:
+        """Whether the sessions of a day have a budget."""
+        return self.daily_cost_usd < _MANY
 
 
 @dataclass(frozen=True)

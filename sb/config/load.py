@@ -81,6 +81,8 @@ def load_config(
             layers.put_word(row, row.flag, str(value), cwd)
     if "budget.session_cost_usd" in layers.values and not layers.values.get("prices"):
         layers.note("budget.session_cost_usd limits nothing without prices")
+    if "budget.daily_cost_usd" in layers.values and not layers.values.get("prices"):
+        layers.note("budget.daily_cost_usd has nothing to compare with without prices")
     return assemble(home, layers.values, layers.origins, tuple(layers.notes), layers.start)
 
 

@@ -8,10 +8,13 @@ from datetime import datetime
 
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.findings import Finding, Status
+from sb.kernel.review.verification_record import VerificationState
 from sb.present.agents import counts_text
+from sb.present.times import when
 from sb.present.usage import dollars
 from sb.sources import MICROSECONDS
 
+NEARLY_SPENT = 0.8  # of the budget of a day
 Words = tuple[tuple[str, str], ...]  # each with its tone
 
 
@@ -28,16 +31,37 @@ class Enforced:
     off: tuple[Finding, ...]
 
 
-def today_words(tally: Tally, cost: float | None) -> Words:
-    """What happened since midnight; a cost that is unknown is left out."""
+def today_words(tally: Tally, cost: float | None, budget: float | None = None) -> Words:
+    """What happened since midnight; a cost that is unknown is left out.
+
+    Args:
+        cost, budget: US dollars; the budget of a day, None where there is none.
+    """
     words = counts_text(tally)
-    return words if cost is None else (*words, (dollars(cost), ""))
+    if cost is None:
+        return words
+    if budget is None:
+        return (*words, (dollars(cost), ""))
+    tone = "danger" if cost >= budget else "warn" if cost >= NEARLY_SPENT * budget else ""
+    return (*words, (f"{dollars(cost)} of {dollars(budget)}", tone))
 
 
 def midnight(now: int) -> int:
     """When the day of the operator's time zone began; both in microseconds since the epoch."""
     local = datetime.fromtimestamp(now / MICROSECONDS).astimezone()
     return int(local.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()) * MICROSECONDS
+
+
+def verified_words(state: VerificationState, now: int) -> tuple[str, str]:
+    """When the log was verified, with its tone.
+
+    Args:
+        now: microseconds since the epoch.
+    """
+    if state.trouble:
+        return "verification failed", "danger"
+    text = "never verified" if state.at is None else f"verified {when(state.at, now)}"
+    return text, "warn" if state.overdue else ""
 
 
 def enforced(findings: Sequence[Finding]) -> Enforced:

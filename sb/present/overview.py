@@ -50,6 +50,7 @@ class AtWork:
     Args:
         today: in words, each with its tone. agents: the last seen first. seen: how many there are.
         calls, denied: of all agents, by the hour, oldest first. working: how many of the listed are at work.
+        spent: the part of the day's budget that is; None where no budget is set or no cost is known.
     """
 
     today: Words = ()
@@ -58,6 +59,7 @@ class AtWork:
     calls: tuple[int, ...] = ()
     denied: tuple[int, ...] = ()
     working: int = 0
+    spent: float | None = None
 
 
 class Overview:
@@ -105,14 +107,16 @@ class Overview:
             lines.append(agent_line(one, self._agents.doing(one.run_id), periods, cost, now))
         today = self._activity.total(midnight(now))
         cost = sessions_cost(self._config, self._activity.runs(midnight(now)))  # of these sessions as a whole
+        budget = self._config.budget.daily_cost_usd if self._config.budget.has_daily else None
         hours = self._activity.periods(HOURS, HOUR_S)
         return AtWork(
-            today_words(today, cost),
+            today_words(today, cost, budget),
             tuple(lines),
             len(seen),
             tuple(one.calls for one in hours),
             tuple(one.denied for one in hours),
             sum(line.at_work for line in lines),
+            None if cost is None or budget is None else cost / budget,
         )
 
     def denials(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:

@@ -83,12 +83,13 @@ class RequestDetail:
     """What is read for the request under the cursor alone.
 
     Args:
-        undo: whether the call could be undone.
+        undo: whether the call could be undone. trust: in its agent in general, None where no figure is on record.
     """
 
     number: int
     context: RequestContext
     undo: str
+    trust: float | None = None
 
 
 def approval_row(disclosed: Disclosure, now: int, project: str = "", *, reveal: bool = False) -> Row:
@@ -134,6 +135,7 @@ def approval_document(
         ]
         fields.append(Field(f"{approval.agent}, the last {HISTORY_DAYS} days"))
         fields.append(Field("", history_line(detail.context.history)))
+        fields += [] if detail.trust is None else [Field("Trust", f"{detail.trust:.2f}")]
     return fields + _ids(disclosed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sb.screens.state.agents import agent_row
@@ -23,12 +23,13 @@ from sb.kernel.review.findings import (
     operators,
     snapshots_finding,
 )
+from sb.kernel.review.verification_record import VerificationState, verification_state
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine
 from sb.present.counts import counted
 from sb.present.events import CallLine
-from sb.present.home import enforced
+from sb.present.home import enforced, verified_words
 from sb.present.needs import NeedLine
 from sb.present.overview import AtWork, NeedsYou
 from sb.present.states import state
@@ -101,6 +102,7 @@ class Home:
     Args:
         work, latest: None until they were read.
         findings: what is enforced. operators: who may decide, and how far that can be relied on.
+        verified: how far the newest verification of the log can be relied on.
         memory: how much is remembered. newest: of that, kind and text.
     """
 
@@ -109,6 +111,7 @@ class Home:
     findings: tuple[Finding, ...] = ()
     installed: tuple[str, ...] = ()
     log_rows: int = 0
+    verified: VerificationState = field(default_factory=VerificationState)
     memory: int = 0
     newest: tuple[tuple[str, str], ...] = ()
     kills: tuple[HomeLine, ...] = ()
@@ -164,6 +167,7 @@ def quickly(records: Records) -> dict[str, Any]:
         "findings": tuple(findings),
         "installed": tuple(installed_hosts(config.home)),
         "log_rows": log.head().seq,
+        "verified": verification_state(log),
         "memory": memories,
         "newest": newest,
     }
@@ -258,11 +262,21 @@ def _call(line: CallLine, now: int) -> HomeLine:
     return HomeLine(f"call {line.first}", Row(cells), Target("log", line.first))
 
 
-def facts(home: Home) -> Sequence[tuple[str, str]]:
-    """What is enforced, and how much is on record, each with its name."""
-    on = home.on or "nothing"
-    return (
-        ("Enforced", on),
-        ("Log", counted(home.log_rows, "event").replace(",", " ")),
-        ("Memory", counted(home.memory, "record").replace(",", " ")),
+@dataclass(frozen=True)
+class Facts:
+    """What is enforced and on record, each in words; `verified` with its tone."""
+
+    enforced: str
+    log: str
+    verified: tuple[str, str]
+    memory: str
+
+
+def facts(home: Home, now: int) -> Facts:
+    """What is enforced, and how much is on record; `now` in microseconds since the epoch."""
+    return Facts(
+        home.on or "nothing",
+        counted(home.log_rows, "event").replace(",", " "),
+        verified_words(home.verified, now),
+        counted(home.memory, "record").replace(",", " "),
     )

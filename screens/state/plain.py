@@ -48,17 +48,22 @@ def _table(columns: Sequence[Column], rows: Sequence[Row], total: int) -> PlainS
 
 
 def _home(records: Records) -> PlainScreen:
+    now = int(records.clock.now() * MICROSECONDS)
     home = Home(**(quickly(records) | at_work(records) | thoroughly(records)))
     parts = (
         ("Needs you", home.needs(records.needs_you()), NOTHING),
         ("Agents", home.agents(home.work or AtWork()), NO_AGENT),
-        ("Latest", home.calls(home.latest or (), int(records.clock.now() * 1e6)), NO_CALL),
+        ("Latest", home.calls(home.latest or (), now), NO_CALL),
     )
     rows: list[tuple[str, ...]] = []
     for title, lines, nothing in parts:
         texts = ["  ".join(filter(None, line.row.texts)) for line in lines] or [nothing]
         rows += [(text,) for text in (f"# {title}", *texts)]
-    rows += [(text,) for text in ("# Enforced", *map("  ".join, facts(home)))]
+    found = facts(home, now)
+    log = f"Log  {found.log}, {found.verified[0]}"
+    rows += [
+        (text,) for text in ("# Enforced", f"Enforced  {found.enforced}", log, f"Memory  {found.memory}")
+    ]
     return PlainScreen(("",), rows, len(rows))
 
 

@@ -69,7 +69,7 @@ def test_a_home_where_nothing_waits_says_so_and_how_to_go_on(sb: CommandLine) ->
     sb("init")
     lines = sb("status").out.splitlines()
     assert lines[0] == "Nothing needs you."
-    assert "Enforced   contracts, undo, policy, agents, log" in lines
+    assert "Enforced   contracts, undo, policy, agents, log (never verified)" in lines
     assert [line.split()[0] for line in lines[1:]] == ["Connected", "Enforced", "warn", "Next"]
     assert lines[-1] == "Next       sb operator init"
 

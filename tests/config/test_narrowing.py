@@ -84,6 +84,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     **{f"irreversibility.{name}": CEILINGS for name in ("money", "comms", "commitments", "exposure", "regulatory")},
     "kill.dual_control": one_of("true", "false"),
     "budget.session_cost_usd": one_of(0.5, 5, 1_000_000_000),
+    "budget.daily_cost_usd": one_of(0.5, 5, 1_000_000_000),
     "prices": one_of("{m: {input: 3}}", "{}"),
     "hooks.conflicts": one_of("off", "warn", "refuse"),
     "hooks.approval": one_of("queue", "ask"),
@@ -163,7 +164,7 @@ NO_WIDER: Mapping[str, Before] = {
         f"irreversibility.{name}": lambda before, after: after <= before and (before < 1e9 or after == before)
         for name in ("money", "comms", "commitments", "exposure", "regulatory")
     },
-    **dict.fromkeys(("max_args_bytes", "max_result_bytes", "budget.max_tool_calls", "budget.max_retries_per_tool", "budget.max_prompt_tokens", "budget.max_latency_ms", "budget.max_cost_usd_cents", "budget.session_cost_usd", "files.keep_max_bytes", "files.max_read_bytes", "undo.call_max_bytes", "undo.call_max_files", "http.max_bytes", "shell.max_output_bytes", "approvals.overdue_after_minutes", "approvals.expire_after_minutes", "memory.orient_tokens", "audit.anchor_every"), no_more),
+    **dict.fromkeys(("max_args_bytes", "max_result_bytes", "budget.max_tool_calls", "budget.max_retries_per_tool", "budget.max_prompt_tokens", "budget.max_latency_ms", "budget.max_cost_usd_cents", "budget.session_cost_usd", "budget.daily_cost_usd", "files.keep_max_bytes", "files.max_read_bytes", "undo.call_max_bytes", "undo.call_max_files", "http.max_bytes", "shell.max_output_bytes", "approvals.overdue_after_minutes", "approvals.expire_after_minutes", "memory.orient_tokens", "audit.anchor_every"), no_more),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -148,3 +149,44 @@ def test_the_demo_opens_the_console_and_says_what_became_of_what_was_decided(
         terminal.read_until(told)
     assert terminal.wait() == 0
     assert not (tmp_path / "demo" / "shop" / "exports").exists()
+
+
+OUTLIVES = """import json, os, resource, signal, subprocess, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does; what is started inherits it
+code = subprocess.run([sys.executable, "-m", "sb", "console"], timeout=30).returncode
+spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+os.write(int(sys.argv[1]), json.dumps([code, spent.ru_utime + spent.ru_stime]).encode())
+"""
+HOLDS = """import os, pty, sys
+pid, fd = pty.fork()
+if not pid:
+    os.set_inheritable(int(sys.argv[2]), True)
+    os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
+while data := os.read(fd, 1 << 16):
+    os.write(1, data)
+"""
+
+
+def test_it_ends_with_a_terminal_that_was_killed_and_sent_no_hangup(agents: Agents, home: Path) -> None:
+    ending, ended = os.pipe()
+    environment = {"PATH": os.environ["PATH"], "SB_HOME": str(home), "TERM": "xterm-256color"}
+    emulator = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, OUTLIVES, str(ended)],
+        stdout=subprocess.PIPE,
+        env=environment,
+        pass_fds=[ended],
+    )
+    os.close(ended)
+    assert emulator.stdout is not None
+    painted = b""
+    with emulator.stdout:
+        while b"Nothing waits for you" not in painted:
+            painted += os.read(emulator.stdout.fileno(), 1 << 16)
+        emulator.kill()
+        emulator.wait()
+    told = os.read(ending, 1 << 10)
+    os.close(ending)
+    assert told, "it lived on without a terminal"
+    code, cpu_s = json.loads(told)
+    assert code == 0
+    assert cpu_s < 10, "a start, and no turn after turn"

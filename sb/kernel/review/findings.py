@@ -13,6 +13,7 @@ from sb.kernel.authority.authority import Assurance, Authority
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill import Kill, KillScope
+from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
 from sb.store.packs import Size
 from sb.text import counted, human_bytes, plain
@@ -75,12 +76,13 @@ def enforcement(config: Config) -> list[Finding]:
 
 
 def log_standing(log: EventLog) -> Finding:
-    """Whether the log reaches as far as it is anchored; quick, without walking the chain.
+    """Whether the log reaches as far as it is anchored, and what its newest verification found; quick, without walking
+    the chain.
 
     Raises:
         StoreError: database or anchor file cannot be read.
     """
-    head = log.head()
+    head, verified = log.head(), verification_state(log)
     anchored = log.anchored()
     newest = anchored.newest.seq if anchored.newest else 0
     if newest > head.seq or anchored.unreadable or anchored.replaced:
@@ -88,6 +90,8 @@ def log_standing(log: EventLog) -> Finding:
     if head.seq and not newest and log.anchor is not None:
         detail = f"{head.seq:,} rows and no anchor of them: if the log was cut or rewritten, nothing shows it"
         return Finding("log", Status.FAIL, detail, f"put {log.anchor.path} back, or compare with a backup")
+    if verified.trouble:
+        return Finding("log", Status.FAIL, plain(verified.trouble, one_line=True), "sb log verify")
     detail = f"{head.seq:,} rows, anchored up to {newest:,}; sb log verify checks all"
     return Finding("log", Status.OK, detail)
 

@@ -1,0 +1,58 @@
+"""Figures that a decision leans on: the day's cost against its budget, the log's verification, an agent's trust."""
+
+from __future__ import annotations
+
+import pytest
+from textual.pilot import Pilot
+
+from sb.config import current_config
+from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
+from sb.kernel.review.usage import Tokens
+from sb.stack import SQLiteStack
+from sb.types import TrustAssessment
+from tests.conftest import CommandLine
+from tests.screens.conftest import Agents, Console
+
+PRICES = "prices: {big: {input: 2}}\nbudget: {daily_cost_usd: 20}\n"
+
+
+@pytest.fixture
+def settings() -> str:
+    return f"database: brain.db\nfiles: {{roots: []}}\n{PRICES}"
+
+
+def test_home_shows_what_the_day_cost_of_its_budget_and_when_the_log_was_verified(
+    agents: Agents, console: Console, sb: CommandLine
+) -> None:
+    run_id = agents.session().run_id
+    state = TranscriptState(models={"big": Tokens(input=3_205_000)})
+    save_usage(current_config().home.usage, run_id, SessionUsage({"x": state}))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "$6.41 of $20.00 ━━━───────")
+        assert "events, never verified" in console.text()
+        await console.press(pilot, "7", "v", "1")
+        await console.shows(pilot, "events, verified just now")
+        agents.clock.time += 7300
+        await console.press(pilot, "r")
+        await console.shows(pilot, "events, verified 2h ago")
+
+    console(script)
+    assert "log (verified " in sb("status").out
+
+
+def test_trust_on_record_stands_beside_an_agent_and_in_its_request(agents: Agents, console: Console) -> None:
+    agents.pay()
+    log = agents.runtime.log
+    stack = SQLiteStack(
+        "main", database=log.database, config=current_config(), clock=agents.clock, ids=agents.ids
+    )
+    stack.save_trust_assessment(TrustAssessment("t1", "main", "clerk", {"general": {"score": 0.74}}))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        assert "Trust 0.74" in console.detail()
+        await console.press(pilot, "8")
+        assert "Trust 0.74" in console.detail()
+
+    console(script, (120, 36))
