@@ -17,6 +17,7 @@ from evals.bench import (
     sync,
     workflows,
 )
+from evals.retrieval import bars
 
 REPORTS = (
     kernel.report,
@@ -32,6 +33,7 @@ REPORTS = (
     memory.report,
     memory_peers.report,
     sync.report,
+    bars.report,
 )
 
 

@@ -88,6 +88,12 @@ def load_questions(name: str = "questions.jsonl") -> list[Question]:
     return found
 
 
+def parts(records: Sequence[dict[str, str]], count: int) -> dict[str, int]:
+    """The part, from 0, of each record by its id: neighbours in a source are in the same part."""
+    ordered = sorted(records, key=lambda record: (record["source"], record["id"]))
+    return {record["id"]: number * count // len(records) for number, record in enumerate(ordered)}
+
+
 def score(search: Search, questions: Sequence[Question], k: int = 20) -> dict[str, Scores]:
     """Scores by kind, of the hard questions ("hard"), and of all ("all").
 

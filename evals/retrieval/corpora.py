@@ -13,6 +13,11 @@ from typing import Any
 
 from evals.retrieval import agent_records
 
+PARTS = (
+    12  # that the records are in; of each four the first and the third may be learned from, the others judge
+)
+FOLDS = 4
+_A_DOCUMENT = 8  # records, some 350 words
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
 
@@ -55,14 +60,55 @@ def load_conversations(path: Path) -> list[Corpus]:
 
 
 def load_agent_records() -> list[Corpus]:
-    """What agents noted; the questions in four parts, so that weights can be tried on one that they were not fitted on."""
+    """What agents noted; the questions in four folds, so that weights can be tried on one that they were not fitted on."""
     records = agent_records.load_records()
     rows = tuple(Row(found["id"], "", found["text"], "", _midnight(found["date"])) for found in records)
-    asked = [
-        Question(found.question, found.kind, frozenset(found.evidence))
-        for found in agent_records.load_questions()
+    part, asked = agent_records.parts(records, PARTS), agent_records.load_questions()
+    return [
+        Corpus(
+            f"records {fold}",
+            rows,
+            tuple(
+                Question(one.question, one.kind, frozenset(one.evidence))
+                for one in asked
+                if part[one.evidence[0]] % FOLDS == fold
+            ),
+        )
+        for fold in range(FOLDS)
     ]
-    return [Corpus(f"records {part + 1}", rows, tuple(asked[part::4])) for part in range(4)]
+
+
+def load_documents() -> list[Corpus]:
+    """Longer texts, of some records that follow each other in one source; asked as these are, in the same folds."""
+    records = agent_records.load_records()
+    part = agent_records.parts(records, PARTS)
+    rows: list[Row] = []
+    holding: dict[str, str] = {}  # the document of each record
+    sources: dict[str, list[dict[str, str]]] = {}
+    for record in records:
+        sources.setdefault(record["source"], []).append(record)
+    for source, found in sources.items():
+        for start in range(0, len(found), _A_DOCUMENT) if source.endswith(".md") else ():
+            inside = found[start : start + _A_DOCUMENT]
+            name = f"{source}#{start}"
+            text = "\n\n".join(record["text"] for record in inside)
+            rows.append(Row(name, "", text, "", _midnight(inside[0]["date"])))
+            holding |= {record["id"]: name for record in inside}
+    asked = [one for one in agent_records.load_questions() if one.evidence[0] in holding]
+    return [
+        Corpus(
+            f"documents {fold}",
+            tuple(rows),
+            tuple(
+                Question(
+                    one.question, "document", frozenset(holding[at] for at in one.evidence if at in holding)
+                )
+                for one in asked
+                if part[one.evidence[0]] % FOLDS == fold
+            ),
+        )
+        for fold in range(FOLDS)
+    ]
 
 
 def _midnight(day: str) -> float:

@@ -27,7 +27,12 @@ class Places:
 
     @property
     def mrr(self) -> float:
-        return sum(1 / place for place in self.places if place <= ASKED_FOR) / max(len(self.places), 1)
+        return sum(self.reciprocal) / max(len(self.places), 1)
+
+    @property
+    def reciprocal(self) -> list[float]:
+        """1 / place of each question's evidence, 0 where it was not among those asked for."""
+        return [1 / place if place <= ASKED_FOR else 0.0 for place in self.places]
 
     @property
     def error(self) -> float:

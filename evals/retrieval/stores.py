@@ -15,7 +15,7 @@ from evals.retrieval.measure import Search
 from sb.config import current_config
 from sb.memory import Brain
 from sb.memory.housekeeping import tidy
-from sb.memory.ranking.rank import feature_values
+from sb.memory.ranking.rank import feature_values, shares
 from sb.memory.ranking.term_counts import Counted
 from sb.memory.ranking.terms import match_expression
 from sb.store.database import MEMORY
@@ -77,16 +77,15 @@ class Store:
         return search
 
     def asked(self, question: Question, features: Sequence[str]) -> Asked:
-        """A question with the features of its candidates, twice: of spoken rows, and of written ones."""
+        """A question with the features of its candidates, once for each column of weights."""
         query, candidates = self.brain.searcher.candidates(question.text, self.brain.writer.places())
         evidence = np.array([self._numbers[one.id] in question.evidence for one in candidates], np.bool_)
         if not candidates:
-            return Asked(np.zeros((0, 2 * len(features))), evidence)
+            return Asked(np.zeros((0, 3 * len(features))), evidence)
         space = self.space
         counted = Counted(query, candidates, space.statistics, space.lexicon, space.words.texts)
         values: Array = feature_values(counted, features)
-        spoken = counted.spoken[:, None]
-        return Asked(np.hstack([values * spoken, values * ~spoken]), evidence)
+        return Asked(np.hstack([values * share[:, None] for share in shares(counted).T]), evidence)
 
 
 def _record(row: Row) -> Event | Fact:

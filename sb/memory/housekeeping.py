@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sb.errors import EmbedderError
+from sb.memory.ranking.roles import Spoken, roles
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.embedding.context import ContextEmbedder
@@ -102,6 +103,7 @@ def _keep(execute: Execute, numbers: Mapping[str, float]) -> None:
 def _begin(space: Space) -> None:
     """Does what is due once a pass."""
     correct_counters(space.database)
+    _tell_roles(space)
     with space.database.write() as execute:
         space.reads.fold(execute)
         space.edges.drop_orphans(execute)
@@ -114,6 +116,13 @@ def _begin(space: Space) -> None:
         numbers = {_AFTER: 0, _ANEW: 1, _COUNTED: records}
     with space.database.write() as execute:
         _keep(execute, numbers)
+
+
+def _tell_roles(space: Space) -> None:
+    """Stores who of the speakers is a user and who an assistant, where it changed."""
+    told = roles(Spoken(*row) for row in space.records.spoken())
+    with space.database.write() as execute:
+        space.places.keep_roles(execute, told)
 
 
 class _Vectors:

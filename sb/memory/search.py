@@ -5,9 +5,9 @@ Source: docs/reference/retrieval.md; the memory whitepaper, "hybrid search" and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.errors import EmbedderError
 from sb.memory.ranking.candidate import Candidate
@@ -24,7 +24,15 @@ from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
 
+if TYPE_CHECKING:
+    from sb.store.embedding.embedder import Vectors
+
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
+
+
+BESIDE = 20  # of them, whose neighbours in their sessions are candidates too: an answer may have none of the question's words
+
+_BESIDE = "beside"
 
 
 class Predicate(Protocol):
@@ -91,6 +99,12 @@ class _Without:
         return f"({where or 1}) AND NOT ({self._condition})", (*values, *self._parameters)
 
 
+def _in_places(places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
+    """The condition that a record is active in these places, and its parameters."""
+    marks = ", ".join("?" * len(places)) or "NULL"
+    return f"+r.place IN ({marks}) AND r.state = 'active' AND {MEMORIES}", tuple(places)
+
+
 class Searcher:
     """Answers questions over the records in some places."""
 
@@ -123,7 +137,7 @@ class Searcher:
         """
         asked, candidates = self.candidates(query, places, filters)
         if fusion:
-            return fuse(candidates, explain=explain)
+            return fuse([one for one in candidates if _BESIDE not in one.ranks], explain=explain)
         space = self._space
         used = weights or fitted(vectors=not self.vector_search_disabled_reason)
         return rank(
@@ -137,13 +151,19 @@ class Searcher:
         condition, parameters = self._space.leaves_out(places)
         if condition:
             filters = _Without(filters, condition, parameters)
-        asked = understand(query, self._space.places.speakers(places))
+        speakers = self._space.places.speakers(places)
+        asked = understand(query, speakers, speakers)
         self._space.statistics.refresh()
         legs = {"words": self._by_words(asked, places, filters)}
-        similar = self._by_meaning(asked, places, filters, legs["words"])
-        if similar is not None:
+        vector = self._vector(asked)
+        similar = {} if vector is None else self._by_meaning(vector, places, filters, legs["words"])
+        if vector is not None:
             legs["meaning"] = list(similar)[:LEG]
-        return asked, self._candidates(legs, similar or {})
+        best = dict.fromkeys(number for leg in legs.values() for number in leg[:BESIDE])
+        beside = self._beside(list(best), {*similar, *legs["words"]}, places, filters) if speakers else []
+        if vector is not None and beside:
+            similar |= self._space.vectors.cosines(*vector, beside)
+        return asked, self._candidates(legs, similar, beside)
 
     def best(
         self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
@@ -168,24 +188,36 @@ class Searcher:
             first = salient(first, rows, space.reads.stats(numbers), space.clock.now(), explain=explain)
         return [(one, rows[one.id]) for one in first[:k]]
 
-    def _by_meaning(
-        self, asked: Query, places: Sequence[int], filters: Predicate, words: Sequence[int]
-    ) -> dict[int, float] | None:
-        """The cosines of the nearest records and of those that words found, the nearest first; None where nothing makes vectors."""
+    def _vector(self, asked: Query) -> tuple[str, Vectors] | None:
+        """The question's vector and what made it; None where nothing makes vectors."""
         self._failed = ""
         embedder = self._space.usable_embedder
         if embedder is None:
             return None
         try:
-            vector = embedder.embed_query(asked.text, asked.terms(spoken=True))
+            return embedder.model, embedder.embed_query(asked.text, asked.terms(spoken=True))
         except EmbedderError as error:  # a server that is away now: the words are there
             self._failed = error.message
             return None
+
+    def _by_meaning(
+        self, vector: tuple[str, Vectors], places: Sequence[int], filters: Predicate, words: Sequence[int]
+    ) -> dict[int, float]:
+        """The cosines of the nearest records and of those that words found, the nearest first."""
         where, parameters = filters.sql()
         found = self._space.vectors.nearest(
-            embedder.model, vector, places, LEG, also=words, where=where or "1", parameters=parameters
+            *vector, places, LEG, also=words, where=where or "1", parameters=parameters
         )
         return dict(found)
+
+    def _beside(
+        self, best: Sequence[int], known: Collection[int], places: Sequence[int], filters: Predicate
+    ) -> list[int]:
+        """What was said right before and after the best records, as far as it is not known."""
+        here, values = _in_places(places)
+        where, parameters = filters.sql()
+        found = self._space.words.beside(best, f"{here} AND ({where or 1})", (*values, *parameters))
+        return [number for number in found if number not in known]
 
     def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate) -> list[int]:
         terms = list(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))))
@@ -194,17 +226,18 @@ class Searcher:
             return []
         where, parameters = filters.sql()
         if not query.placed:
-            marks = ", ".join("?" * len(places))
-            here = f"+r.place IN ({marks}) AND r.state = 'active' AND {MEMORIES}"
-            where, parameters = f"{here} AND ({where or 1})", (*places, *parameters)
+            here, values = _in_places(places)
+            where, parameters = f"{here} AND ({where or 1})", (*values, *parameters)
         found = self._space.words.best(
             query.expression, LEG, first=query.first, where=where, parameters=parameters
         )
         return [number for number, _ in found]
 
-    def _candidates(self, legs: Mapping[str, Sequence[int]], similar: Mapping[int, float]) -> list[Candidate]:
+    def _candidates(
+        self, legs: Mapping[str, Sequence[int]], similar: Mapping[int, float], beside: Sequence[int]
+    ) -> list[Candidate]:
         """The candidates with what ranking has to know of them."""
-        places: dict[int, dict[str, int]] = {}
+        places: dict[int, dict[str, int]] = {number: {_BESIDE: 1} for number in beside}
         for leg, numbers in legs.items():
             for place, number in enumerate(numbers, 1):
                 places.setdefault(number, {})[leg] = place

@@ -90,7 +90,7 @@ def test_nothing_of_another_place_and_nothing_forgotten_is_found_among_so_many(
 class Frequencies:
     """Statistics of a database with so many records, of which the places hold so many."""
 
-    mean_window = 10.0
+    mean_length = mean_window = 10.0
 
     def __init__(self, records: int, inside: int, **frequencies: int) -> None:
         self.records = records

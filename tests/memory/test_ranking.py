@@ -53,7 +53,8 @@ class Texts:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.records = len(texts)
-        self.mean_window = sum(len(terms.words(text)) for text in texts) / max(len(texts), 1)
+        self.mean_length = sum(len(terms.words(text)) for text in texts) / max(len(texts), 1)
+        self.mean_window = self.mean_length
         self._frequencies = Counter(stem for text in texts for stem in set(terms.stems(text)))
 
     def document_frequency(self, stem: str) -> int:
@@ -81,7 +82,7 @@ def ranked(
 
 
 def only(feature: str) -> Weights:
-    return Weights({feature: 1.0}, {feature: 1.0})
+    return Weights(*({feature: 1.0} for _ in range(3)))
 
 
 def values(
@@ -276,3 +277,48 @@ def test_whatever_the_texts_every_feature_is_a_number_and_every_candidate_is_ran
     for one in found:
         assert one.features is not None
         assert all(isfinite(value) and 0 <= value <= 3.001 for value, _ in one.features.values())
+
+
+def test_a_long_answer_earns_nothing_by_repeating_what_it_answers() -> None:
+    told = "I moved the beehive to the north meadow last week. Do you have tips for the north meadow beehive?"
+    answer = "So the beehive is on the north meadow. " + "Feed the bees and look after the frames. " * 30
+    chat = [
+        candidate(1, told, [], "user", session=1),
+        candidate(2, answer, [told], "assistant", "user", session=1),
+    ]
+    assert ranked("Where did I move the beehive?", chat, speakers=["user", "assistant"])[0].id == 1
+
+
+def test_the_best_passage_of_a_long_text_counts_wherever_it_is() -> None:
+    padding = "grass grows on and on " * 40
+    close, apart = "copper kettle whistles", "copper {0} kettle {0} whistles"
+    texts = [f"{padding}{close} {padding}", apart.format(padding), close, "kettle"]
+    found = values("passage", close, [candidate(n, text) for n, text in enumerate(texts)])
+    assert found[0] == found[2] == 1.0
+    assert max(found[1], found[3]) < 0.5
+
+
+def test_a_row_counts_as_lengthy_the_longer_the_talk_is() -> None:
+    talk = Weights({"information": 1.0}, {"information": 3.0}, {"information": 5.0})
+    rows = [
+        candidate(1, "word " * 20, ["word " * 30], "Ann", session=1, information=1.0),
+        candidate(2, "word " * 100, ["word " * 100], "Ann", session=1, information=1.0),
+        candidate(3, "word " * 900, information=1.0),
+    ]
+    scores = {one.id: one.score for one in ranked("word", rows, applied=talk)}
+    assert scores == {1: pytest.approx(1), 2: pytest.approx(2), 3: pytest.approx(5)}
+
+
+def test_the_role_that_is_asked_about_counts() -> None:
+    chat = [candidate(1, "a red fox", (), "user"), candidate(2, "a red fox", (), "assistant")]
+    speakers = ["user", "assistant"]
+    assert values("role", "which fox did I see", chat, speakers=speakers) == [1.0, 0.0]
+    assert values("role", "which fox did you describe", chat, speakers=speakers) == [-1.0, 0.0]
+    assert values("role", "which fox", chat, speakers=speakers) == [0.0, 0.0]
+
+
+def test_dense_counts_a_word_more_in_a_shorter_text() -> None:
+    short, long, none = values(
+        "dense", "fox", [candidate(1, "red fox"), candidate(2, "fox " + "den " * 30), candidate(3, "")]
+    )
+    assert short > long > none == 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.encoding import DIGIT, MOST_NAMES, NAMES
+from sb.memory.ranking.roles import ASSISTANT, USER
 from sb.memory.ranking.term_counts import Counted
 from sb.numeric import np
 
@@ -23,6 +24,7 @@ Feature = Callable[[Counted], Values]
 
 _BEFORE = 0.8
 _K1, _B = 1.2, 0.75
+_TINY = 1e-9  # an empty text has neither words nor length
 
 
 def match(counted: Counted) -> Values:
@@ -36,6 +38,18 @@ def match(counted: Counted) -> Values:
 def focus(counted: Counted) -> Values:
     """Similarity of the text's words to the query: whether it is about anything else."""
     return np.asarray(counted.focus[counted.own], np.float64)
+
+
+def passage(counted: Counted) -> Values:
+    """Similarity of the text's best passage of some sixty words to each query term."""
+    return np.asarray(counted.passages[counted.spoken.astype(np.intp), counted.own], np.float64)
+
+
+def dense(counted: Counted) -> Values:
+    """BM25 of the text alone, its length counting fully."""
+    frequency = counted.exact[counted.own]
+    norm = _K1 * (counted.length[counted.own] / counted.mean_length)[:, None]
+    return _sum(counted.worth * frequency * (_K1 + 1) / (frequency + norm + _TINY))
 
 
 def lex(counted: Counted) -> Values:
@@ -94,6 +108,13 @@ def party(counted: Counted) -> Values:
     return _says(counted, lambda found, names: found.speaker in names or found.previous_speaker in names)
 
 
+def role(counted: Counted) -> Values:
+    """Whether a user said it: 1 if the question is about its asker ("I"), -1 if about the assistant ("you")."""
+    query = counted.query
+    sign = {USER: 1.0, ASSISTANT: -1.0}.get(query.role, 0.0)
+    return np.array([sign * (found.speaker in query.users) for found in counted.candidates])
+
+
 def date(counted: Counted) -> Values:
     """Agreement with a date in the query: 1 for the month, 1 for the day of it, 0.3 for the year."""
     query = counted.query
@@ -133,6 +154,8 @@ FEATURES: dict[str, Feature] = {
     for feature in (
         match,
         focus,
+        passage,
+        dense,
         lex,
         vec,
         session_match,
@@ -147,6 +170,7 @@ FEATURES: dict[str, Feature] = {
         addresses,
         speaker,
         party,
+        role,
     )
 }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from sb.memory.ranking.roles import USER, is_generic, meant, role_by_name, without_frame
 from sb.memory.ranking.terms import MONTHS, MOST_CHARACTERS, STOP_WORDS, words
 
 _WHEN = re.compile(
@@ -22,6 +24,7 @@ _DATE = re.compile(
 _ISO_DATE = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _AMBIGUOUS = ("may", "march")
+_NO_ROLES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Query:
         how_many: whether it asks for a number.
         days: the days it names, as (month, day or None).
         years: the years it names.
+        role: whom it is about, the user ("I") or the assistant ("you"); "" for neither.
+        users: the speakers who are users.
     """
 
     text: str
@@ -47,6 +52,8 @@ class Query:
     how_many: bool = False
     days: tuple[tuple[int, int | None], ...] = ()
     years: frozenset[int] = frozenset()
+    role: str = ""
+    users: frozenset[str] = frozenset()
 
     def terms(self, *, spoken: bool) -> tuple[str, ...]:
         """The words to look for in rows that carry a speaker (`spoken`), or in others.
@@ -58,29 +65,34 @@ class Query:
         return self.words + self.names or tuple(dict.fromkeys(words(self.text)))
 
 
-def understand(text: str, speakers: Iterable[str] = ()) -> Query:
+def understand(text: str, speakers: Iterable[str] = (), roles: Mapping[str, str] = _NO_ROLES) -> Query:
     """Take a question apart.
 
     Args:
         text: in English; of other languages the words count, and nothing else is recognised.
         speakers: everybody who is known to speak in what is searched.
+        roles: of those whose role is known by other means than their name.
     """
-    text = text[:MOST_CHARACTERS]
+    text = without_frame(text[:MOST_CHARACTERS])
+    known = {speaker: roles.get(speaker) or role_by_name(speaker) for speaker in speakers}
     kept = [word for word in dict.fromkeys(words(text)) if word not in STOP_WORDS]
     named: dict[str, set[str]] = {}
-    for speaker in speakers:
-        for word in words(speaker):
+    for speaker in known:
+        for word in () if is_generic(speaker) else words(speaker):
             named.setdefault(word, set()).add(speaker)
+    of_speakers = frozenset(speaker for word in kept for speaker in named.get(word, ()))
     days, years = _dates(text)
     return Query(
         text,
         tuple(word for word in kept if word not in named),
         tuple(word for word in kept if word in named),
-        frozenset(speaker for word in kept for speaker in named.get(word, ())),
+        of_speakers,
         _WHEN.match(text) is not None,
         _HOW_MANY.match(text) is not None,
         days,
         years,
+        meant(text, {speaker: known[speaker] for speaker in of_speakers}),
+        frozenset(speaker for speaker, role in known.items() if role == USER),
     )
 
 

@@ -17,7 +17,6 @@ from sb.numeric import np
 # Of `match`, `vec` and `date` together, for what shares no word with the question: of the evidence among the first five
 # none had less, of what is nearest to a question about something else two thirds (docs/reference/retrieval.md).
 LEAST_NEAR = 0.3
-_BY_MEANING = {"meaning"}
 
 
 class Ranked(NamedTuple):
@@ -46,7 +45,7 @@ def rank(
 ) -> list[Ranked]:
     """The candidates by the weighted sum of their features, the best first, ties by id.
 
-    What meaning alone named, since something always is the nearest, is left out unless it is near.
+    What searches named, but not the one for words, is left out unless it is near: something always is the nearest.
 
     Args:
         lexicon: what is known of words; keep one for all questions, it learns.
@@ -58,16 +57,22 @@ def rank(
     """
     if not candidates:
         return []
-    names = [name for name in {**weights.spoken, **weights.written} if explain or _counts(name, weights)]
+    known = dict.fromkeys(name for column in weights.columns for name in column)
+    names = [name for name in known if explain or any(column.get(name) for column in weights.columns)]
     counted = Counted(query, candidates, statistics, lexicon, read)
     near = (match(counted) + vec(counted) + date(counted) >= LEAST_NEAR).tolist()
     values = feature_values(counted, names)
-    columns = [[column.get(name, 0.0) for name in names] for column in (weights.written, weights.spoken)]
-    applied = np.array(columns)[counted.spoken.astype(np.intp)]
-    scores = (values * applied).sum(axis=1)
+    applied = shares(counted) @ np.array(
+        [[column.get(name, 0.0) for name in names] for column in weights.columns]
+    )
+    scores = (
+        (values * applied).T.copy().sum(axis=0)
+    )  # one after another: features of weight 0 change no digit
     ids = [found.id for found in candidates]
     by_score = np.lexsort((ids, -scores)).tolist()
-    order = [row for row in by_score if near[row] or candidates[row].ranks.keys() != _BY_MEANING]
+    order = [
+        row for row in by_score if near[row] or not candidates[row].ranks or "words" in candidates[row].ranks
+    ]
     found = [Ranked(ids[row], score) for row, score in zip(order, scores[order].tolist(), strict=True)]
     if not explain:
         return found
@@ -85,5 +90,7 @@ def feature_values(counted: Counted, names: Sequence[str]) -> Values:
     return np.column_stack([np.asarray(FEATURES[name](counted), np.float64) for name in names])
 
 
-def _counts(name: str, weights: Weights) -> bool:
-    return bool(weights.spoken.get(name) or weights.written.get(name))
+def shares(counted: Counted) -> Values:
+    """How much each of the weights' columns counts for each candidate; 1 in all."""
+    short, spoken = counted.short, counted.spoken
+    return np.column_stack([spoken * short, spoken * (1 - short), ~spoken])

@@ -14,11 +14,14 @@ class Statistics(Protocol):
 
     Args:
         records: how many there are.
+        mean_length: of a text, in words.
         mean_window: of a text with the two before it in its session, in words.
     """
 
     @property
     def records(self) -> int: ...
+    @property
+    def mean_length(self) -> float: ...
     @property
     def mean_window(self) -> float: ...
 

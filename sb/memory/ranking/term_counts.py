@@ -21,6 +21,9 @@ Read = Callable[[Sequence[int]], Iterable[str]]
 
 _NONE: Stored = (0, NOTHING)
 
+_BLOCK = 30  # words; two blocks that follow each other are a passage
+_SHORT = 100  # words of a text with the two before it: up to here all of it counts as one thing said
+
 
 class Counted:
     """The candidates of a question, as arrays.
@@ -28,10 +31,12 @@ class Counted:
     Those about texts have a row for each distinct text: `exact` how often a stem occurs, `asking` and `telling`
     how alike the most similar word is, in the sentences that ask and in the others; their columns are the question's
     terms. `heads` are the first numbers of `encoding`. `length` counts words, `timed` and `addressing` those that tell a time or mean the listener, `focus` says how near the words that are no stop words are to the question's on
-    average, and `same_question` how near those of the sentences that ask.
+    average, and `same_question` how near those of the sentences that ask. `passages` says what of the question the best
+    passage of a text has, in written rows and in spoken ones.
 
     `own`, `before` and `before2` say which text each candidate has, and which were before it. `worth` has a row for
-    each candidate: what each term is worth of the whole question.
+    each candidate: what each term is worth of the whole question. `short` is 1 for candidates in a talk of short texts,
+    and the nearer to 0 the longer its text and the two before it are.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Counted:
         self.query = query
         self.candidates = candidates
         self.mean_window = max(statistics.mean_window, 1.0)
+        self.mean_length = max(statistics.mean_length, 1.0)
         self.spoken = np.array([found.speaker is not None for found in candidates], np.bool_)
         with lexicon.lock:
             lexicon.trim()
@@ -74,6 +80,13 @@ class Counted:
         self._starts = np.column_stack([starts, telling]).ravel()
         self._empty = np.flatnonzero(np.diff(self._starts, append=len(stored) - 1) == 0)
         self.length = sizes - 1
+        said = self.length[self.own] + self.length[self.before] + self.length[self.before2]
+        self.short = np.minimum(1.0, _SHORT / np.maximum(said, 1))
+        # The blocks of every text, the last one of which takes the remainder.
+        self._blocks_of = np.maximum(sizes // _BLOCK, 1)
+        self._first_blocks = np.cumsum(self._blocks_of) - self._blocks_of
+        texts = np.repeat(np.arange(len(sizes)), self._blocks_of)
+        self._blocks = starts[texts] + _BLOCK * (np.arange(len(texts)) - self._first_blocks[texts])
 
     def _weigh(self, query: Query, statistics: Statistics) -> list[str]:
         spoken, written = (
@@ -83,7 +96,8 @@ class Counted:
         rarity = np.array([idf(term, statistics) for term in terms])
         shares = [np.where([term in kept for term in terms], rarity, 0.0) for kept in (written, spoken)]
         shares = [share / (share.sum() or 1.0) for share in shares]
-        self.worth = np.array(shares)[self.spoken.astype(np.intp)]
+        self._worths = np.array(shares)
+        self.worth = self._worths[self.spoken.astype(np.intp)]
         return list(terms.values())
 
     def _count(self, terms: NDArray[np.intp], lexicon: Lexicon) -> None:
@@ -92,7 +106,9 @@ class Counted:
         columns[distinct] = np.arange(len(distinct))
         at = columns[self._words]
         near = lexicon.similarity(terms, distinct)
-        best = self._of_parts(np.maximum, near.take(at, axis=1)).T
+        near_at = near.take(at, axis=1)
+        best = self._of_parts(np.maximum, near_at).T
+        self.passages = self._best_passages(near_at)
         self.asking, self.telling = best[::2], best[1::2]
         marks = np.vstack(
             [lexicon.same(terms, distinct), lexicon.timed(distinct), lexicon.addressing(distinct)]
@@ -106,6 +122,14 @@ class Counted:
         )
         self.same_question = near_words[::2] / np.maximum(of_words[::2], 1)
         self.focus = _both(near_words) / np.maximum(_both(of_words), 1)
+
+    def _best_passages(self, near: Array) -> NDArray[np.float64]:
+        blocks = np.maximum.reduceat(near, self._blocks, axis=1)
+        passages = blocks.copy()
+        np.maximum(blocks[:, :-1], blocks[:, 1:], out=passages[:, :-1])
+        last = self._first_blocks + self._blocks_of - 1  # which no block of the same text follows
+        passages[:, last] = blocks[:, last]
+        return np.asarray(np.maximum.reduceat(self._worths @ passages, self._first_blocks, axis=1))
 
     def _of_parts(self, function: np.ufunc, values: Array) -> Array:
         """The sum or the greatest of the values of each part's words, 0 where there are none."""

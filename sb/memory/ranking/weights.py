@@ -16,48 +16,55 @@ class Weights:
 
     Args:
         spoken: for rows that carry a speaker: turns of a conversation.
+        lengthy: for such rows where texts are long, as in chats with an assistant. A row has some of both, by the
+            length of what was said up to there (`Counted.short`).
         written: for all others: facts, decisions, lessons, notes.
     """
 
     spoken: Mapping[str, float]
+    lengthy: Mapping[str, float]
     written: Mapping[str, float]
+
+    @property
+    def columns(self) -> tuple[Mapping[str, float], ...]:
+        """Spoken, lengthy, written."""
+        return self.spoken, self.lengthy, self.written
 
     def without(self, *features: str) -> Weights:
         """Returns the weights with these features at 0."""
         return Weights(
             *(
                 {name: 0.0 if name in features else weight for name, weight in column.items()}
-                for column in (self.spoken, self.written)
+                for column in self.columns
             )
         )
 
 
-_TABLE: dict[str, tuple[float, float, float, float]] = {
-    # feature: (spoken, spoken without vectors, written, written without vectors). The records' questions name no day, so
-    # nothing could be fitted for `date` of written rows: it is as for spoken ones.
-    "match": (4.7, 3.4, 9.3, 6.7),
-    "focus": (0.0, 0.0, 6.1, 4.8),
-    "lex": (2.5, 3.4, 1.0, 3.1),
-    "vec": (1.9, 0.0, 6.8, 0.0),
-    "session_match": (1.0, 1.4, 0.0, 0.0),
-    "session_vec": (1.3, 0.0, 0.0, 0.0),
-    "information": (1.5, 1.7, 1.4, 2.0),
-    "names": (1.7, 1.3, 0.0, 0.0),
-    "date": (4.0, 3.8, 4.0, 3.8),
-    "when": (2.4, 2.4, 2.6, 2.0),
-    "number": (2.4, 2.3, 2.0, 2.1),
-    "answers": (6.2, 6.4, 0.0, 0.0),
-    "asks_too": (-2.2, -2.4, 0.0, 0.0),
-    "addresses": (-10.5, -12.1, 0.0, 0.0),
-    "speaker": (1.2, 1.1, 0.0, 0.0),
-    "party": (2.0, 2.0, 0.0, 0.0),
+_TABLE: dict[str, tuple[float, float, float, float, float, float]] = {
+    # feature: spoken, lengthy, written; the same without vectors
+    "match": (4.3, 0.0, 5.5, 3.1, 0.0, 3.6),
+    "focus": (0.0, 15.6, 7.3, 0.0, 16.4, 5.6),
+    "passage": (0.0, 8.6, 5.6, 0.0, 5.4, 3.9),
+    "dense": (0.0, 0.0, 0.0, 0.0, 3.8, 0.0),
+    "lex": (2.8, 0.0, 0.6, 3.4, 0.0, 2.9),
+    "vec": (1.4, 5.4, 6.5, 0.0, 0.0, 0.0),
+    "session_match": (1.1, 0.0, 0.0, 1.3, 0.0, 0.0),
+    "session_vec": (1.3, 0.0, 0.0, 0.0, 0.0, 0.0),
+    "information": (1.8, 0.0, 2.3, 1.5, 0.0, 2.7),
+    "names": (1.4, 0.0, 0.0, 1.2, 0.0, 0.0),
+    "date": (3.6, 3.6, 4.0, 3.3, 3.3, 3.8),
+    "when": (2.5, 0.0, 2.2, 2.4, 0.0, 1.7),
+    "number": (0.8, 0.0, 1.3, 0.4, 0.0, 1.9),
+    "answers": (6.7, 0.0, 0.0, 6.8, 0.0, 0.0),
+    "asks_too": (-2.1, 0.0, 0.0, -3.3, 0.0, 0.0),
+    "addresses": (-8.7, 0.0, 0.0, -11.1, 0.0, 0.0),
+    "speaker": (1.3, 1.3, 0.0, 1.2, 1.2, 0.0),
+    "party": (2.2, 0.0, 0.0, 2.0, 0.0, 0.0),
+    "role": (2.6, 2.6, 0.0, 2.7, 2.7, 0.0),
 }
 
 
 def weights(*, vectors: bool) -> Weights:
     """The fitted weights, for a store with vectors or without."""
-    spoken, written = (0, 2) if vectors else (1, 3)
-    return Weights(
-        {name: row[spoken] for name, row in _TABLE.items()},
-        {name: row[written] for name, row in _TABLE.items()},
-    )
+    first = 0 if vectors else 3
+    return Weights(*({name: row[first + column] for name, row in _TABLE.items()} for column in range(3)))

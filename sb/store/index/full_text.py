@@ -111,6 +111,21 @@ class WordIndex:
             tuple(records),
         )
 
+    def beside(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> list[int]:
+        """What was said right before and after these records in their sessions.
+
+        Args:
+            where: SQL over `r`, the table of records, that they meet; parameters: its values.
+        """
+        marks = ", ".join("?" * len(records)) or "NULL"
+        sql = (
+            "SELECT r.id FROM records AS r WHERE r.speaker IS NOT NULL AND r.state = 'active' AND r.id IN ("
+            f"SELECT q.prev1 FROM records AS q WHERE q.id IN ({marks}) UNION ALL"
+            " SELECT (SELECT n.id FROM records AS n WHERE n.session = q.session AND n.id > q.id AND n.prev1 = q.id LIMIT 1)"
+            f" FROM records AS q WHERE q.id IN ({marks})) AND ({where}) ORDER BY r.id"
+        )
+        return [int(n) for (n,) in self._database.query(sql, (*records, *records, *parameters))]
+
     def texts(self, records: Sequence[int]) -> list[str]:
         """The texts of records."""
         marks = ", ".join("?" * len(records)) or "NULL"

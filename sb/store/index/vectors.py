@@ -190,6 +190,10 @@ class VectorIndex:
         kept = set(also)
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
 
+    def cosines(self, model: str, query: Vectors, records: Sequence[int]) -> dict[int, float]:
+        """The cosines of those of these records that are active and have a vector of this model."""
+        return dict(_cosines(self._active(model, records), query))
+
     def unavailable(self, model: str) -> str:
         """Why places with more than `FEW` records cannot be searched by vectors of this model; "" if they can."""
         return self._bits.unavailable(model)

@@ -102,11 +102,19 @@ class Places:
         """The place of that number."""
         return self._known.get(number) or self.all()[number]
 
-    def speakers(self, places: Sequence[int]) -> list[str]:
-        """Everybody who is known to speak in these places."""
+    def speakers(self, places: Sequence[int]) -> dict[str, str]:
+        """Everybody who is known to speak in these places, with the role that is known of them, or ""."""
         marks = ", ".join("?" * len(places)) or "NULL"
-        sql = f"SELECT DISTINCT name FROM speakers WHERE place IN ({marks}) ORDER BY name"
-        return [name for (name,) in self._database.query(sql, tuple(places))]
+        sql = f"SELECT name, max(role) FROM speakers WHERE place IN ({marks}) GROUP BY name ORDER BY name"
+        return dict(self._database.query(sql, tuple(places)))
+
+    def keep_roles(self, execute: Execute, roles: Mapping[tuple[int, str], str]) -> None:
+        """Stores the roles of speakers, by place and name, without touching those that have them already."""
+        for (place, name), role in roles.items():
+            execute(
+                "UPDATE speakers SET role = ? WHERE (place, name) = (?, ?) AND role <> ?",
+                (role, place, name, role),
+            )
 
     def of_stack(self, stack: str) -> Mapping[int, Place]:
         """Every place of one stack, by number."""

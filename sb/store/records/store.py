@@ -180,6 +180,13 @@ class RecordStore(RecordQueries, RecordHistory):
         for number in numbers:
             self.add_history(execute, number, now, actor, operation, reason, 1, None)
 
+    def spoken(self) -> list[tuple[Any, ...]]:
+        """Session, place, speaker, texts and their mean length in words, of everything active that was said in a session."""
+        return self.database.query(
+            "SELECT session, place, speaker, count(*), avg(length) FROM records"
+            " WHERE session IS NOT NULL AND speaker IS NOT NULL AND state = 'active' GROUP BY session, place, speaker"
+        )
+
     def inform(self, execute: Execute, informations: Mapping[int, float]) -> None:
         """Stores how specific the texts of records are, without changing the records.
 
