@@ -55,7 +55,7 @@ def test_old_garbage_is_collected_once_there_is_much_and_nobody_types() -> None:
     garbage.tick()  # it is old now
     alive = weakref.ref(knot)
     del knot
-    much = [[] for _ in range(MANY)]
+    much: list[list[int]] = [[] for _ in range(MANY)]
     garbage.typed()
     let_time_pass()
     garbage.tick()
