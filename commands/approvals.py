@@ -18,7 +18,14 @@ from sb.commands.terminal import fits_terminal
 from sb.duration import parse_duration
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.log.references import full_id
-from sb.present.approvals import decided_sentence, grant_line, granted_sentence, object_first, request_line
+from sb.present.approvals import (
+    decided_sentence,
+    grant_line,
+    granted_sentence,
+    object_first,
+    request_line,
+    short_call,
+)
 from sb.text import nearest, plain
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ def list_approvals(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List pending and usable requests, newest first."""
+    """List pending and usable requests, soonest to expire first."""
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
     from sb.kernel.calls.approval import OPEN, ApprovalState
 
@@ -60,7 +67,7 @@ def list_approvals(
         states = [ApprovalState(state)]
     queue = approval_queue(ctx)
     text = " ".join(words or ())
-    found = queue.page(states=states, words=text, limit=limit)
+    found = queue.ordered(states=states, words=text, limit=limit)
     total = queue.count(states=states, words=text)
     now = queue.now()
     if as_json:
@@ -108,6 +115,7 @@ def show(
         shown = disclosed.to_dict(reveal=reveal, limit=limit)
         output.emit_json(disclosed.approval.to_dict(queue.now()) | {"disclosure": shown})
         return
+    output.line(f"call: {short_call(disclosed, reveal=reveal)}")
     for heading, lines in disclosed.sections(queue.now(), reveal=reveal, limit=limit):
         output.line(f"{heading}:" if len(lines) != 1 else f"{heading}: {lines[0]}")
         for text in lines if len(lines) != 1 else ():
@@ -323,7 +331,7 @@ def watch(
             if as_json:
                 output.emit_json_line(said)
             else:
-                output.line(_notice_line(notice), one_line=True)
+                output.line(_notice_line(queue.disclose(notice.approval), notice), one_line=True)
             if arguments and (problem := hand_over(arguments, said)):
                 note(f"warning: {problem}")
         output.flush()
@@ -332,12 +340,12 @@ def watch(
         time.sleep(interval)
 
 
-def _notice_line(notice: Notice) -> str:
-    item = notice.approval
+def _notice_line(disclosed: Disclosure, notice: Notice) -> str:
+    item, call = notice.approval, short_call(disclosed)
     if notice.change == "decided":
-        by = f" by {item.decided_by}: {item.reason}" if item.decided_by else ""
-        return f"{item.state:<9} {item.id} {item.tool_id}{by}"
-    return f"{notice.change:<9} {item.id} {item.agent} wants {item.tool_id}"
+        by = f" · by {item.decided_by}: {item.reason}" if item.decided_by else ""
+        return f"{item.state:<9} {call}{by} · {item.id}"
+    return f"{notice.change:<9} {call} · {item.agent} · {item.id}"
 
 
 app.add_typer(servers_app)

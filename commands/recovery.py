@@ -16,7 +16,13 @@ from sb.commands.session import decider, event_log, runtime
 from sb.errors import CheckFailed, ExitCode, UsageError
 from sb.log.references import full_id
 from sb.present.approvals import object_first
-from sb.present.recovery import recovery_line, undone_sentence
+from sb.present.recovery import (
+    dismissed_sentence,
+    logged_object,
+    recovery_line,
+    settled_sentence,
+    undone_sentence,
+)
 from sb.sources import micros
 from sb.text import nearest, plain
 
@@ -160,9 +166,8 @@ def dismiss(
         if as_json:
             output.emit_json(found.to_dict())
         else:
-            output.line(
-                f"{found.id} {found.state} by {by.name}: {found.tool_id} stays as it is", one_line=True
-            )
+            again = f"sb undo {found.mutation_id}"
+            output.line(dismissed_sentence(logged_object(opened.log, found), again, found.id), one_line=True)
 
 
 @app.command(epilog='Example: sb recovery settle call_9f21c07d not-done --reason "no such refund"')
@@ -186,9 +191,9 @@ def settle(
     with runtime(ctx) as opened:
         call = full_id(opened.log.database, call)
         settling = Settling(opened.recovery)
-        settling.in_doubt(call)
+        intent = settling.in_doubt(call)
         if not verdict:
-            _settled(opened, call, settling.probe(call), "its probe", as_json)
+            _settled(opened, intent, settling.probe(call), "its probe", as_json)
             return
         meant: Verdict = choice("verdict", verdict, Verdict)
         _require(reason)
@@ -197,16 +202,17 @@ def settle(
         if undone is not None:
             _say(undone, as_json)
         else:
-            _settled(opened, call, meant, by.name, as_json)
+            _settled(opened, intent, meant, by.name, as_json)
 
 
-def _settled(opened: Runtime, call: str, verdict: Verdict, by: str, as_json: bool) -> None:
+def _settled(opened: Runtime, intent: Intent, verdict: Verdict, by: str, as_json: bool) -> None:
+    call = intent.call_id
     left = opened.recovery.mutations.for_call(call)
     if as_json:
         mutation_id = left.mutation_id if left else ""
         output.emit_json({"call_id": call, "verdict": str(verdict), "mutation_id": mutation_id})
         return
-    output.line(f"{call} is {verdict}, says {by}", one_line=True)
+    output.line(settled_sentence(logged_object(opened.log, intent), verdict, by, call), one_line=True)
     if left is not None:
         note(f"no undo: {left.no_way_back}" if left.no_way_back else f"sb undo {left.mutation_id}")
         if left.assumption_refs:

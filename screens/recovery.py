@@ -52,8 +52,7 @@ from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
 from sb.log.event import Subject
 from sb.present.counts import counted
-from sb.present.recovery import settled_sentence, undone_sentence
-from sb.text import shorten
+from sb.present.recovery import dismissed_sentence, settled_sentence, undone_sentence
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -416,7 +415,7 @@ class RecoveryScreen(Waiting):
 
     def _dismiss(self, item: Item, by: Decider, reason: str) -> str:
         found = self.records.runtime().recovery.dismiss(item.name, by, reason)
-        return f"Left as it is: {shorten(item.call.object, 80)}. u among the changes can still undo it ({found.id})"
+        return dismissed_sentence(item.call.object, "u among the changes", found.id)
 
     def action_settle(self) -> None:
         """Ask what became of a call of unknown outcome."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
@@ -103,7 +102,7 @@ class NeedsNow:
 def needs_now(
     config: Config, log: EventLog, authority: Authority, most: int, known: Collection[int] = ()
 ) -> NeedsNow:
-    """What needs a person: kills, then what waits, the soonest to expire first, then contracts.
+    """What needs a person: kills, then what waits in the order of Home, then contracts.
 
     Args:
         most: of each kind, that are described.
@@ -118,7 +117,7 @@ def needs_now(
     kills = _kills(config, log, problems)
     entries = ordered(ContractBaselineStore(log, authority, KERNEL_SURFACE).entries())
     contracts = [item for entry in entries if (item := _of_contract(entry, now))]
-    waiting = sorted((_of_need(need, now) for need in found.first), key=_urgency)
+    waiting = [_of_need(need, now) for need in found.first]
     numbers = (len(kills), found.requests, found.unknown, found.reversals, len(contracts))
     return NeedsNow(
         dict(zip(NOUNS, numbers, strict=True)),
@@ -177,8 +176,3 @@ def _masked(line: NeedLine) -> NeedLine:
         why=one_line(line.why, LONGEST),
         agent=one_line(line.agent, LONGEST),
     )
-
-
-def _urgency(item: Item) -> float:
-    """The soonest to expire first; what never does stays in its order."""
-    return math.inf if item.expires_at is None else item.expires_at

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sb.fitting import count
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
@@ -12,13 +15,14 @@ from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.agents import AgentRequests
 from sb.kernel.review.request_context import Decided
 from sb.kernel.run_context import RECOVERY_AGENT
-from sb.present.calls import OBJECTS
+from sb.present.calls import ARGV, OBJECTS, call_object
 from sb.present.counts import counted
+from sb.present.effects import BETWEEN, command_does, request_effect, request_why
 from sb.present.times import ago, left, moment, when
 from sb.text import revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
-BETWEEN = " · "
+_MARKS = ("\\", BETWEEN.strip())  # an escape, and what separates the parts of a line
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class RequestLine:
 
     Args:
         left: until it expires. asked: how long ago; asked_at: when.
-        call: with its arguments. object: its command, file or address alone. effect: what it does, where that is known.
+        call: with its arguments. object: its command, file or address alone. effect: what it does, in a word.
     """
 
     id: str
@@ -92,37 +96,55 @@ def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> 
     if about is None:
         return disclosed.call(limit, reveal=reveal)
     others = [one for one in disclosed.arguments if one is not about]
-    parts = [_unquoted(about, reveal), *(f"{one.name}={one.text(reveal=reveal)}" for one in others)]
+    parts = [
+        exact_object(disclosed, reveal=reveal),
+        *(f"{one.name}={one.text(reveal=reveal)}" for one in others),
+    ]
     if len(BETWEEN.join(parts)) > limit:
-        parts = [shorten_middle(parts[0], limit), *_most_telling(disclosed, others, reveal)]
+        parts = [shorten_middle(parts[0], limit), *_most_telling(disclosed, others)]
     return BETWEEN.join([*parts, revealed_line(disclosed.approval.tool_id)])
 
 
-def _most_telling(disclosed: Disclosure, others: list[Argument], reveal: bool) -> list[str]:
-    """What a narrow line says after the object: of a command line, what our parser says it does; else how many more."""
-    why = effect_text(disclosed, reveal=reveal)
+def _most_telling(disclosed: Disclosure, others: list[Argument]) -> list[str]:
+    """What a narrow line says after the object: of a command line why it waits; else how many more."""
+    why = request_why(disclosed) if command_does(disclosed) else ""
     more = [f"and {len(others)} more arguments" if len(others) > 1 else "and 1 more argument"]
     return [why] if why else more if others else []
 
 
-def effect_text(disclosed: Disclosure, *, reveal: bool = False) -> str:
-    """What our parser says that a command line does; "" for any other call."""
-    if not disclosed.approval.tool_id.startswith("host.shell."):
-        return ""
-    return next((_unquoted(one, reveal) for one in disclosed.arguments if one.name == "why"), "")
-
-
 def object_argument(disclosed: Disclosure) -> Argument | None:
     """The argument that says by itself what a call is about, if there is one."""
-    return next((one for name in OBJECTS for one in disclosed.arguments if one.name == name), None)
+    return next((one for name in (*OBJECTS, ARGV) for one in disclosed.arguments if one.name == name), None)
+
+
+def exact_object(disclosed: Disclosure, *, reveal: bool = False) -> str:
+    """That argument so that no other value reads the same, for who signs it; "" where there is none."""
+    about = object_argument(disclosed)
+    if about is None:
+        return ""
+    return _command_line(about, reveal) if about.name == ARGV else _unquoted(about, reveal)
 
 
 def short_call(disclosed: Disclosure, *, reveal: bool = False) -> str:
-    """The command, file or address alone; the whole call of a tool that takes none of these."""
-    about = object_argument(disclosed)
-    if about is None:
-        return disclosed.call(LONGEST_CALL, reveal=reveal)
-    return shorten_middle(_unquoted(about, reveal), LONGEST_CALL)
+    """The call as every list shows calls: its command, what it does with which file, or the tool with its values."""
+    args = {one.name: _value(one.text(reveal=reveal)) for one in disclosed.arguments}
+    return shorten_middle(call_object(disclosed.approval.tool_id, args), LONGEST_CALL)
+
+
+def _value(text: str) -> Any:
+    """The value that an argument's text stands for; of a hidden one what stands for it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _command_line(argument: Argument, reveal: bool) -> str:
+    """A list of words as a shell would be given it; as JSON where its marks would be the line's own."""
+    text = argument.text(reveal=reveal)
+    words = _value(text)
+    plain_words = isinstance(words, list) and all(isinstance(word, str) for word in words)
+    return shlex.join(words) if plain_words and not any(mark in text for mark in _MARKS) else text
 
 
 def listed_call(disclosed: Disclosure, now: int, *, reveal: bool = False) -> str:
@@ -137,7 +159,7 @@ def _unquoted(argument: Argument, reveal: bool) -> str:
     """A text without its quotes, unless it has escapes, or could then pass for more than one part of the line."""
     text = argument.text(reveal=reveal)
     bare = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
-    simple = not any(mark in bare for mark in ("\\", BETWEEN.strip())) and bare == bare.strip()
+    simple = not any(mark in bare for mark in _MARKS) and bare == bare.strip()
     return bare if simple else text
 
 
@@ -155,7 +177,7 @@ def request_line(disclosed: Disclosure, now: int, *, reveal: bool = False, limit
         moment(approval.requested_at),
         blocked + call_text(disclosed, reveal=reveal, limit=limit),
         blocked + short_call(disclosed),
-        effect_text(disclosed),
+        request_effect(disclosed),
     )
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from sb.text import revealed_line
 
 OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
+ARGV = "argv"  # a command as a list of words
 _ALSO = ("notebook_path", "pattern", "query")  # the same, of hosts' tools
+_SEPARATORS = frozenset(',="')
 _QUIET = {"tool", "server", "keep"}  # said by the tool's name, or of no use in a row
 
 
@@ -40,7 +42,7 @@ def call_object(tool_id: str, args: Any) -> str:
 
 def _command(args: Mapping[str, Any]) -> str:
     """The command line of a shell, or "" for other tools."""
-    command, argv = args.get("command"), args.get("argv")
+    command, argv = args.get("command"), args.get(ARGV)
     if isinstance(command, str):
         return command
     return shlex.join(map(str, argv)) if isinstance(argv, list) else ""
@@ -60,7 +62,9 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """A text without quotes, unless it could pass for more than one value, or for none."""
+    simple = isinstance(value, str) and value == value.strip() and not set(value) & _SEPARATORS
+    return value if simple and value else json.dumps(value, ensure_ascii=False)
 
 
 def _one_line(text: str) -> str:

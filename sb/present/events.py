@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.fitting import short_span
+from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import ToolErrorCode
 from sb.kernel.review.activity import ASKS
@@ -196,19 +197,32 @@ class CallLine:
 
 
 def call_line(call: CallRecord) -> CallLine:
-    """A call as lists show it: by its newest event."""
+    """A call as lists show it: by its newest event; one that needs approval by what became of its request."""
     line = event_line(call.last, call.args)
     running = call.payload.get("phase") == "intent"
+    request = call.request if call.request and call.request.state is not ApprovalState.WAITING else None
     return CallLine(
         call.first,
         call.call_id,
-        state("running") if running else line.verdict,
+        state("running") if running else _decision(request) if request else line.verdict,
         call_object(call.tool_id, call.args),
         plain(call.agent if not call.subagent else f"{call.agent} {call.subagent}", one_line=True),
         took_text(call.took_ms),
         call.at,
-        line.why,
+        _decided_why(request) if request else line.why,
     )
+
+
+def _decision(request: Approval) -> State:
+    """What became of a request that was decided, or was not in time."""
+    return fact("approved" if request.state is ApprovalState.USED else str(request.state))
+
+
+def _decided_why(request: Approval) -> str:
+    """The reason that a person gave, and who."""
+    if not request.decided_by or request.state is ApprovalState.EXPIRED:
+        return "not decided in time"
+    return plain(f"{request.reason} ({request.decided_by})", one_line=True)
 
 
 def took_text(milliseconds: float | None) -> str:

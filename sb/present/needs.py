@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from sb.fitting import relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
-from sb.kernel.calls.approval import CREDENTIALS_LEAVE
 from sb.kernel.calls.intents import Intent
-from sb.kernel.contracts import SafetyClass
 from sb.kernel.recovery.escalations import Escalation
 from sb.kernel.review.needs import Need
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import changed_fields, ordered
+from sb.present.effects import BETWEEN, request_why
 from sb.present.recovery import UNDECIDED, UNKNOWN
 from sb.present.states import State, state
 from sb.sources import MICROSECONDS
@@ -25,22 +24,6 @@ from sb.text import plain
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
 
-BETWEEN = " · "
-LONGEST_EFFECT = 10  # cells
-_SHELL = "host.shell."
-_LEAKS = "leaks"
-_EFFECTS = {
-    SafetyClass.READ_ONLY: "reads",
-    SafetyClass.LOCAL_WRITE: "writes",
-    SafetyClass.NETWORK: "network",
-    SafetyClass.DESTRUCTIVE: "destroys",
-}
-_PHRASES: dict[str, str] = {
-    SafetyClass.READ_ONLY: "only reads",
-    SafetyClass.LOCAL_WRITE: "writes on this machine",
-    SafetyClass.NETWORK: "reaches other machines",
-    SafetyClass.DESTRUCTIVE: "destructive: hard or impossible to take back",
-}
 _CONTRACTS = {
     BaselineStatus.NEW: "never approved",
     BaselineStatus.CHANGED: "changed since it was approved",
@@ -77,60 +60,6 @@ class NeedLine:
     def when(self) -> str:
         """The time left where it runs out, else the age."""
         return f"{self.left} left" if self.left else self.age
-
-
-def effect_word(safety_class: str) -> str:
-    """What calls of a class do, in at most eight characters."""
-    return (
-        _EFFECTS.get(SafetyClass(safety_class), safety_class)
-        if safety_class in list(SafetyClass)
-        else safety_class
-    )
-
-
-def effect_phrase(safety_class: str) -> str:
-    """What calls of a class do, in a few words."""
-    return _PHRASES.get(safety_class, safety_class)
-
-
-def request_effect(disclosed: Disclosure) -> str:
-    """What a call does, in a word: that credentials leave, of a command line that destroys the verb of our parser, else that of its class."""
-    if CREDENTIALS_LEAVE in (rule for rule, _ in _reasons(disclosed)):
-        return _LEAKS
-    if disclosed.approval.tool_id == _SHELL + SafetyClass.DESTRUCTIVE:
-        verb = _command_does(disclosed).rpartition(": ")[2].partition(" ")[0]
-        if verb.endswith("s") and len(verb) <= LONGEST_EFFECT:
-            return verb
-    return effect_word(disclosed.approval.safety_class)
-
-
-def request_why(disclosed: Disclosure) -> str:
-    """Why a call waits: of a command line what our parser says, unless only other rules ask; else the first reason.
-
-    A reason that names only the safety class says less than the parser.
-    """
-    reasons, does = _reasons(disclosed), _command_does(disclosed)
-    if not does:
-        return reasons[0][1] if reasons else ""
-    others = [text for rule, text in reasons if rule not in list(SafetyClass)]
-    return BETWEEN.join([*others, does] if len(others) < len(reasons) or not others else others)
-
-
-def _command_does(disclosed: Disclosure) -> str:
-    """What our parser says of a command line; "" for other calls."""
-    if not disclosed.approval.tool_id.startswith(_SHELL):
-        return ""
-    return next((item.text() for item in disclosed.arguments if item.name == "why"), "").strip('"')
-
-
-def _reasons(disclosed: Disclosure) -> list[tuple[str, str]]:
-    """The rules that ask for a person, each with its reason."""
-    reasons = disclosed.approval.request.get("reasons")
-    return [
-        (str(item.get("rule", "")), plain(str(item.get("reason", "")), one_line=True))
-        for item in (reasons if isinstance(reasons, list) else ())
-        if isinstance(item, dict)
-    ]
 
 
 def need_line(need: Need, now: int) -> NeedLine:

@@ -12,9 +12,12 @@ from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.recovery.variants import paths_of
 from sb.kernel.results import ToolResult
 from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.kernel.review.needs import call_args
+from sb.log.event_log import EventLog
+from sb.present.calls import call_object
 from sb.present.times import ago, date_and_time, left, moment
 from sb.redaction import redact_json
-from sb.text import revealed_line
+from sb.text import revealed_line, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.recovery.service import Undone
@@ -123,6 +126,20 @@ def undone_sentence(undone: Undone) -> str:
     if undone.state == "reversed":
         return f"{_restored(undone.result) or undone.detail} ({undone.mutation_id})"
     return f"{undone.state}: {undone.detail} ({undone.mutation_id})"
+
+
+def logged_object(log: EventLog, about: Escalation | Intent | MutationRef) -> str:
+    """The object of the call that this is about, as the log has it."""
+    return call_object(about.tool_id, call_args(log, about.run_id, about.call_id))
+
+
+def dismissed_sentence(about: str, again: str, escalation_id: str) -> str:
+    """What becomes of a reversal that was dismissed.
+
+    Args:
+        about: the object of the call. again: what still undoes it.
+    """
+    return f"Left as it is: {shorten(revealed_line(about), 80)}. {again} can still undo it ({escalation_id})"
 
 
 def settled_sentence(about: str, verdict: str, by: str, call_id: str) -> str:

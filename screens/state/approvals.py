@@ -21,6 +21,7 @@ from sb.present.approvals import (
     LONGEST_CALL,
     call_text,
     decision_lines,
+    exact_object,
     grant_line,
     history_line,
     listed_call,
@@ -30,8 +31,8 @@ from sb.present.approvals import (
 )
 from sb.present.counts import counted
 from sb.present.decisions import approving, approving_first, denying, revoking
+from sb.present.effects import LONGEST_EFFECT, request_effect, request_effect_phrase, request_why
 from sb.present.events import call_line
-from sb.present.needs import LONGEST_EFFECT, effect_phrase, request_effect, request_why
 from sb.present.states import state
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS
@@ -160,11 +161,11 @@ def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) ->
 
 def _argument_fields(disclosed: Disclosure, reveal: bool) -> list[Field]:
     """The arguments in full, but for those that the record has in full above."""
-    about, call = object_argument(disclosed), disclosed.call(LONGEST_CALL, reveal=reveal)
-    if about is None and len(disclosed.arguments) == 1 and len(call) <= SHORT_CALL:
-        return []
+    heading, about = short_call(disclosed, reveal=reveal), object_argument(disclosed)
+    if about is None and len(disclosed.arguments) == 1 and len(heading) <= SHORT_CALL:
+        about = disclosed.arguments[0]
     above = (*ABOVE, TOOL) if disclosed.approval.tool_id.startswith(SHELL) else ()
-    if about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
+    if about is not None and _bare(about.text(reveal=reveal)) in heading:
         above = (*above, about.name)
     title = (
         "Arguments" if not disclosed.long else f"Arguments: {disclosed.size:,} characters, read all of them"
@@ -285,7 +286,7 @@ def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
     if alone and shell and about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
         quiet = (*ABOVE, TOOL, about.name)  # they are facts below
         others = [f"{one.name}={one.text(reveal=reveal)}" for one in item.arguments if one.name not in quiet]
-        return " · ".join([short_call(item, reveal=reveal), *others])
+        return " · ".join([exact_object(item, reveal=reveal), *others])
     text = call_text(item, reveal=reveal)
     return text if alone else f"{text} · {item.approval.agent} · {item.approval.id}"
 
@@ -303,10 +304,9 @@ def request_facts(disclosed: Disclosure, detail: RequestDetail | None) -> list[t
     project = f"project {origin.project_name}" if origin.project_name else ""
     place = [where, "" if where == origin.project else project]
     needs = f"{approval.needed} approvals, by different operators" if approval.needed > 1 else ""
-    why = request_why(disclosed)
     facts = (
-        ("Why", why),
-        ("Effect", "" if approval.safety_class in why else effect_phrase(approval.safety_class)),
+        ("Why", request_why(disclosed)),
+        ("Effect", request_effect_phrase(disclosed)),
         ("Says", f'"{says}"' if says else ""),
         ("Where", " · ".join(filter(None, place))),
         ("Agent", approval.agent),

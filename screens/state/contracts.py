@@ -15,7 +15,7 @@ from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.present.contracts import SHORT, change_text, changed_fields
 from sb.present.counts import counted
 from sb.present.decisions import approving_contracts
-from sb.present.needs import effect_word
+from sb.present.effects import effect_word
 from sb.present.states import state
 from sb.text import quoted_name
 

@@ -333,5 +333,7 @@ def run_question(item: Item, run: RunPlan) -> Question:
     who = " · ".join(filter(None, (item.about.agent, item.project)))
     facts = (("Agent", who), ("Run", item.about.run_id))
     consequence = "Newest first, one by one; it stops at the first that fails."
-    title = f"Undo all of its run: {counted(len(run.plans), 'call')}"
-    return Question(title, tuple(lines), facts, consequence, (item.about.run_id,))
+    steps = len(run.plans)
+    title = f"Undo all of its run: {counted(steps, 'call')}"
+    word = str(steps) if steps > 1 else ""
+    return Question(title, tuple(lines), facts, consequence, (item.about.run_id,), word)

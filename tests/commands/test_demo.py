@@ -51,8 +51,8 @@ def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Pa
         "NEEDS A PERSON payments.reverse_refund(refund_id=ref_1)",
         f"The log is whole: {ROWS} rows",
         "order 1002 is shipped, 49.00 of 49.00 refunded",
-        'recovery wants payments.reverse_refund(refund_id="ref_1"), since order_not_shipped:1002 turned false',
-        "clerk wants shell.run",
+        'recovery wants payments.reverse_refund refund_id="ref_1", since order_not_shipped:1002 turned false',
+        "clerk wants rm -rf exports",
         "shop.label is changed",
     )
     told = 0

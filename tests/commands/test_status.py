@@ -1,4 +1,4 @@
-"""`sb` and `sb status`: true counts, the soonest first, ten lines, and the next command."""
+"""`sb` and `sb status`: true counts, ten lines, and the next command."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_home_where_nothing_waits_says_so_and_how_to_go_on(sb: CommandLine) ->
     assert lines[-1] == "Next       sb operator init"
 
 
-def test_counts_are_true_and_what_expires_soonest_is_first(
+def test_counts_are_true_and_of_like_requests_the_soonest_to_expire_is_first(
     sb: CommandLine, runtime: Runtime, home: Path
 ) -> None:
     call(runtime, "mail.send", "bob")
@@ -83,7 +83,7 @@ def test_counts_are_true_and_what_expires_soonest_is_first(
         call(runtime, "bank.pay", f"p{number}")
     found = now(home)
     assert (found.counts["requests"], found.counts["unknown"], found.total) == (61, 1, 62)
-    assert [item.line.object for item in found.items[:2]] == ['bank.pay(to="ada")', 'bank.pay(to="p0")']
+    assert [item.line.object for item in found.items[:2]] == ["bank.pay to=ada", "bank.pay to=p0"]
     lines = [*found.lines()]
     assert lines[0] == "62 need you: 61 requests, 1 unknown outcome"
     assert "  and 59 more: sb console" in lines

@@ -46,7 +46,7 @@ def config(sb: CommandLine) -> Config:
 
 
 WHY = "bank.pay is destructive, so a person must approve each call"
-WAITING = f'waiting bank.pay(to="bob") {WHY}'
+WAITING = f"waiting bank.pay to=bob {WHY}"
 
 
 def texts(watcher: Watcher) -> list[str]:
@@ -222,7 +222,7 @@ def test_the_desktop_shows_an_agents_words_as_text(
     assert sb("watch", "--once", "--notify", "desktop").err == ""
     app, dashes, title, body, *_ = (tmp_path / "given").read_text("utf-8").splitlines()
     assert (app, dashes, title) == ("--app-name=sb", "--", "sb · clerk")
-    assert body == 'waiting: bank.pay(to="&lt;b&gt;bob&lt;/b&gt;")'
+    assert body == "waiting: bank.pay to=&lt;b&gt;bob&lt;/b&gt;"
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_a_running_watch_reports_what_comes_and_ends_with_130(config: Config) ->
         time.sleep(0.5)
         ask("bob")
         assert running.stdout is not None
-        assert f'waiting   bank.pay(to="bob") · {WHY} · clerk' in running.stdout.readline()
+        assert f"waiting   bank.pay to=bob · {WHY} · clerk" in running.stdout.readline()
     finally:
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=20)

@@ -36,7 +36,7 @@ def search(runtime: Runtime, text: str) -> list[tuple[str, str, str]]:
 
 def test_words_name_requests_calls_agents_and_memories(runtime: Runtime) -> None:
     assert search(runtime, "ada") == [
-        ("request", 'bank.pay(to="ada")', "waiting"),
+        ("request", "bank.pay to=ada", "waiting"),
         ("call", "bank.pay to=ada", "asked"),
     ]
     assert search(runtime, "retr")[1:] == [  # the request says what its agent did before

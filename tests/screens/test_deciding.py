@@ -123,7 +123,7 @@ def test_a_request_is_decided_on_home_and_the_line_of_keys_says_where_that_is_po
         assert (state(agents, approved), state(agents, denied)) == ("waiting", "waiting")
         await console.press(pilot, "y")
         await console.until(pilot, lambda: state(agents, approved) == "approved")
-        await console.until(pilot, lambda: 'pay(to="bob")' not in console.text())
+        await console.until(pilot, lambda: "waiting bank.pay to=bob" not in console.squeezed())
         await console.press(pilot, "g", "d")
         await give(console, pilot, "not hers")
         await console.press(pilot, "y")
@@ -342,7 +342,7 @@ def test_home_leads_to_the_request_and_the_filter_finds_it(agents: Agents, conso
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "j", "enter")
-        await console.until(pilot, lambda: '▌ 4h bank.pay(to="bob") destroys clerk' in console.squeezed())
+        await console.until(pilot, lambda: "▌ 4h bank.pay to=bob destroys clerk" in console.squeezed())
         await console.press(pilot, "slash")
         console.app.screen.query_one("#filter", Input).value = "ann"
         await console.shows(pilot, "1 of 1 · filter: ann")
@@ -367,7 +367,7 @@ def test_a_grant_is_listed_and_revoked(agents: Agents, console: Console) -> None
         await console.shows(pilot, f"revoked: clerk may call {grant.tool_id}")
         assert grant.id in console.detail()
         await console.press(pilot, "right_square_bracket")
-        await console.shows(pilot, 'notes.append(text="bob")')
+        await console.shows(pilot, "notes.append text=bob")
 
     console(script)
 
@@ -430,7 +430,7 @@ def test_of_many_requests_sorting_by_effect_puts_the_gravest_and_rarest_first(
         await console.shows(pilot, "by effect")
         await console.until(pilot, lambda: "▌ 4h rm -rf build" in console.squeezed())
         await console.press(pilot, "s")
-        await console.until(pilot, lambda: '▌ 4h bank.pay(to="payee-0")' in console.squeezed())
+        await console.until(pilot, lambda: "▌ 4h bank.pay to=payee-0" in console.squeezed())
         assert "by agent" in console.text()
 
     console(script, (80, 24))

@@ -58,9 +58,7 @@ def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console, size
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_home_lists_what_needs_you_the_soonest_to_expire_first(
-    agents: Agents, console: Console, size: tuple[int, int]
-) -> None:
+def test_home_lists_what_needs_you(agents: Agents, console: Console, size: tuple[int, int]) -> None:
     agents.pay("bob")
     agents.clock.time += 3 * 3600 + 3000
     agents.pay("eve", agent="courier")

@@ -54,7 +54,10 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         )  # wherever the path breaks it
         assert path.read_text(encoding="utf-8") == "second"
         await give(console, pilot, "all of it was wrong")
-        await console.press(pilot, "y")
+        await console.press(pilot, "y", "enter")
+        await console.shows(pilot, "Nothing decided: type 2, or press esc")
+        assert path.read_text(encoding="utf-8") == "second"
+        await console.press(pilot, "pageup", "pagedown", "backspace", "2", "enter")
         await console.says(pilot, f"2 calls of clerk undone ({ctx.run_id})")
         await console.press(pilot, "U")
         await console.says(pilot, "was reversed before")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
 from sb.hosts.hooks.remotes import is_known, remotes_of
-from sb.kernel.calls.approval import CREDENTIALS_LEAVE
+from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
 from sb.kernel.calls.call import Answer, Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.redaction import one_line
@@ -25,7 +25,7 @@ from sb.shell.sinks import SENDS_IN_CODE, carries_data
 from sb.shell.taints import Upload
 from sb.shell.words import compiled
 
-SECRET, FLOW, UPLOAD = "secret", CREDENTIALS_LEAVE, "upload"  # rules, as the log names them
+SECRET, FLOW, UPLOAD = CREDENTIALS_READ, CREDENTIALS_LEAVE, SENT_AFTER_READING
 READ_SECRET = "read_secret"  # the note of a call that was let read credentials
 WITHHELD = {"withheld": "the call read credentials"}  # in place of a result
 NO_MESSAGE = "failed; the message is withheld, since the call read credentials"

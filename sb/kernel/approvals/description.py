@@ -21,7 +21,6 @@ def description(approval: Approval, now: int, arguments: list[str]) -> list[Sect
     """
     request = approval.request
     sections: list[Section] = [
-        ("request", [approval.id]),
         ("state", [_state(approval, now)]),
         ("tool", [_tool(approval, request)]),
         ("arguments", arguments),
@@ -36,10 +35,11 @@ def description(approval: Approval, now: int, arguments: list[str]) -> list[Sect
         ("earlier requests", [_earlier(request)]),
         ("asked at", [f"{_time(approval.requested_at)}, overdue from {_time(approval.due_at)}"]),
         ("expires", [_expiry(approval, now)]),
+        ("request", [approval.id]),
     ]
     if approval.decided_at is not None:
         decided = f"{approval.decided_by} at {_time(approval.decided_at)}: {approval.reason}"
-        sections.insert(2, ("decided by", [decided]))
+        sections.insert(1, ("decided by", [decided]))
     return [(heading, [revealed_line(line) for line in lines]) for heading, lines in sections]
 
 

@@ -125,7 +125,7 @@ class Disclosure(NamedTuple):
 
     def call(self, limit: int, *, reveal: bool = False) -> str:
         """The call on one line, its arguments as `brief` has them."""
-        return f"{revealed_line(self.approval.tool_id)}({self.brief(limit, reveal=reveal)})"
+        return f"{revealed_line(self.approval.tool_id)} {self.brief(limit, reveal=reveal)}".rstrip()
 
     def sections(self, now: int, *, reveal: bool = False, limit: int = 0) -> list[Section]:
         """Everything that is known about the request, as headings with lines.
@@ -140,9 +140,9 @@ class Disclosure(NamedTuple):
             heading = (
                 "cannot be approved" if self.approval.state is ApprovalState.WAITING else "does not count"
             )
-            sections.insert(2, (heading, [self.problem, self.hint]))
+            sections.insert(1, (heading, [self.problem, self.hint]))
         if self.long:
-            sections.insert(2, ("length", [f"{self._length}: read all of it"]))
+            sections.insert(1, ("length", [f"{self._length}: read all of it"]))
         return sections
 
     def to_dict(self, *, reveal: bool = False, limit: int = 0) -> dict[str, Any]:

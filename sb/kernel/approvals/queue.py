@@ -26,6 +26,7 @@ from sb.text import nearest
 
 _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
 SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"
+MOST_NUMBERED = 1_000  # requests that one query reads by their numbers
 _OPEN = "('waiting', 'approved')"
 _SEARCHED = "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || coalesce(e.payload, '')"
 
@@ -43,7 +44,7 @@ class Order(StrEnum):
 
 _RARE = "count(*) OVER (PARTITION BY a.tool_id)"
 _LEAKS = (
-    "(json_valid(e.payload) AND EXISTS (SELECT 1 FROM json_each(e.payload, '$.reasons')"
+    f"(instr(e.payload, '\"{CREDENTIALS_LEAVE}\"') AND json_valid(e.payload) AND EXISTS (SELECT 1 FROM json_each(e.payload, '$.reasons')"
     f" WHERE json_extract(value, '$.rule') = '{CREDENTIALS_LEAVE}'))"
 )
 _ORDERS = {
@@ -120,6 +121,25 @@ class ApprovalQueue:
             " a.number DESC"
         )
         return [row[0] for row in self.log.database.query(sql, (*parameters, *self._bounds()))]
+
+    def ordered(
+        self,
+        *,
+        states: Collection[ApprovalState] = (),
+        words: str = "",
+        order: Order = Order.EXPIRY,
+        limit: int = 0,
+    ) -> list[Approval]:
+        """The first of `numbers`, in its order.
+
+        Args:
+            limit: at most so many; 0 for all.
+        """
+        numbers = self.numbers(states=states, words=words, order=order)[: limit or None]
+        found: dict[int, Approval] = {}
+        for start in range(0, len(numbers), MOST_NUMBERED):
+            found |= self.numbered(numbers[start : start + MOST_NUMBERED])
+        return [found[number] for number in numbers if number in found]
 
     def numbered(self, numbers: Collection[int]) -> dict[int, Approval]:
         """The approvals with these numbers, as they count now. For a screenful, not for all."""

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.calls.approval import Approval
 from sb.kernel.review.activity import ASKS, DENIES
 from sb.kernel.run_context import RECOVERY_AGENT, SUBAGENT
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event
@@ -78,6 +80,7 @@ class CallRecord:
         last: its newest event, which says how it stands.
         took_ms: None while it has not ended, or where that was not reported.
         subagent: the subagent that made it, or "".
+        request: of a call that needs approval its request, as it counts now.
     """
 
     first: int
@@ -90,6 +93,7 @@ class CallRecord:
     last: Event
     took_ms: float | None
     subagent: str = ""
+    request: Approval | None = None
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -158,7 +162,34 @@ def calls_at(log: EventLog, firsts: Sequence[int]) -> dict[int, CallRecord]:
     _continue(log, begun, within=SOON)
     open_ones = {seq: one for seq, one in begun.items() if one.payload.get("phase") in ("intent", "in_doubt")}
     _continue(log, open_ones)
-    return begun | open_ones
+    found = begun | open_ones
+    requests = _requests(log, [one for one in found.values() if one.payload.get("rule") == ASKS])
+    return {seq: replace(one, request=requests.get(seq)) for seq, one in found.items()}
+
+
+def _requests(log: EventLog, calls: Sequence[CallRecord]) -> dict[int, Approval]:
+    """The requests of calls that need approval, by the calls' numbers: of the same call the newest made until then."""
+    if not calls:
+        return {}
+    digests = sorted({_same_call(one) for one in calls})
+    rows = log.database.query(
+        "SELECT number, args_digest, agent, tool_id, event_id FROM approvals"
+        f" WHERE args_digest IN ({', '.join('?' * len(digests))}) ORDER BY number",
+        tuple(digest for digest, _, _ in digests),
+    )
+    numbers = {
+        one.first: number
+        for number, *same, event_id in rows
+        for one in calls
+        if tuple(same) == _same_call(one) and event_id < log.first_id + one.first
+    }
+    found = ApprovalQueue(log).numbered(sorted(set(numbers.values())))
+    return {seq: found[number] for seq, number in numbers.items() if number in found}
+
+
+def _same_call(call: CallRecord) -> tuple[str, str, str]:
+    """What two calls that one request stands for have in common."""
+    return str(call.payload.get("args_digest", "")), call.agent, call.tool_id
 
 
 def _continue(log: EventLog, calls: dict[int, CallRecord], *, within: int = 0) -> None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation, Escalations, EscalationState
@@ -69,7 +69,7 @@ class Needs:
     """How many of each kind there are, and the first ones.
 
     Args:
-        first: requests, the soonest to expire first; then calls with unknown outcomes and reversals, the newest first.
+        first: requests, by effect; then calls with unknown outcomes and reversals, the newest first.
         numbers: of all requests that wait, reversals' too.
     """
 
@@ -95,7 +95,7 @@ def needs(log: EventLog, most: int = 50, known: Collection[int] = ()) -> Needs:
     queue = ApprovalQueue(log)
     reversals = [one for one in Escalations(log).page(limit=0) if one.state in _REVERSALS]
     asked = {one.approval_id for one in reversals if one.approval_id}
-    waiting = queue.numbers(states=[ApprovalState.WAITING])
+    waiting = queue.numbers(states=[ApprovalState.WAITING], order=Order.EFFECT)
     unknown = [number for number in waiting if number not in known]
     found = queue.numbered(unknown[: most + len(asked)])
     requests = [found[one] for one in unknown if one in found and found[one].id not in asked][:most]

@@ -18,7 +18,7 @@ from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
-from sb.present.needs import request_effect, request_why
+from sb.present.effects import request_effect, request_effect_phrase, request_why
 from tests.hosts.hooks.conftest import Host
 
 READ = {"command": "cat ~/.ssh/id_rsa"}
@@ -91,8 +91,21 @@ def test_a_request_to_send_a_secret_says_so_and_is_the_gravest(host: Host) -> No
         numbers = queue.numbers(states=[ApprovalState.WAITING], order=Order.EFFECT)
         leak, push = (queue.disclose(queue.numbered([number])[number]) for number in numbers)
     assert (request_effect(leak), request_effect(push)) == ("leaks", "overwrites")
+    assert request_effect_phrase(leak) == "sends a credential away, for good"
     assert "credentials would leave this machine" in request_why(leak)
     assert request_why(push) == "git push --force: overwrites or deletes commits of others"
+
+
+def test_a_request_to_read_a_secret_does_not_only_read(host: Host) -> None:
+    host.configure("hooks:\n  secrets: queue\n")
+    host.before("Bash", **READ)
+    with host.open() as runtime:
+        queue = ApprovalQueue(runtime.log)
+        [asked] = map(queue.disclose, queue.ordered(states=[ApprovalState.WAITING]))
+    assert (request_effect(asked), request_effect_phrase(asked)) == (
+        "reveals",
+        "shows a credential to the agent",
+    )
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,12 @@ def test_a_request_is_listed_shown_approved_and_used(sb: CommandLine, agent: Age
     approval_id = waiting(agent())
     row = sb("approvals", "list").out.splitlines()[1]
     assert row.endswith(approval_id)
-    assert 'clerk  bank.pay(to="bob")' in row
+    assert 'clerk  bank.pay to="bob"' in row
     shown = sb("approvals", "show", approval_id).out
     for text in ("reasons: bank.pay is destructive", 'to = "bob"', "pay the bills", "expires: "):
         assert text in shown
     done = sb("approvals", "approve", approval_id, "--reason", "the bill is right", "--as", "ada")
-    assert done.out == f'Approved: bank.pay(to="bob"). Runs when clerk repeats it. ({approval_id})\n'
+    assert done.out == f"Approved: bank.pay to=bob. Runs when clerk repeats it. ({approval_id})\n"
     assert agent().data == "paid bob"
     assert sb("approvals", "list").out == ""
     assert sb("approvals", "list", "--state", "used", "--json").json["items"][0]["decided_by"] == "ada"

@@ -10,7 +10,8 @@ import pytest
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.review.needs import call_origins, needs
-from sb.present.needs import effect_word, need_line
+from sb.present.effects import effect_word
+from sb.present.needs import need_line
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
@@ -48,7 +49,7 @@ def test_counts_are_true_however_few_are_described(runtime: Runtime) -> None:
     assert len(found.first) == 6
 
 
-def test_the_first_to_expire_is_first_and_says_what_it_is_about(
+def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_about(
     runtime: Runtime, clock: SteeredClock
 ) -> None:
     call(runtime, "mail.send", "bob")
@@ -61,7 +62,7 @@ def test_the_first_to_expire_is_first_and_says_what_it_is_about(
         ("waiting", True),
         ("unknown", True),
     ]
-    assert [one.object for one in lines] == ['bank.pay(to="ada")', 'bank.pay(to="eve")', "mail.send to=bob"]
+    assert [one.object for one in lines] == ["bank.pay to=ada", "bank.pay to=eve", "mail.send to=bob"]
     assert {one.who for one in lines} == {"clerk · shop"}
     assert "no answer from bob" in lines[2].why
     assert lines[0].when.endswith(" left")

@@ -1,0 +1,95 @@
+"""Effects of calls: what a request would do in a word, in a phrase, and why it waits."""
+
+from __future__ import annotations
+
+from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
+from sb.kernel.contracts import SafetyClass
+from sb.text import plain
+
+BETWEEN = " · "
+LONGEST_EFFECT = 10  # cells
+_SHELL = "host.shell."
+_EFFECTS = {
+    SafetyClass.READ_ONLY: "reads",
+    SafetyClass.LOCAL_WRITE: "writes",
+    SafetyClass.NETWORK: "network",
+    SafetyClass.DESTRUCTIVE: "destroys",
+}
+_PHRASES: dict[str, str] = {
+    SafetyClass.READ_ONLY: "only reads",
+    SafetyClass.LOCAL_WRITE: "writes on this machine",
+    SafetyClass.NETWORK: "reaches other machines",
+    SafetyClass.DESTRUCTIVE: "destructive: hard or impossible to take back",
+}
+# What a call does by the rule that asks for a person, the worst first: a word and a phrase.
+_BY_RULE = {
+    CREDENTIALS_LEAVE: ("leaks", "sends a credential away, for good"),
+    SENT_AFTER_READING: ("sends", "sends data from a session that has read credentials"),
+    CREDENTIALS_READ: ("reveals", "shows a credential to the agent"),
+}
+
+
+def effect_word(safety_class: str) -> str:
+    """What calls of a class do, in at most eight characters."""
+    return (
+        _EFFECTS.get(SafetyClass(safety_class), safety_class)
+        if safety_class in list(SafetyClass)
+        else safety_class
+    )
+
+
+def request_effect(disclosed: Disclosure) -> str:
+    """What a call does, in a word: with credentials, of a command line that destroys the verb of our parser, else its class's."""
+    if with_credentials := _with_credentials(disclosed):
+        return with_credentials[0]
+    if disclosed.approval.tool_id == _SHELL + SafetyClass.DESTRUCTIVE:
+        verb = command_does(disclosed).rpartition(": ")[2].partition(" ")[0]
+        if verb.endswith("s") and len(verb) <= LONGEST_EFFECT:
+            return verb
+    return effect_word(disclosed.approval.safety_class)
+
+
+def request_effect_phrase(disclosed: Disclosure) -> str:
+    """The same in a few words; "" where the reason says it."""
+    if with_credentials := _with_credentials(disclosed):
+        return with_credentials[1]
+    safety_class = disclosed.approval.safety_class
+    return "" if safety_class in request_why(disclosed) else _PHRASES.get(safety_class, safety_class)
+
+
+def _with_credentials(disclosed: Disclosure) -> tuple[str, str] | None:
+    """What it does with credentials, if that is worse than what its class does."""
+    rules = {rule for rule, _ in _reasons(disclosed)}
+    destroys = disclosed.approval.safety_class == SafetyClass.DESTRUCTIVE
+    worse = (CREDENTIALS_LEAVE,) if destroys else _BY_RULE
+    return next((_BY_RULE[rule] for rule in worse if rule in rules), None)
+
+
+def request_why(disclosed: Disclosure) -> str:
+    """Why a call waits: of a command line what our parser says, unless only other rules ask; else the first reason.
+
+    A reason that names only the safety class says less than the parser.
+    """
+    reasons, does = _reasons(disclosed), command_does(disclosed)
+    if not does:
+        return reasons[0][1] if reasons else ""
+    others = [text for rule, text in reasons if rule not in list(SafetyClass)]
+    return BETWEEN.join([*others, does] if len(others) < len(reasons) or not others else others)
+
+
+def command_does(disclosed: Disclosure) -> str:
+    """What our parser says that a command line does; "" for any other call."""
+    if not disclosed.approval.tool_id.startswith(_SHELL):
+        return ""
+    return next((item.text() for item in disclosed.arguments if item.name == "why"), "").strip('"')
+
+
+def _reasons(disclosed: Disclosure) -> list[tuple[str, str]]:
+    """The rules that ask for a person, each with its reason."""
+    reasons = disclosed.approval.request.get("reasons")
+    return [
+        (str(item.get("rule", "")), plain(str(item.get("reason", "")), one_line=True))
+        for item in (reasons if isinstance(reasons, list) else ())
+        if isinstance(item, dict)
+    ]
