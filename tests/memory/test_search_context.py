@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sb.memory.search import Filters
 from tests.conftest import CommandLine
 from tests.memory.desk import Desk, desk
 
@@ -75,3 +76,17 @@ def test_the_command_shows_neighbours_around_a_hit(sb: CommandLine) -> None:
     assert lines[2:] == ["    the kettle whistles at noon", "    | then we left"]
     (hit,) = sb("memory", "search", "kettle whistles", "-k", "1", "--context", "1", "--json").json["items"]
     assert [one["content"] for one in (*hit["before"], *hit["after"])] == [SAID[1], SAID[3]]
+
+
+def test_what_was_said_beside_a_good_candidate_is_one_too(desk: Desk) -> None:
+    brain = desk.brain()
+    first = brain.log("under the blue pot", speaker="Ann")
+    brain.log("that is where the spare key hides", speaker="Bo")
+    last = brain.log("good", speaker="Ann")
+    hidden = brain.log("nobody may see this", speaker="Bo", private=True)
+    reader = desk.brain("eve")
+    numbers = {desk.row(one)["id"]: one for one in (first, last, hidden)}
+    _, candidates = reader.searcher.candidates("spare key", reader.writer.places())
+    assert {numbers[one.id] for one in candidates if one.id in numbers} == {first, last}
+    _, filtered = reader.searcher.candidates("spare key", reader.writer.places(), Filters(kinds=["decision"]))
+    assert filtered == []
