@@ -34,6 +34,7 @@ from sb.text import nearest
 
 if TYPE_CHECKING:
     from sb.memory import Brain
+    from sb.memory.views import Memory
 
 app = group("Save what agents learn, and search it.")
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -219,6 +220,9 @@ def search(
     benchmark: Annotated[
         bool, typer.Option("--benchmark", help="Ignore how recent and how much used a memory is.")
     ] = False,
+    context: Annotated[
+        int, typer.Option(min=0, max=10, help="Memories to show before and after each result.")
+    ] = 0,
     agent: Agent = "",
     session: Session = "",
     json_: AsJson = False,
@@ -241,6 +245,7 @@ def search(
             explain=explain,
             fusion=fusion,
             benchmark=benchmark,
+            context=context,
             **filters,
         )
         alone = brain.vector_search_disabled_reason
@@ -251,11 +256,21 @@ def search(
             output.emit_json({"items": [as_json(hit) for hit in hits], "words_alone": alone})
             return
         for hit in hits:
+            for one in hit.before:
+                output.line(_beside(one))
             show(hit, now, query)
+            for one in hit.after:
+                output.line(_beside(one))
             if hit.explanation is not None:
                 output.line(f"    {hit.score:.2f} = {_sum(hit.explanation)}")
         if not hits:
             _nothing(category or [], any(filters.values()) or bool(project or scope or agent))
+
+
+def _beside(neighbour: Memory) -> str:
+    """A neighbour of a hit, in one line."""
+    speaker = f"{neighbour.speaker}: " if neighbour.speaker else ""
+    return f"    | {speaker}{neighbour.title}"
 
 
 def _sum(explanation: Any) -> str:

@@ -144,17 +144,16 @@ def table(weights: Array, columns: NDArray[np.intp]) -> Iterator[str]:
 
 
 def ablation(found: Sequence[Sample], columns: NDArray[np.intp]) -> Iterator[str]:
-    """What is lost without each feature, and what the features give one after another, the weights fitted each time."""
-    stores = ("conversation", "conversations", "records")
+    """What is lost without each feature, the weights fitted again each time."""
+    stores = ("conversation", "conversations", "chat about records", "chat of people", "records")
 
     def line(kept: NDArray[np.intp]) -> str:
         placed = cross_validated(found, kept)
-        results = [Places(placed[store][1]) for store in stores]
+        results = [Places(placed[store][1]) for store in stores if store in placed]
         return "   ".join(f"{result.hit(5):.3f} {result.mrr:.3f}" for result in results)
 
     yield f"  {'':24} {'   '.join(f'{store:11.11}' for store in stores)}"
     yield f"  {'all':24} {line(columns)}"
     for number, name in enumerate(_NAMES):
-        yield f"  without {name:16} {line(columns[columns % len(_NAMES) != number])}"
-    for number in range(1, len(_NAMES) + 1):
-        yield f"  + {_NAMES[number - 1]:22} {line(columns[columns % len(_NAMES) < number])}"
+        if np.any(columns % len(_NAMES) == number):
+            yield f"  without {name:16} {line(columns[columns % len(_NAMES) != number])}"

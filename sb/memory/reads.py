@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.neighbourhood import Neighbour
     from sb.memory.provenance import Change, Origin
 
+MOST_CONTEXT = 10
+
 
 class Reads(Operations):
     """The reading operations of a Brain."""
@@ -28,6 +30,7 @@ class Reads(Operations):
         explain: bool = False,
         fusion: bool = False,
         benchmark: bool = False,
+        context: int = 0,
         **filters: Any,
     ) -> list[Hit]:
         """Search memories, the best match first.
@@ -38,6 +41,8 @@ class Reads(Operations):
             explain: say for each hit what each stage gave.
             fusion: order by reciprocal rank fusion (k = 60), as the paper does; it finds less.
             benchmark: leave out what depends on the past: how recent and how much used a memory is.
+            context: memories on each side of a hit in its session that come with it, at most `MOST_CONTEXT`. They do not
+                count as read.
             filters: fields of `sb.memory.search.Filters`, such as `kinds=["decision"]`.
 
         Raises:
@@ -45,6 +50,8 @@ class Reads(Operations):
         """
         if k < 1:
             raise ValueError("k must be at least 1")
+        if not 0 <= context <= MOST_CONTEXT:
+            raise ValueError(f"context must be between 0 and {MOST_CONTEXT}")
         query = storable(query)
         places = self.writer.places(self.writer.named(project, scope))
         found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)
@@ -52,7 +59,8 @@ class Reads(Operations):
         self.writer.broadcast(
             "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits]
         )
-        return [hit for _, hit in hits]
+        best = [hit for _, hit in hits]
+        return self.searcher.with_neighbours(best, places, context) if context else best
 
     def think(self, query: str, *, hops: int = 2, decay: float = 0.6, k: int = 20) -> list[Activated]:
         """Recall by spreading activation: hits of a query and what they are related to, the most active first.

@@ -6,7 +6,7 @@ Source: docs/reference/retrieval.md; the memory whitepaper, "hybrid search" and 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.errors import EmbedderError
@@ -19,7 +19,7 @@ from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
 from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
-from sb.memory.views import Hit
+from sb.memory.views import Hit, Memory
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
@@ -171,6 +171,28 @@ class Searcher:
         """Returns what `first` does, as an agent sees it."""
         ranked = self.first(candidates, k, salience=salience, explain=explain)
         return [(one, self._space.hit(row, one)) for one, row in ranked]
+
+    def with_neighbours(self, hits: Sequence[Hit], places: Sequence[int], count: int) -> list[Hit]:
+        """The hits, each with what stands right before and after it in its session, as far as an agent sees it.
+
+        Args:
+            places: who may see it, see `sb.store.records.places`. count: the most on each side.
+        """
+        here, values = _in_places(places)
+        hidden, parameters = self._space.leaves_out(places)
+        where = f"{here} AND NOT ({hidden or 0}) AND r.session = ?"
+        found = []
+        for hit in hits:
+            row = self._space.records.find(hit.id)
+            sides: list[tuple[Memory, ...]] = [(), ()]
+            if row is not None and row["session"] is not None:
+                known = (*values, *parameters, row["session"], row["id"])
+                select = self._space.records.select
+                before = list(select(f"{where} AND r.id < ?", known, order="r.id DESC", limit=count))
+                after = select(f"{where} AND r.id > ?", known, limit=count)
+                sides = [tuple(map(self._space.memory, part)) for part in (before[::-1], after)]
+            found.append(replace(hit, before=sides[0], after=sides[1]))
+        return found
 
     def first(
         self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False

@@ -87,10 +87,13 @@ class Hit(Memory):
     Args:
         score: the larger the better; it compares hits of one search, nothing else.
         explanation: stage to (value, weight, what it added), if that was asked for.
+        before, after: its neighbours in its session, oldest first, if they were asked for.
     """
 
     score: float = 0.0
     explanation: Mapping[str, Any] | None = None
+    before: tuple[Memory, ...] = ()
+    after: tuple[Memory, ...] = ()
 
 
 def estimated_tokens(text: str) -> int:
