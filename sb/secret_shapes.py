@@ -71,13 +71,46 @@ _OPTIONS = r"\b[^\n|;&]{0,200}?\s"
 _PASSWORD_OPTION = (
     r"\b(?:(?:mysql|mariadb)(?:dump|admin|import|check|show)?" + _OPTIONS + r"-p|sshpass\s{1,3}-p\s{0,3}"
     r"|redis-cli" + _OPTIONS + r"-a\s{1,3}|sqlcmd" + _OPTIONS + r"-P\s{0,3}"
-    r"|mongo(?:sh|dump|restore|export|import)" + _OPTIONS + r"-p\s{1,3}"
+    r"|mongo(?:sh|dump|restore|export|import)?" + _OPTIONS + r"-p\s{1,3}"
     r"|(?:docker|podman|nerdctl|registry) login" + _OPTIONS + r"-p\s{1,3})"
 )
 _PASSWORD_OPTION_HINTS = (
     "mysql", "mariadb", "sshpass", "redis-cli", "sqlcmd",
-    *(f"mongo{rest}" for rest in ("sh", "dump", "restore", "export", "import")),
+    "mongo",
     *(f"{program} login" for program in ("docker", "podman", "nerdctl", "registry")),
+)  # fmt: skip
+
+# Passwords by their place in a command: beside an option of that program, in a variable that one reads, before a pipe.
+_GIVEN_VALUE = r"\\{0,3}[\"']?(?P<value>(?![$<{])[^\s\"'\-\\][^\s\"'\\]{1,200})"
+_LOGINS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        r"\bhtpasswd\s[^\n|;&]{0,80}?-[a-zA-Z]{0,8}b[a-zA-Z]{0,8}\s{1,3}(?:[^\s|;&]{1,200}\s{1,3}){1,6}"
+        + _GIVEN_VALUE + r"(?=[\\\"']{0,4}\s{0,3}(?:$|[|;&>)\n\\\"',]))",
+        ("htpasswd",),
+    ),
+    (r"-pass(?:in|out)?\s{1,3}[\"']?pass:" + _GIVEN_VALUE, ("-pass",)),
+    (r"\bopenssl\s(?:enc|aes|des|camellia)" + _OPTIONS + r"-k\s{1,3}" + _GIVEN_VALUE, ("openssl",)),
+    (r"\b(?:7z[az]?|unrar|rar) [^\n|;&]{0,200}?\s-p" + _GIVEN_VALUE, ("7z", "rar ")),
+    (r"\b(?:un)?zip (?:[^\n|;&]{0,200}?\s)?-P\s{0,3}" + _GIVEN_VALUE, ("zip ",)),
+    (
+        r"\b(?:PGPASSWORD|MYSQL_PWD|SSHPASS|REDISCLI_AUTH|RESTIC_PASSWORD|BORG_PASSPHRASE)=\\{0,3}[\"']?(?P<value>(?!\$)[^\s\"';&|\\]{1,300})",
+        ("pgpassword", "mysql_pwd", "sshpass", "rediscli_auth", "restic_password", "borg_passphrase"),
+    ),
+    (
+        r"\b(?:wget|docker|podman|nerdctl|gpg2?|redis-cli|valkey-cli|helm|svn|mysql|mariadb|mongo|restic|borg)" + _OPTIONS
+        + r"--(?:http-|ftp-|proxy-)?pass(?:word|phrase)?(?:=|\s{1,3})" + _GIVEN_VALUE,
+        ("--pass", "--http-pass", "--ftp-pass", "--proxy-pass"),
+    ),
+    (r"\bldap(?:search|modify|add|delete|whoami|passwd)" + _OPTIONS + r"-w\s{1,3}" + _GIVEN_VALUE, ("ldap",)),
+    (r"\b(?:smbclient|rpcclient|mount\.cifs)" + _OPTIONS + r"-U\s{0,3}[\"']?[^\s%\"']{1,100}%" + _GIVEN_VALUE, ("smbclient", "rpcclient", "mount.cifs")),
+    (r"-(?:store|key|deststore|srcstore|destkey)pass\s{1,3}" + _GIVEN_VALUE, ("storepass", "keypass")),
+    (r"\bchpasswd\s{0,3}<<<\s{0,3}[\"']?[\w.\-]{1,60}:" + _GIVEN_VALUE, ("chpasswd",)),
+    (r"\b(?:echo|printf)\s{1,3}\\{0,3}[\"']?[\w.\-]{1,60}:(?P<value>[^\s\"'|\\]{2,200})[\\\"']{0,4}\s{0,3}\|[^\n]{0,20}chpasswd", ("chpasswd",)),
+    (r"\b(?:echo|printf)\s{1,3}\\{0,3}[\"']?(?P<value>(?!\$)[^\s\"'|\\]{2,200})[\\\"']{0,4}\s{0,3}\|\s{0,3}sudo\s[^\n|;&]{0,40}-[a-zA-Z]{0,5}S", ("sudo",)),
+    (r"\b(?:https?|xh) (?:[^\n|;&]{0,200}?\s)?(?:-a|--auth)[\s=]{1,3}[\"']?[^\s:\"']{1,100}:" + _GIVEN_VALUE, ("http ", "https ", "xh ")),
+    (r"\blftp" + _OPTIONS + r"-u\s{1,3}[\"']?[^\s,\"']{1,100}," + _GIVEN_VALUE, ("lftp",)),
+    (r"\baz login" + _OPTIONS + r"-p\s{1,3}" + _GIVEN_VALUE, ("az login",)),
+    (r"_authtoken[\s=]{1,3}" + _GIVEN_VALUE.replace("{1,200}", "{7,300}"), ("_authtoken",)),
 )  # fmt: skip
 
 # After a hint, in lower case and perhaps within JSON, where a quote and a line break are two characters.
@@ -164,6 +197,7 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shape("authorization", r"\b(?:bearer|basic)\s{1,5}(?P<value>[A-Za-z0-9+/_\-.~]{16,4000}=*)", "bearer", "basic", near=_SPACE + r"{1,5}[a-z0-9+/_\-.~]{16}", flags=re.IGNORECASE),
     _shape("login", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"']{1,200})", "curl", flags=re.IGNORECASE),
     _shape("login", _PASSWORD_OPTION + r"[\"']?(?!\d{1,5}:\d)(?P<value>[^\s\"'\-][^\s\"']{2,200})", *_PASSWORD_OPTION_HINTS, near=r"[^\n]{0,240}-[ap]"),
+    *(_shape("login", expression, *hints, flags=re.IGNORECASE if "authtoken" in expression else 0) for expression, hints in _LOGINS),
     _shape("login", r"\baws configure set (?:[\w.\-]{1,80}\.)?aws_(?:secret_access_key|session_token)\s{1,3}[\"']?(?P<value>[^\s\"']{16,2000})", "aws configure set"),
     _shape("keyed_secret", PASS + r"s?" + _GIVEN + _QUOTE + r"(?P<value>[^\"'\n]{1,300}?)" + _QUOTE, *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", PASS + r"s?(?:" + _GIVEN + r"|\s{1,3}is\s{1,3}" + _WITH_DIGIT + r")(?P<value>" + _PLAIN + r"{5,300})", *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),

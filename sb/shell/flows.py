@@ -18,7 +18,15 @@ from sb.shell.rules import operands
 from sb.shell.searching import FINDERS, RUNS, may_print, searched_folders
 from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word, secrets_inside
 from sb.shell.secret_texts import TextTrail
-from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
+from sb.shell.secrets import (
+    is_loopback,
+    is_metadata,
+    is_own_host,
+    own_hosts,
+    secret_command,
+    secret_in_code,
+    shows_every_file,
+)
 from sb.shell.showing import (
     CODE,
     COPIES,
@@ -57,12 +65,15 @@ _RECURSIVE = "-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive"
 _LEAVES_OUT = r"(?:--exclude(?:-from)?=|-x|--filter=).*(?:env|ignore).*|--exclude-vcs-ignores|\.env.*|\*\.env|\**\.env\**"
 _NAME_TESTS = "-i?(?:name|path|wholename|regex|lname)"
 OF_A_CONTAINER = "prints the environment of a container"
+_TRACES = "-[a-z]*[vx][a-z]*"
+_FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
 
 
 class Trail(TextTrail):
     """The secrets of one command line."""
 
+    _traced = False  # the shell prints the lines that it reads
     _before = 0  # what was read when the command at hand began
 
     def wrapping(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
@@ -124,6 +135,10 @@ class Trail(TextTrail):
         """
         if program in ("ssh", "autossh"):
             self._send(program, arguments, CLEAN)
+        if program in ("set", *RUN_OTHERS) and any(map(compiled(_TRACES).fullmatch, arguments)):
+            self._traced = True  # what a shell reads is printed from here on
+        if self._traced and program in RUN_OTHERS:
+            merged(*map(self._of_file, arguments[:4]))
         if (
             program in RUN_OTHERS
             or (program in WRAPPERS and program != "command")
@@ -280,6 +295,9 @@ class Trail(TextTrail):
 
     def _code(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """What a program's text reads that stands in the line; one that also sends is a flow."""
+        if program in ("sqlite3", "sqlite", "duckdb", "psql") and (why := _read_by_sql(arguments, stdin)):
+            self._read(f"{program}: {why}")
+            return Taint(CONTENT, f"{program}: {why}")
         if program in ("sed", "gsed", "awk", "gawk", "mawk", "nawk"):
             read = [found for word in arguments for found in files_of_script(program, word)]
             return merged(*map(self._of_file, read))
@@ -298,6 +316,9 @@ class Trail(TextTrail):
                 why = f"{program}: {why}"
                 self._read(why)
                 found = Taint(CONTENT, why)
+            elif shows_every_file(code) and (own := self._secret_here()):
+                self._read(why := f"{program}: reads {own}")
+                found = Taint(CONTENT, why)
             elif len(self.reads) > self._before:
                 found = Taint(CONTENT, next(reversed(self.reads)))  # what its text runs
             if sends and (merged(found, self.words, self.input).level == CONTENT):
@@ -306,6 +327,10 @@ class Trail(TextTrail):
                     Sink(f"{program}: sends to the network", kind="code"),
                 )
         return found
+
+    def _secret_here(self) -> str:
+        """A file with a secret in the folder of the line."""
+        return next(filter(None, map(secret_inside, self._judge.paths.now("."))), "")
 
     def _keep(self, program: str, arguments: Sequence[str], given: Taint) -> None:
         """Follow what a command keeps: variables that it sets, files that it writes, what goes into a commit."""
@@ -317,6 +342,8 @@ class Trail(TextTrail):
         if program in ("source", "."):
             for own in filter(None, (secret_word(self._judge.paths, word) for word in arguments[:1])):
                 what = f"reads {own.what}: {display(arguments[0], 80)}"
+                if self._traced:
+                    self._read(what)
                 self._sourced = Taint(CONTENT, what, soft=True)
         if program in ("read", "mapfile", "readarray") and self.input.level:
             for word in arguments:
@@ -439,6 +466,14 @@ class Trail(TextTrail):
         self.flow = self.flow or f"{to.what}, with what {carried.what}"
         if carried.soft and not carried.private:
             self._read(carried.what)
+
+
+def _read_by_sql(arguments: Sequence[str], stdin: Input) -> str:
+    """Why statements read a credential's file, or ""."""
+    texts = [*arguments, *([stdin.text] if stdin.kind == "text" else [])]
+    return next(
+        filter(None, (secret_in_code(text) for text in texts if compiled(_FILES_OF_SQL).search(text))), ""
+    )
 
 
 def _is_named_after(host: str, what: str) -> bool:

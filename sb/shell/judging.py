@@ -69,10 +69,12 @@ class LineJudge(CommandJudge):
         """Judge commands that may not all run, or run in a subshell, which `comes_back` by itself."""
         before = self.paths.here
         found: list[Finding] = []
+        self._doubtful = self._doubtful and not comes_back  # it begins where the line surely is
         for node in nodes:
             found.append(self._node(node, stdin))
-            self._arrived()
-            if self.paths.here != before and not comes_back:
+            if comes_back:
+                self._arrived()
+            elif self.paths.here != before:
                 self.paths.here = ""
         self.paths.here = before if comes_back else self.paths.here
         self._doubtful = False

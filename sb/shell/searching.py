@@ -33,6 +33,7 @@ _CLASS = compiled(r"\[[^\]]*\]|\\[a-zA-Z<>]|\{[\d,]*\}|.[*?]")
 _LITERAL = compiled(r"[\w =:/@#-]+")
 _MOST_OF_A_FILE = 64 * 1024  # characters
 FINDERS = frozenset(("find", "fd", "fdfind"))  # which print names alone
+_UNTRACKED = frozenset(("--no-index", "--no-exclude-standard"))  # with these `git grep` reads ignored files
 RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 
 
@@ -45,6 +46,8 @@ def searched_folders(program: str, arguments: Sequence[str]) -> list[str]:
             at for at, word in enumerate(arguments) if word[:1] in "-(!" and word not in ("-H", "-L", "-P")
         )
         return [word for word in arguments[: next(tests, None)] if word[:1] != "-"] or ["."]
+    if program == "git" and "grep" in arguments[:1] and _UNTRACKED & set(arguments):
+        program, arguments = "rgrep", arguments[1:]
     if not _reads_folders(program, arguments):
         return []
     words = [arguments[at] for at in operands(arguments, _VALUED)]
@@ -58,7 +61,7 @@ def may_print(program: str, arguments: Sequence[str], path: str) -> bool:
     name = os.path.basename(path)
     if not _looks_into(arguments, name) or any(_TELLS_NAMES.fullmatch(word) for word in arguments):
         return False
-    words = [arguments[at] for at in operands(arguments, _VALUED)]
+    words = [arguments[at] for at in operands(arguments, _VALUED)][program == "git" :]  # behind `git grep`
     patterns = [after for word, after in itertools.pairwise(arguments) if _GIVES_TEXT.fullmatch(word)]
     patterns += [word.partition("=")[2] for word in arguments if word.startswith("--regexp=")]
     patterns = [""] if any(map(_INVERTED.fullmatch, arguments)) else patterns or words[:1]

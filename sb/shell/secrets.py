@@ -126,6 +126,11 @@ _VARIABLE = r"""(?:environ(?:\.get)?\s*[\[(]\s*|getenv\s*\(\s*|ENV\s*[\[{]\s*|pr
 _SHOWS = r"print|console\.|puts\b|echo\b|write|log\(|\bp\s|say\b|var_dump|inspect"
 
 
+_LISTS = r"listdir|scandir|os\.walk|iterdir|readdir|Dir\.(?:entries|children|each)|opendir"
+_READS = r"\bopen\(|read_text|read_bytes|readFile|\.read\b|file_get_contents|<\$"
+_CHOOSES = r"(?i)endswith|suffix|splitext|extname|fnmatch|match|startswith|\bre\.|include|glob|['\"]\.\w"
+
+
 _TYPICAL = (".ssh/id_rsa", ".ssh/id_ed25519", ".aws/credentials", ".env", ".netrc", ".gnupg/secring.gpg")
 
 
@@ -139,6 +144,12 @@ def _fitting(pattern: str) -> str:
         if fits and parts[-len(own)][:1] == ".":  # no pattern of other files begins like that
             return place
     return ""
+
+
+def shows_every_file(code: str) -> bool:
+    """Whether a program's text reads and prints the files of a folder, whatever their names."""
+    found = all(compiled(pattern).search(code) for pattern in (_LISTS, _READS, _SHOWS))
+    return found and compiled(_CHOOSES).search(code) is None
 
 
 def secret_in_code(code: str) -> str:

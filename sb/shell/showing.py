@@ -20,7 +20,7 @@ SILENT = frozenset(
     "nginx apachectl systemctl launchctl docker-compose podman-compose detect-secrets gitleaks trufflehog git-secrets pre-commit apt apt-get brew command uvicorn gunicorn flask django-admin "
     "rails celery alembic prisma drizzle-kit supabase firebase wrangler netlify railway redis-server postgres mongod".split()
 )
-SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash".split())
+SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash hash-object".split())
 COUNTS = frozenset(
     "wc md5sum sha1sum sha256sum sha512sum shasum cksum md5 b2sum cmp true test [ sum ssh-keygen ssh-add pbcopy xclip xsel wl-copy clip.exe".split()
 )
@@ -104,6 +104,10 @@ def git_verb(arguments: Sequence[str]) -> str:
 
 def tells_names_only(program: str, arguments: Sequence[str]) -> bool:
     """Whether what a command prints holds names and counts, and nothing of what a file or its input says."""
+    if program == "cmp" and any(
+        compiled("-[a-z]*[lb][a-z]*|--verbose|--print-bytes").fullmatch(word) for word in arguments
+    ):
+        return False
     if program in COUNTS:
         return True
     return (
@@ -119,6 +123,8 @@ def takes_login(program: str, arguments: Sequence[str]) -> bool:
 
 def shows_files(program: str, arguments: Sequence[str]) -> bool:
     """Whether a command may show, copy or send the files that it names; others name, use or place them."""
+    if program in ("cmp", "date"):  # `date -f` says which lines are no dates
+        return program == "cmp" or any(word.startswith(("-f", "--file")) for word in arguments)
     if program in SILENT or (program == "git" and git_verb(arguments) not in SHOWING_GIT):
         return False
     if program in ("kubectl", "oc", "docker", "podman", "nerdctl"):

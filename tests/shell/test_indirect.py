@@ -62,6 +62,12 @@ echo 'print(open(".env").read())' > mm.py; python3 -m mm
 printf 'all:\\n\\t@cat .env\\n' > Makefile; make
 printf 'all: b\\n\\t@true\\nb:\\n\\t@cat .env\\n' > M; make -f M
 git init -q . && git -c core.fsmonitor='cat .env >&2' status 2>&1
+git init -q . && git hash-object -w .env | xargs git cat-file -p
+git init -q . && git grep --no-index -h PASSWORD
+bash -v .env 2>&1
+bash -c 'set -x; . ./.env' 2>&1
+date -f .env 2>&1
+python3 -c "import os;[print(open(f).read()) for f in os.listdir('.') if os.path.isfile(f)]"
 git -c alias.x='!cat .env' x
 """
 PLANTS = """\
@@ -92,6 +98,14 @@ tar c src | tar xO
 tar cf - . | gzip > /tmp/x.tgz
 tar c . | docker build -
 grep -rn TODO .
+git grep -n PASSWORD
+bash -x build.sh
+set -e; . ./.env; npm start
+cmp a b
+date -d tomorrow
+python3 -c "import os;[print(f) for f in os.listdir('.')]"
+python3 -c "import os;print([open(f).read() for f in os.listdir('.') if f.endswith('.md')])"
+sqlite3 app.db 'select count(*) from users'
 grep -rn TODO src
 grep -r --include='*.py' . .
 grep -rn PASSWORD . --exclude='.env*'

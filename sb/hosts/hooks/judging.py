@@ -303,10 +303,10 @@ def _because(governed: GovernedCall, data: dict[str, Any]) -> str:
 
 def _effect(governed: GovernedCall) -> str:
     """What a destructive call would do; the contract's name alone tells a reader little."""
-    if governed.tool_id == WRITE_CONFIG:
-        return "changes the settings of a host, a login, what git runs, or the system"
     if governed.why:
         return _brief(sentence(governed.why))
+    if governed.tool_id == WRITE_CONFIG:
+        return "changes the settings of a host, a login, what git runs, or the system"
     if governed.tool_id == UNKNOWN:
         return (
             f"{_brief(governed.args['tool'])} is an unknown tool (hooks.read_only lists tools that only read)"

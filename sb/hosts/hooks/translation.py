@@ -23,10 +23,12 @@ from sb.hosts.hooks.judging_context import (
     readings,
     texts,
 )
+from sb.hosts.hooks.overwriting import edits_named_text, holds_credentials
 from sb.hosts.hooks.patches import changed_paths
 from sb.hosts.hooks.secrets import with_secrets
 from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
 from sb.kernel.contracts import SafetyClass
+from sb.redaction import one_line
 from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import refusal
 from sb.shell.keeping import NOTHING_KNOWN
@@ -36,6 +38,7 @@ from sb.tools.hosted.files import MOST_FILES
 
 LONGEST_INPUT = 65_536  # bytes of a call's arguments that are judged whole, and may be shown to a person
 MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
+MOST_OF_A_PATH = 300  # characters
 FOLDER = "(folder)"  # is put among the arguments of a tool of which nothing is known
 
 # Tools by the names that hosts give them; what they do is in the hosts' own documentation.
@@ -272,15 +275,17 @@ def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) ->
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": for_record(call.args)}
     if context.too_large(real):
         args["keep"] = False
+    lost = "" if edits_named_text(call) else next(filter(holds_credentials, real), "")
     tool_id, safety_class = (
-        (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
+        (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides or lost else (WRITE, SafetyClass.LOCAL_WRITE)
     )
     loose = (form for path in paths for form in loose_spellings(path, context) if form not in paths)
     refused = own_path_refusal(real, context) or own_path_refusal(
         (one for form in loose for one in readings(form, context)), context
     )
     refused = refused or (refusal(paths[0]) if place and not place.asks else "")
-    return GovernedCall(tool_id, args, safety_class, refused, tuple(real))
+    why = f"replaces or deletes {one_line(lost, MOST_OF_A_PATH)}, which holds credentials" if lost else ""
+    return GovernedCall(tool_id, args, safety_class, refused, tuple(real), "" if decides else why)
 
 
 def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
