@@ -156,8 +156,9 @@ class ApprovalsScreen(Filtering, Waiting):
         return found, {run: origins.get(run, CallOrigin()).project_name for run in runs}
 
     def _fetched(self, found: dict[int, Disclosure], projects: dict[str, str]) -> None:
-        marked = {number: self.known[number] for number in self.rows.listing.marked if number in self.known}
-        self.known = marked | found
+        listing = self.rows.listing  # the cursor may have gone on since these were asked for
+        chosen = {*listing.marked, listing.current}
+        self.known = {number: item for number, item in self.known.items() if number in chosen} | found
         self._projects |= projects
         self._paint()
         self._read_detail()

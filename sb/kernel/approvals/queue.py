@@ -28,13 +28,19 @@ _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
 SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"
 MOST_NUMBERED = 1_000  # requests that one query reads by their numbers
 _OPEN = "('waiting', 'approved')"
-_SEARCHED = "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || coalesce(e.payload, '')"
+# What an operator reads of a request; the fields about its contract say "enforce" and "destructive" of every one.
+_READ = (
+    "json_extract(e.payload, '$.args', '$.reasons', '$.intent', '$.description', '$.session_id', '$.step')"
+)
+_PAYLOAD = f"CASE WHEN json_valid(e.payload) THEN {_READ} ELSE coalesce(e.payload, '') END"
+_SEARCHED = f"a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || {_PAYLOAD}"
 
 
 class Order(StrEnum):
     """How requests that wait are ordered; in each order those of the same place by when they expire.
 
-    EFFECT: what sends credentials away first, then what destroys, then by class; of one class the tools first that few requests ask for.
+    EFFECT: what sends credentials away first, then what destroys, then by class; of one class the tools first
+    that few requests ask for, and of command lines those that do what few others do.
     """
 
     EXPIRY = "soonest to expire"
@@ -42,7 +48,10 @@ class Order(StrEnum):
     AGENT = "agent"
 
 
-_RARE = "count(*) OVER (PARTITION BY a.tool_id)"
+_DOES = (  # what a host's command line does, in our parser's words
+    "CASE WHEN a.tool_id LIKE 'host.shell.%' AND json_valid(e.payload) THEN json_extract(e.payload, '$.args.why') END"
+)
+_RARE = f"count(*) OVER (PARTITION BY a.tool_id, {_DOES})"
 _LEAKS = (
     f"(instr(e.payload, '\"{CREDENTIALS_LEAVE}\"') AND json_valid(e.payload) AND EXISTS (SELECT 1 FROM json_each(e.payload, '$.reasons')"
     f" WHERE json_extract(value, '$.rule') = '{CREDENTIALS_LEAVE}'))"
