@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
@@ -48,6 +48,12 @@ EMPTY = {
     OPEN_VIEW: "Nothing waits for you.\n\nCalls that need your approval appear here.",
     DECIDED_VIEW: "Nothing was decided yet.\n\n[ shows open requests.",
     GRANTS_VIEW: "No grants.\n\nsb approvals approve --until or --for-run makes one.",
+}
+VERBS = {"approve": "approve", "deny": "deny", "take_away": "revoke"}  # by actions
+TAKES = {
+    "approve": ApprovalState.WAITING,
+    "deny": ApprovalState.WAITING,
+    "revoke": ApprovalState.APPROVED,
 }
 NO_HIT = "No requests match.\n\nesc clears the filter."
 
@@ -342,11 +348,22 @@ class ApprovalsScreen(Filtering, Waiting):
         marked = [self.known[number] for number in sorted(self.rows.listing.marked) if number in self.known]
         return marked or ([self.current] if self.current is not None else [])
 
+    def possible(self, action: Action) -> bool:
+        if action.id in VERBS:
+            grant = self.grant
+            active = grant is not None and action.id == "take_away" and grant.state == "active"
+            return active or bool(self._decidable(VERBS[action.id]))
+        return super().possible(action) and (action.id != "sort" or self.view == OPEN_VIEW)
+
+    def _decidable(self, verb: str) -> list[Disclosure]:
+        """What was chosen, as far as this can be done with it now."""
+        now = self.now()
+        return [item for item in self.chosen() if item.approval.at(now).state is TAKES[verb]]
+
     def _decide_chosen(self, verb: str) -> None:
-        state = ApprovalState.APPROVED if verb == "revoke" else ApprovalState.WAITING
-        chosen = [item for item in self.chosen() if item.approval.at(self.now()).state is state]
+        chosen = self._decidable(verb)
         if not chosen:
-            self.console_app.say(f"nothing to {verb} here: only what is {state} can be")
+            self.console_app.say(f"nothing to {verb} here: only what is {TAKES[verb]} can be")
             return
         refused = unapprovable(chosen, self._opened_digests) if verb == "approve" else ""
         if refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -145,6 +145,12 @@ class CheckpointsScreen(Deciding, TabView):
 
     def summary(self) -> str:
         return ""
+
+    def possible(self, action: Action) -> bool:
+        if action.id == "undo":
+            found = self.current.checkpoint if self.current else ""
+            return isinstance(found, Checkpoint) and found.intact
+        return super().possible(action)
 
     def action_undo(self) -> None:
         found = self.current.checkpoint if self.current else ""

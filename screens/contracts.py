@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
@@ -113,11 +113,7 @@ class ContractsScreen(Waiting):
             self.console_app.say(f"{now.tool_id} changed just now: review it again")
 
     def waiting(self) -> Sequence[int]:
-        return [
-            number
-            for number, (entry, _) in enumerate(self.known)
-            if entry.live_fingerprint and entry.status != "approved"
-        ]
+        return [number for number, (entry, _) in enumerate(self.known) if _approvable(entry)]
 
     @property
     def current(self) -> ContractEntry | None:
@@ -189,6 +185,15 @@ class ContractsScreen(Waiting):
         marked = sorted(self.rows.listing.marked)
         return [self.known[number][0] for number in marked if number < len(self.known)]
 
+    def _chosen(self) -> list[ContractEntry]:
+        """The marked contracts, or else the one under the cursor."""
+        return self._marked() or ([self.current] if self.current is not None else [])
+
+    def possible(self, action: Action) -> bool:
+        if action.id == "approve":
+            return any(map(_approvable, self._chosen()))
+        return super().possible(action)
+
     def action_view(self, by: int) -> None:
         """Show how tools are undone, or their contracts again."""
         self.step_view(by)
@@ -200,12 +205,12 @@ class ContractsScreen(Waiting):
         self.refresh_records()
 
     def action_approve(self) -> None:
-        chosen = self._marked() or ([self.current] if self.current is not None else [])
+        chosen = self._chosen()
         changed, self._changed = self._changed, ""
         if changed in [entry.tool_id for entry in chosen]:
             self.console_app.say(f"{changed} changed while you looked at it: review it again, then press a")
             return
-        chosen = [entry for entry in chosen if entry.live_fingerprint and entry.status != "approved"]
+        chosen = [entry for entry in chosen if _approvable(entry)]
         if chosen:
             self.ask(contract_question(chosen, self.surface), [chosen], self._approve)
         else:
@@ -215,3 +220,8 @@ class ContractsScreen(Waiting):
         contracts = {entry.tool_id: entry.live_fingerprint for entry in entries}
         self.records.baselines("write", entries[0].surface).approve(contracts, by, reason)
         return approved_contracts(list(contracts), entries[0].surface)
+
+
+def _approvable(entry: ContractEntry) -> bool:
+    """Whether its tool is there, with another contract than the approved one."""
+    return bool(entry.live_fingerprint) and entry.status != "approved"

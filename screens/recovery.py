@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import DECIDE, LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -26,6 +26,7 @@ from sb.screens.state.recovery import (
     call_facts,
     listed,
     located,
+    possible_actions,
     recovery_row,
 )
 from sb.screens.state.recovery_record import (
@@ -49,7 +50,7 @@ from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery.escalations import UNSETTLED, Escalation
+from sb.kernel.recovery.escalations import Escalation
 from sb.log.event import Subject
 from sb.present.counts import counted
 from sb.present.recovery import dismissed_sentence, settled_sentence, undone_sentence
@@ -259,6 +260,12 @@ class RecoveryScreen(Waiting):
         self.rows.start_over()
         self.refresh_records()
 
+    def possible(self, action: Action) -> bool:
+        item = self.current
+        if item is not None and action.group == DECIDE:
+            return action.id in possible_actions(item, self.now())
+        return super().possible(action)
+
     def action_try_out(self) -> None:
         """Look whether it could be undone; of a call of unknown outcome ask its tool."""
         if self.current is not None and isinstance(self.current.about, Intent):
@@ -408,7 +415,7 @@ class RecoveryScreen(Waiting):
 
     def action_deny(self) -> None:
         item = self.current
-        if item is not None and isinstance(item.about, Escalation) and item.about.state in UNSETTLED:
+        if item is not None and "deny" in possible_actions(item, self.now()):
             self._ask("dismiss", item, self._dismiss)
         else:
             self.console_app.say("nothing to dismiss here")

@@ -151,6 +151,8 @@ class ReviewScreen(Waiting, TabView):
     def possible(self, action: Action) -> bool:
         if action.group == DECIDE and action.id in ("approve", "deny"):
             return self.current is not None and self.current.kind in _DECIDED
+        if action.id == "choose":
+            return self.current is not None and self.current.kind is ReviewKind.CONFLICT
         return super().possible(action)
 
     def summary(self) -> str:

@@ -22,7 +22,8 @@ from sb.text import revealed_line, shorten
 if TYPE_CHECKING:
     from sb.kernel.recovery.service import Undone
 
-UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, of a call, of a reversal
+UNKNOWN, UNDER_WAY = "unknown", "running"  # of an outcome, of a reversal
+UNDOABLE, NO_UNDO = "undoable", "no undo"  # of a call
 _WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}
 UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
 
@@ -102,7 +103,7 @@ def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way:
         return "reversed" if about.state is MutationState.REVERSED else UNKNOWN
     if not about.reversal_tool:
         return NO_UNDO
-    return "undoable" if about.in_window(now) else "too late"
+    return UNDOABLE if about.in_window(now) else "too late"
 
 
 def why(about: Escalation | Intent | MutationRef, now: int) -> str:

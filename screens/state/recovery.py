@@ -198,6 +198,24 @@ def located(log: EventLog, reference: str) -> Listed:
     return Listed()
 
 
+def possible_actions(item: Item, now: int) -> frozenset[str]:
+    """The ids of the actions that do something with it; `now` in microseconds since the epoch."""
+    about = item.about
+    if isinstance(about, Intent):
+        return frozenset(("settle", "try_out", "undo_run"))
+    if isinstance(about, MutationRef):
+        undoable = recovery.state_word(about, now) == recovery.UNDOABLE
+        return frozenset(("undo", "try_out", "undo_run") if undoable else ("undo_run",))
+    ids = {"undo_run"}
+    if about.state in UNSETTLED:
+        ids.add("deny")
+    if item.decidable:
+        ids.add("approve")
+    if item.mutation_id and about.state is not EscalationState.REVERSED:
+        ids |= {"try_out"} if item.decidable else {"try_out", "undo"}
+    return frozenset(ids)
+
+
 def state_word(item: Item, now: int) -> str:
     """Its state; `now` in microseconds since the epoch."""
     return recovery.state_word(item.about, now, under_way=item.under_way)
