@@ -191,4 +191,4 @@ class ReviewScreen(Waiting, TabView):
         return change(self.records, verb, record, by.name, reason)
 
     def _resolve(self, keep: str, item: ReviewItem, by: Decider, reason: str) -> str:
-        return resolve(self.records, item, keep, reason)
+        return resolve(self.records, item, keep, by.name, reason)

@@ -160,6 +160,10 @@ def test_a_conflict_is_resolved_by_the_chosen_version(
         assert title in console.text()
         await answer(console, pilot, "it was measured")
         await console.shows(pilot, "Nothing to review.")
+        console.app.find_on("memory", conflict)
+        await console.press(pilot, "tab", "right_square_bracket", "right_square_bracket")
+        kept = {"Keep this copy": "local", "Keep the other copy": "remote", "Keep both": "both"}[title]
+        assert f"keep {kept} by {console.app.signature[1]}: it was measured" in console.detail()
 
     console(script, (120, 36))
     assert texts(agents) == expected
