@@ -14,8 +14,7 @@ from sb.commands.session import decider, event_log
 from sb.commands.stacks import Keeper, StackName, as_json, one_of, open_stack, stack_database
 
 from sb.errors import ExitCode, UsageError
-from sb.present.counts import counted
-from sb.text import human_bytes, nearest, shorten
+from sb.text import counted, human_bytes, nearest, shorten
 
 if TYPE_CHECKING:
     from sb.stack.sync.conflicts import Keep
@@ -82,7 +81,7 @@ def import_stack(
         output.emit_json(found.as_json())
     else:
         output.line(
-            f"{counted(found.memories, 'memory', 'memories')} imported into stack {found.stack_id}",
+            f"{counted(found.memories, 'memory')} imported into stack {found.stack_id}",
             one_line=True,
         )
     _conflicting(found.stack_id, found.conflicts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,10 @@ from sb.screens.state.approvals import (
     question,
     unapprovable,
 )
-from sb.screens.waiting import Waiting
+from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
 
-from sb.fitting import count
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.signing import Decider
@@ -73,7 +72,7 @@ class Queue:
     grants: dict[int, Grant]
 
 
-class ApprovalsScreen(Filtering, Waiting):
+class ApprovalsScreen(Filtering, CountedList):
     """The queue, those that wait first, and the one under the cursor in full."""
 
     name_ = "approvals"
@@ -196,7 +195,6 @@ class ApprovalsScreen(Filtering, Waiting):
         if message.key is not None and message.key not in self.known:
             self.rows.ask(everything=True)  # its line is known still, the request is not
         self._read_detail()
-        self._show_foot()
 
     def _read_detail(self) -> None:
         """What stands around the request under the cursor."""
@@ -277,23 +275,12 @@ class ApprovalsScreen(Filtering, Waiting):
         self._detail = None
         self.rows.start_over()
 
-    def show_status(self) -> None:
-        super().show_status()
-        if self.composed and self.is_current:
-            self.query_one("#requests", Panel).count(self._counts)
-            self._show_foot()
+    def view_counts(self) -> Mapping[str, int]:
+        return self._counts
 
-    def _show_foot(self) -> None:
-        if not self.query(RowList):
-            return  # a message of a list that is gone: the screen closes
-        listing = self.rows.listing
+    def foot(self) -> Sequence[str]:
         sorted_by = f"by {self.order}" if self.order is not Order.EXPIRY else ""
-        self.query_one("#requests", Panel).foot(
-            f"{count(len(listing.marked))} marked" if listing.marked else "",
-            f"{count(listing.index + 1)} of {count(len(listing.keys))}" if listing.keys else "",
-            sorted_by,
-            f"filter: {self.filter_text}" if self.filter_text else "",
-        )
+        return sorted_by, f"filter: {self.filter_text}" if self.filter_text else ""
 
     def find(self, approval_id: str) -> None:
         """Put the cursor on a request, among all of them if it is not open any more."""

@@ -23,7 +23,7 @@ from textual.worker import get_current_worker
 from sb.fitting import count
 from sb.kernel.review.calls import DeniedFilter, next_denied
 from sb.kernel.review.log_verification import Verification, verify
-from sb.present.counts import counted
+from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

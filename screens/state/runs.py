@@ -40,12 +40,12 @@ from sb.kernel.review.runs import (
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.agents import counts_text
-from sb.present.counts import counted
 from sb.present.events import call_line
 from sb.present.runs import session_line
 from sb.present.times import ago, date_and_time
 from sb.present.usage import session_cost, tokens_line
 from sb.sources import MICROSECONDS
+from sb.text import counted
 
 RUN_COLUMNS = (
     Column("Session, turn, call"),
