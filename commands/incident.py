@@ -12,7 +12,7 @@ from sb.commands.options import AsJson, group
 from sb.commands.session import anybody, decider, kill_switch
 
 from sb.errors import UsageError
-from sb.present.counts import counted
+from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.kernel.incidents.incidents import Incident, Incidents

@@ -26,10 +26,9 @@ from sb.log.event import Event
 from sb.log.kinds import require
 from sb.log.references import full_id, known_run
 from sb.parts import open_authority
-from sb.present.counts import counted
 from sb.present.tones import VERDICTS
 from sb.sources import iso
-from sb.text import plain
+from sb.text import counted, plain
 
 app = group("Read, verify, export and prune the event log.")
 Run = Annotated[str, typer.Option(help="Only events of this run.")]

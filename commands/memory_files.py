@@ -14,7 +14,7 @@ from sb.commands.options import As, AsJson, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
-from sb.present.counts import counted
+from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.log.event_log import EventLog
@@ -64,7 +64,7 @@ def export_memories(
     if json_:
         output.emit_json({"file": str(file), "seal": seal.as_json()})
         return
-    output.line(f"{counted(seal.records, 'memory', 'memories')} in {file}, {_signed(seal)}", one_line=True)
+    output.line(f"{counted(seal.records, 'memory')} in {file}, {_signed(seal)}", one_line=True)
     note("includes forgotten and private memories, not erased ones")
 
 
@@ -137,7 +137,7 @@ def _sealed(seal: Seal, json_: bool) -> None:
         output.emit_json(seal.as_json())
         return
     for title, text in (
-        ("bundle", f"{counted(seal.records, 'memory', 'memories')} of {seal.at}, {_signed(seal)}"),
+        ("bundle", f"{counted(seal.records, 'memory')} of {seal.at}, {_signed(seal)}"),
         ("kinds", ", ".join(f"{count:,} {kind}" for kind, count in seal.counts.items())),
         ("scopes", ", ".join(seal.scopes)),
         ("digest", seal.digest),

@@ -12,10 +12,9 @@ from sb.commands.memories import Agent, Id, Project, Scope, as_json, memory, wit
 from sb.commands.options import AsJson, single
 
 from sb.duration import human_age
-from sb.present.counts import counted
 from sb.present.memories import memory_heading
 from sb.sources import iso
-from sb.text import plain, shorten
+from sb.text import counted, plain, shorten
 
 if TYPE_CHECKING:
     from sb.memory.neighbourhood import Neighbour

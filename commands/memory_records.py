@@ -12,9 +12,8 @@ from sb.commands.options import As, AsJson, ChangeReason, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
-from sb.present.counts import counted
 from sb.present.memories import memory_heading
-from sb.text import human_bytes, plain, shorten
+from sb.text import counted, human_bytes, plain, shorten
 
 if TYPE_CHECKING:
     from sb.memory.erasure import Erased

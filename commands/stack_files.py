@@ -9,13 +9,12 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import required
-from sb.commands.options import AsJson, ChangeReason, single
+from sb.commands.options import As, AsJson, ChangeReason, single
 from sb.commands.session import decider, event_log
 from sb.commands.stacks import Keeper, StackName, as_json, one_of, open_stack, stack_database
 
 from sb.errors import ExitCode, UsageError
-from sb.present.counts import counted
-from sb.text import human_bytes, nearest
+from sb.text import counted, human_bytes, nearest, shorten
 
 if TYPE_CHECKING:
     from sb.stack.sync.conflicts import Keep
@@ -82,7 +81,7 @@ def import_stack(
         output.emit_json(found.as_json())
     else:
         output.line(
-            f"{counted(found.memories, 'memory', 'memories')} imported into stack {found.stack_id}",
+            f"{counted(found.memories, 'memory')} imported into stack {found.stack_id}",
             one_line=True,
         )
     _conflicting(found.stack_id, found.conflicts)
@@ -167,14 +166,21 @@ def resolve(
         ),
     ],
     reason: ChangeReason = "",
+    who: As = "",
     json_: AsJson = False,
 ) -> None:
     """Choose which version of a memory stays."""
+    from sb.parts import open_authority
+
     required(reason)
+    log = event_log(ctx)
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack)
-        settled: Any = opened.resolve_conflict(conflict, cast("Keep", keep), reason)
+        by = decider(ctx, open_authority(config, log), who)
+        settled: Any = opened.resolve_conflict(conflict, cast("Keep", keep), reason, actor=by.name)
     if json_:
         output.emit_json(as_json(settled))
     else:
-        output.line(f"{settled.record_id}: {keep} holds", one_line=True)
+        kept = {"local": settled.local_summary, "remote": settled.cloud_summary}.get(keep) or ""
+        text = f"{shorten(kept, 80)} " if kept else ""
+        output.line(f"Kept {keep}: {text}({settled.record_id}, by {by.name})", one_line=True)

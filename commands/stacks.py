@@ -17,8 +17,8 @@ from sb.commands.session import configuration
 
 from sb.cli import Options
 from sb.errors import SBError, UsageError
-from sb.present.counts import counted
 from sb.sources import iso
+from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -255,7 +255,7 @@ def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
         for item in items:
             output.passage(_said(item), "    ")
     said = loaded["_meta"]
-    memories = counted(shown, "memory", "memories")
+    memories = counted(shown, "memory")
     note(
         f"{memories}, {said['budget_used']:,} of {said['budget_total']:,} tokens;"
         f" {said['excluded_count']:,} did not fit"

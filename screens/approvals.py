@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
@@ -27,11 +27,10 @@ from sb.screens.state.approvals import (
     question,
     unapprovable,
 )
-from sb.screens.waiting import Waiting
+from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
 
-from sb.fitting import count
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.signing import Decider
@@ -48,6 +47,12 @@ EMPTY = {
     OPEN_VIEW: "Nothing waits for you.\n\nCalls that need your approval appear here.",
     DECIDED_VIEW: "Nothing was decided yet.\n\n[ shows open requests.",
     GRANTS_VIEW: "No grants.\n\nsb approvals approve --until or --for-run makes one.",
+}
+VERBS = {"approve": "approve", "deny": "deny", "take_away": "revoke"}  # by actions
+TAKES = {
+    "approve": ApprovalState.WAITING,
+    "deny": ApprovalState.WAITING,
+    "revoke": ApprovalState.APPROVED,
 }
 NO_HIT = "No requests match.\n\nesc clears the filter."
 
@@ -67,7 +72,7 @@ class Queue:
     grants: dict[int, Grant]
 
 
-class ApprovalsScreen(Filtering, Waiting):
+class ApprovalsScreen(Filtering, CountedList):
     """The queue, those that wait first, and the one under the cursor in full."""
 
     name_ = "approvals"
@@ -191,7 +196,6 @@ class ApprovalsScreen(Filtering, Waiting):
         if message.key is not None and message.key not in self.known:
             self.rows.ask(everything=True)  # its line is known still, the request is not
         self._read_detail()
-        self._show_foot()
 
     def _read_detail(self) -> None:
         """What stands around the request under the cursor."""
@@ -272,23 +276,12 @@ class ApprovalsScreen(Filtering, Waiting):
         self._detail = None
         self.rows.start_over()
 
-    def show_status(self) -> None:
-        super().show_status()
-        if self.composed and self.is_current:
-            self.query_one("#requests", Panel).count(self._counts)
-            self._show_foot()
+    def view_counts(self) -> Mapping[str, int]:
+        return self._counts
 
-    def _show_foot(self) -> None:
-        if not self.query(RowList):
-            return  # a message of a list that is gone: the screen closes
-        listing = self.rows.listing
+    def foot(self) -> Sequence[str]:
         sorted_by = f"by {self.order}" if self.order is not Order.EXPIRY else ""
-        self.query_one("#requests", Panel).foot(
-            f"{count(len(listing.marked))} marked" if listing.marked else "",
-            f"{count(listing.index + 1)} of {count(len(listing.keys))}" if listing.keys else "",
-            sorted_by,
-            f"filter: {self.filter_text}" if self.filter_text else "",
-        )
+        return sorted_by, f"filter: {self.filter_text}" if self.filter_text else ""
 
     def find(self, approval_id: str) -> None:
         """Put the cursor on a request, among all of them if it is not open any more."""
@@ -343,11 +336,22 @@ class ApprovalsScreen(Filtering, Waiting):
         marked = [self.known[number] for number in sorted(self.rows.listing.marked) if number in self.known]
         return marked or ([self.current] if self.current is not None else [])
 
+    def possible(self, action: Action) -> bool:
+        if action.id in VERBS:
+            grant = self.grant
+            active = grant is not None and action.id == "take_away" and grant.state == "active"
+            return active or bool(self._decidable(VERBS[action.id]))
+        return super().possible(action) and (action.id != "sort" or self.view == OPEN_VIEW)
+
+    def _decidable(self, verb: str) -> list[Disclosure]:
+        """What was chosen, as far as this can be done with it now."""
+        now = self.now()
+        return [item for item in self.chosen() if item.approval.at(now).state is TAKES[verb]]
+
     def _decide_chosen(self, verb: str) -> None:
-        state = ApprovalState.APPROVED if verb == "revoke" else ApprovalState.WAITING
-        chosen = [item for item in self.chosen() if item.approval.at(self.now()).state is state]
+        chosen = self._decidable(verb)
         if not chosen:
-            self.console_app.say(f"nothing to {verb} here: only what is {state} can be")
+            self.console_app.say(f"nothing to {verb} here: only what is {TAKES[verb]} can be")
             return
         refused = unapprovable(chosen, self._opened_digests) if verb == "approve" else ""
         if refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -19,7 +19,7 @@ from sb.screens.state.checkpoints import (
     question,
     restore,
 )
-from sb.screens.tab_view import TabView
+from sb.screens.tab_view import ListView
 from textual import on
 from textual.widget import Widget
 
@@ -37,23 +37,19 @@ if TYPE_CHECKING:
 EMPTY = "No checkpoints yet. Saved cores appear here.\n\nsb checkpoint save --agent NAME saves one."
 
 
-class CheckpointsScreen(Deciding, TabView):
+class CheckpointsScreen(Deciding, ListView[Listed]):
     """Every checkpoint, the newest first, and the one under the cursor in full."""
 
     name_ = "checkpoints"
     parts = ("checkpoints", LISTS, RECORDS, PANELS)
     heading = "Memory"
     failure = "not restored"
+    gone = "there is no such checkpoint"
     BINDINGS = bindings("checkpoints")
 
     def __init__(self) -> None:
         super().__init__()
-        self.known: dict[int, Listed] = {}
-        self._numbers: dict[
-            str, int
-        ] = {}  # of checkpoints that were seen, so that the cursor stays on its own
         self._version = 0
-        self._wanted = ""  # for the cursor, once it is in the list
         self._shown = ""
 
     def body(self) -> Iterable[Widget]:
@@ -61,15 +57,6 @@ class CheckpointsScreen(Deciding, TabView):
             self.views_panel(RowList(CHECKPOINT_COLUMNS, id="checkpoints")),
             Panel(DocumentView(id="checkpoint"), title="What going back changes"),
         )
-
-    @property
-    def rows(self) -> RowList:
-        return self.query_one(RowList)
-
-    @property
-    def current(self) -> Listed | None:
-        """The checkpoint under the cursor."""
-        return self.known.get(self.rows.listing.current or 0)
 
     def refresh_records(self) -> None:
         def work() -> tuple[int, list[Listed]]:
@@ -80,15 +67,11 @@ class CheckpointsScreen(Deciding, TabView):
 
     def _show(self, found: tuple[int, list[Listed]]) -> None:
         self._version, checkpoints = found
-        for one in reversed(checkpoints):
-            self._numbers.setdefault(one.checkpoint_id, len(self._numbers) + 1)
-        self.known = {self._numbers[one.checkpoint_id]: one for one in checkpoints}
-        self.console_app.view_counts["checkpoints"] = len(checkpoints)
+        self.keep(checkpoints, [one.checkpoint_id for one in checkpoints])
         now = int(self.records.clock.now() * MICROSECONDS)
         self.rows.put({number: checkpoint_row(one, now) for number, one in self.known.items()})
         self.rows.show(list(self.known), EMPTY)
-        if self._wanted:
-            self._go_to(self._wanted)
+        self.go_to_wanted([one.checkpoint_id for one in checkpoints])
         self._read_chosen()
         self.show_status()
 
@@ -118,23 +101,6 @@ class CheckpointsScreen(Deciding, TabView):
 
         self.read("detail", work, done)
 
-    @on(RowList.Opened)
-    def _opened(self, message: RowList.Opened) -> None:
-        self.focus_on(self.query_one(DocumentView))
-
-    def find(self, reference: str) -> None:
-        """Put the cursor on a checkpoint."""
-        self._wanted = reference
-        self.refresh_records()
-
-    def _go_to(self, checkpoint_id: str) -> None:
-        self._wanted = ""
-        number = self._numbers.get(checkpoint_id)
-        if number in self.known:
-            self.rows.select(number)
-        else:
-            self.console_app.say("there is no such checkpoint")
-
     def start_over(self) -> None:
         self.known = {}
         self.rows.start_over()
@@ -145,6 +111,12 @@ class CheckpointsScreen(Deciding, TabView):
 
     def summary(self) -> str:
         return ""
+
+    def possible(self, action: Action) -> bool:
+        if action.id == "undo":
+            found = self.current.checkpoint if self.current else ""
+            return isinstance(found, Checkpoint) and found.intact
+        return super().possible(action)
 
     def action_undo(self) -> None:
         found = self.current.checkpoint if self.current else ""

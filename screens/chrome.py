@@ -101,8 +101,10 @@ class KeyLine(Static):
 
     def fitting(self, width: int) -> Content:
         """The line in so many cells: the middle gives way first, from its end; the last part stays."""
-        decide = [action for action in self._decide if action.id not in self._left_out]
-        look = list(self._look)
+        decide, look = (
+            [action for action in group if action.id not in self._left_out]
+            for group in (self._decide, self._look)
+        )
         line = self._line(decide, look)
         while line.cell_length > width and (look or decide):
             (look or decide).pop()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
@@ -17,7 +17,7 @@ from sb.screens.state.contracts import (
     contract_question,
     contract_row,
 )
-from sb.screens.waiting import Waiting
+from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
 
@@ -38,7 +38,7 @@ EMPTY = {
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
 
-class ContractsScreen(Waiting):
+class ContractsScreen(CountedList):
     """Every tool that any process met, those that need a look first, and what changed in the one under the cursor."""
 
     name_ = "contracts"
@@ -113,11 +113,7 @@ class ContractsScreen(Waiting):
             self.console_app.say(f"{now.tool_id} changed just now: review it again")
 
     def waiting(self) -> Sequence[int]:
-        return [
-            number
-            for number, (entry, _) in enumerate(self.known)
-            if entry.live_fingerprint and entry.status != "approved"
-        ]
+        return [number for number, (entry, _) in enumerate(self.known) if entry.approvable]
 
     @property
     def current(self) -> ContractEntry | None:
@@ -130,7 +126,6 @@ class ContractsScreen(Waiting):
         if self.current is None or self.current.tool_id != self._changed:
             self._changed = ""  # another one is looked at
         self._show_detail()
-        self._show_foot()
 
     def _show_detail(self) -> None:
         number = self.rows.listing.current
@@ -168,26 +163,25 @@ class ContractsScreen(Waiting):
             return ""
         return f"sb runtime-guard show {self.surface} {shlex.quote(self.current.tool_id)}"
 
-    def show_status(self) -> None:
-        super().show_status()
-        if self.composed and self.is_current:
-            self.query_one("#tools", Panel).count(self._counts)
-            self._show_foot()
+    def view_counts(self) -> Mapping[str, int]:
+        return self._counts
 
-    def _show_foot(self) -> None:
-        if not self.query(RowList):
-            return  # a message of a list that is gone: the screen closes
-        listing = self.rows.listing
+    def foot(self) -> Sequence[str]:
         amiss = len(self.waiting())
-        self.query_one("#tools", Panel).foot(
-            f"{count(len(listing.marked))} marked" if listing.marked else "",
-            f"{count(listing.index + 1)} of {count(len(listing.keys))}" if listing.keys else "",
-            f"{count(amiss)} to approve" if amiss else "",
-        )
+        return (f"{count(amiss)} to approve" if amiss else "",)
 
     def _marked(self) -> list[ContractEntry]:
         marked = sorted(self.rows.listing.marked)
         return [self.known[number][0] for number in marked if number < len(self.known)]
+
+    def _chosen(self) -> list[ContractEntry]:
+        """The marked contracts, or else the one under the cursor."""
+        return self._marked() or ([self.current] if self.current is not None else [])
+
+    def possible(self, action: Action) -> bool:
+        if action.id == "approve":
+            return any(entry.approvable for entry in self._chosen())
+        return super().possible(action)
 
     def action_view(self, by: int) -> None:
         """Show how tools are undone, or their contracts again."""
@@ -200,12 +194,12 @@ class ContractsScreen(Waiting):
         self.refresh_records()
 
     def action_approve(self) -> None:
-        chosen = self._marked() or ([self.current] if self.current is not None else [])
+        chosen = self._chosen()
         changed, self._changed = self._changed, ""
         if changed in [entry.tool_id for entry in chosen]:
             self.console_app.say(f"{changed} changed while you looked at it: review it again, then press a")
             return
-        chosen = [entry for entry in chosen if entry.live_fingerprint and entry.status != "approved"]
+        chosen = [entry for entry in chosen if entry.approvable]
         if chosen:
             self.ask(contract_question(chosen, self.surface), [chosen], self._approve)
         else:

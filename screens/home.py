@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sb.screens.actions import LISTS, bindings
-from sb.screens.chrome import KeyLine
+from sb.screens.actions import LISTS, Action, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.panel import HIGH, WIDE, Panel, has_borders
 from sb.screens.reading import safe
@@ -134,7 +133,7 @@ class HomeScreen(Deciding):
         more = max(needs_you.total - len(needs_you.lines) - 1, 0)
         self.query_one("#first", Panel).count({"": len(lines) + more})
         self._share_out()
-        self._show_keys()
+        self.show_keys()
         if self._read_at is None:
             self.call_after_refresh(self._read_rest)  # once these rows are painted
 
@@ -189,8 +188,7 @@ class HomeScreen(Deciding):
 
     @property
     def _line(self) -> HomeLine | None:
-        rows = self.focused if isinstance(self.focused, RowList) else self.query_one("#needs", RowList)
-        number = rows.listing.current
+        number = self.list_in_use.listing.current if self.list_in_use else None
         return None if number is None else self.lines.get(number)
 
     @property
@@ -198,26 +196,13 @@ class HomeScreen(Deciding):
         """What the cursor is on."""
         return self._line.target if self._line else None
 
-    def possible(self, action: Any) -> bool:
-        return action.id not in self._impossible
-
-    @property
-    def _impossible(self) -> frozenset[str]:
-        """The ids of decisions that the line under the cursor has nothing for."""
+    def possible(self, action: Action) -> bool:
         line = self._line
-        lifts = {"lift"} if line is None or line.kill is None else set()
-        return frozenset(lifts if line is not None and line.request else {"approve", "deny", *lifts})
-
-    @on(RowList.Highlighted)
-    def _highlighted(self) -> None:
-        self._show_keys()
-
-    def on_descendant_focus(self) -> None:
-        self._show_keys()
-
-    def _show_keys(self) -> None:
-        if self.composed:
-            self.query_one(KeyLine).leave_out(self._impossible)
+        if action.id in ("approve", "deny"):
+            return line is not None and bool(line.request)
+        if action.id == "lift":
+            return line is not None and line.kill is not None
+        return super().possible(action)
 
     def action_approve(self) -> None:
         self._decide_request("approve")

@@ -28,9 +28,9 @@ from sb.kernel.review.verification_record import (
     record_verification,
     verification_state,
 )
-from sb.present.counts import counted
 from sb.present.home import verified_words
 from sb.sources import MICROSECONDS
+from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

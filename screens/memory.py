@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -42,6 +42,14 @@ if TYPE_CHECKING:
 EMPTY = "No memories yet. What agents save appears here.\n\nsb memory remember TEXT saves one."
 NO_HIT = "No memories match.\n\nesc clears the filter."
 MOST_MARKED = 500
+# By actions; of several the first that can be done.
+VERBS = {
+    "approve": ("accept",),
+    "deny": ("dismiss",),
+    "take_away": ("forget",),
+    "undo": ("recover",),
+    "protect": ("protect", "release"),
+}
 RANK_AFTER_S = 0.15  # after the filter's own pause
 
 
@@ -219,6 +227,11 @@ class MemoryScreen(Searching, Deciding, TabView):
         self.rows.refresh()
         self.show_status()
 
+    def possible(self, action: Action) -> bool:
+        if action.id in VERBS and not self.rows.listing.marked:
+            return self.current is not None and any(can(verb, self.current) for verb in VERBS[action.id])
+        return super().possible(action)
+
     def _change(self, *verbs: str) -> None:
         """Ask for the first of these that can be done with what is marked, or what the cursor is on."""
         listing = self.rows.listing
@@ -237,16 +250,16 @@ class MemoryScreen(Searching, Deciding, TabView):
         return change(self.records, verb, record, by.name, reason)
 
     def action_approve(self) -> None:
-        self._change("accept")
+        self._change(*VERBS["approve"])
 
     def action_deny(self) -> None:
-        self._change("dismiss")
+        self._change(*VERBS["deny"])
 
     def action_take_away(self) -> None:
-        self._change("forget")
+        self._change(*VERBS["take_away"])
 
     def action_undo(self) -> None:
-        self._change("recover")
+        self._change(*VERBS["undo"])
 
     def action_protect(self) -> None:
-        self._change("protect", "release")
+        self._change(*VERBS["protect"])

@@ -49,11 +49,15 @@ class Reading(Widget):
         if event.state is WorkerState.SUCCESS and done is not None:
             self.succeeded()
             done(worker.result)
+            self.after_read()
         elif event.state is WorkerState.ERROR and worker.error is not None:
             self.failed(worker.error)
 
     def succeeded(self) -> None:
         """Something was read."""
+
+    def after_read(self) -> None:
+        """What was read is on screen."""
 
     def failed(self, error: BaseException) -> None:
         """Say that it could not be read."""

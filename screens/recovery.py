@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import DECIDE, LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
@@ -26,6 +26,7 @@ from sb.screens.state.recovery import (
     call_facts,
     listed,
     located,
+    possible_actions,
     recovery_row,
 )
 from sb.screens.state.recovery_record import (
@@ -39,25 +40,23 @@ from sb.screens.state.recovery_record import (
     recovery_question,
     run_question,
 )
-from sb.screens.waiting import Waiting
+from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
 
 from sb.errors import CheckFailed, DeniedError, SBError, StoreError
-from sb.fitting import count
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.authority.signing import Decider
-from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery.escalations import UNSETTLED, Escalation
+from sb.kernel.recovery.escalations import Escalation
 from sb.log.event import Subject
-from sb.present.counts import counted
 from sb.present.recovery import dismissed_sentence, settled_sentence, undone_sentence
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 from sb.kernel.recovery.service import Undone
+from sb.text import counted
 
 EMPTY = {
     OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls with unknown outcomes appear here.",
@@ -68,7 +67,7 @@ VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compe
 OUTCOMES = ("It happened", "It did not happen", "It happened, undo it", "Not known: leave it open")
 
 
-class RecoveryScreen(Waiting):
+class RecoveryScreen(CountedList):
     """What a person has to look at, the soonest to run out first, and the one under the cursor in full."""
 
     name_ = "recovery"
@@ -156,7 +155,6 @@ class RecoveryScreen(Waiting):
     @on(RowList.Highlighted)
     def _highlighted(self, message: RowList.Highlighted) -> None:
         self._read_detail()
-        self._show_foot()
 
     def _read_detail(self) -> None:
         item = self.current
@@ -220,20 +218,16 @@ class RecoveryScreen(Waiting):
             return f"sb recovery settle {item.about.call_id}"
         return f"sb undo show {item.mutation_id}"
 
-    def show_status(self) -> None:
-        super().show_status()
-        if self.composed and self.is_current:
-            self.query_one("#items", Panel).count(self.page.counts)
-            self._show_foot()
+    def view_counts(self) -> Mapping[str, int]:
+        return self.page.counts
 
-    def _show_foot(self) -> None:
-        if not self.query(RowList):
-            return  # a message of a list that is gone: the screen closes
-        listing = self.rows.listing
-        total = max(self.page.counts.get(self.view, 0), len(listing.keys))
-        cut = f"the first {len(listing.keys)} are listed" if total > len(listing.keys) else ""
-        place = f"{count(listing.index + 1)} of {count(total)}" if listing.keys else ""
-        self.query_one("#items", Panel).foot(place, cut, "at work…" if self.at_work else "")
+    def total(self) -> int:
+        return self.page.counts.get(self.view, 0)
+
+    def foot(self) -> Sequence[str]:
+        listed = len(self.rows.listing.keys)
+        cut = f"the first {listed} are listed" if self.total() > listed else ""
+        return cut, "at work…" if self.at_work else ""
 
     def find(self, reference: str) -> None:
         """Put the cursor on what has this id, in the first view that shows it."""
@@ -258,6 +252,12 @@ class RecoveryScreen(Waiting):
         self.view = message.view
         self.rows.start_over()
         self.refresh_records()
+
+    def possible(self, action: Action) -> bool:
+        item = self.current
+        if item is not None and action.group == DECIDE:
+            return action.id in possible_actions(item, self.now())
+        return super().possible(action)
 
     def action_try_out(self) -> None:
         """Look whether it could be undone; of a call of unknown outcome ask its tool."""
@@ -392,15 +392,13 @@ class RecoveryScreen(Waiting):
             self.console_app.say("nothing to approve here: no reversal is pending")
             return
         waits = (
-            request is not None
-            and request.approval.state is ApprovalState.WAITING
-            and not request.outdated  # then the kernel asks anew
-        )
-        refused = unapprovable([request], self._opened_digests) if request is not None and waits else ""
+            request if request is not None and request.can_be_decided else None
+        )  # else the kernel asks anew
+        refused = unapprovable([waits], self._opened_digests) if waits else ""
         if refused:
             self.console_app.say(refused)
             return
-        shown = request.digest if request is not None and waits else ""
+        shown = waits.digest if waits else ""
         self._ask("approve", item, lambda item, by, why: self._approve(item, by, why, shown))
 
     def _approve(self, item: Item, by: Decider, reason: str, shown: str) -> str:
@@ -408,7 +406,7 @@ class RecoveryScreen(Waiting):
 
     def action_deny(self) -> None:
         item = self.current
-        if item is not None and isinstance(item.about, Escalation) and item.about.state in UNSETTLED:
+        if item is not None and "deny" in possible_actions(item, self.now()):
             self._ask("dismiss", item, self._dismiss)
         else:
             self.console_app.say("nothing to dismiss here")

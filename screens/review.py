@@ -23,7 +23,7 @@ from sb.screens.state.review import (
     reviewed,
     versions,
 )
-from sb.screens.tab_view import TabView
+from sb.screens.tab_view import ListView
 from sb.screens.waiting import Waiting
 from textual import on
 from textual.widget import Widget
@@ -41,22 +41,20 @@ EMPTY = "Nothing to review.\n\nConflicts between copies, quarantined memories an
 _DECIDED = (ReviewKind.CONFLICT, ReviewKind.SUGGESTED)
 
 
-class ReviewScreen(Waiting, TabView):
+class ReviewScreen(Waiting, ListView[ReviewItem]):
     """What waits in memory, kind by kind, and the item under the cursor in full."""
 
     name_ = "review"
     parts = ("review", LISTS, RECORDS, PANELS)
     heading = "Memory"
     failure = "not changed"
+    gone = "that was decided meanwhile"
     BINDINGS = bindings("review")
 
     def __init__(self) -> None:
         super().__init__()
-        self.known: dict[int, ReviewItem] = {}
         self.chosen = LOCAL  # of a conflict's two versions
-        self._keys: dict[tuple[str, str], int] = {}  # of what was seen, so that the cursor stays on its own
         self._found: Reviewed | None = None
-        self._wanted = ""  # for the cursor, once it is in the list
         self._shown: tuple[int | None, str] = None, ""
 
     def body(self) -> Iterable[Widget]:
@@ -64,15 +62,6 @@ class ReviewScreen(Waiting, TabView):
             self.views_panel(RowList(REVIEW_COLUMNS, id="items")),
             Panel(DocumentView(id="item"), title="Item"),
         )
-
-    @property
-    def rows(self) -> RowList:
-        return self.query_one("#items", RowList)
-
-    @property
-    def current(self) -> ReviewItem | None:
-        """The item under the cursor."""
-        return self.known.get(self.rows.listing.current or 0)
 
     def waiting(self) -> Sequence[int]:
         return [key for key, item in self.known.items() if item.kind is not ReviewKind.TRIGGER]
@@ -85,16 +74,12 @@ class ReviewScreen(Waiting, TabView):
         self.read("review", work, self._show)
 
     def _show(self, items: Sequence[ReviewItem]) -> None:
-        for item in items:
-            self._keys.setdefault((item.kind, item.reference), len(self._keys) + 1)
-        self.known = {self._keys[item.kind, item.reference]: item for item in items}
-        self.console_app.view_counts["review"] = len(items)
+        self.keep(items, [(item.kind, item.reference) for item in items])
         now = int(self.records.clock.now() * MICROSECONDS)
         self.rows.put({key: review_row(item, now) for key, item in self.known.items()})
         self.rows.show(list(self.known), EMPTY)
         self.move_on()
-        if self._wanted:
-            self._go_to(self._wanted)
+        self.go_to_wanted([item.reference for item in items])
         self._read_chosen()
         self.show_status()
 
@@ -124,23 +109,6 @@ class ReviewScreen(Waiting, TabView):
         )
         self._shown = shown
 
-    @on(RowList.Opened)
-    def _opened(self, message: RowList.Opened) -> None:
-        self.focus_on(self.query_one(DocumentView))
-
-    def find(self, reference: str) -> None:
-        """Put the cursor on an item."""
-        self._wanted = reference
-        self.refresh_records()
-
-    def _go_to(self, reference: str) -> None:
-        self._wanted = ""
-        for key, item in self.known.items():
-            if item.reference == reference:
-                self.rows.select(key)
-                return
-        self.console_app.say("that was decided meanwhile")
-
     def start_over(self) -> None:
         self.known, self._found = {}, None
         self.rows.start_over()
@@ -151,6 +119,8 @@ class ReviewScreen(Waiting, TabView):
     def possible(self, action: Action) -> bool:
         if action.group == DECIDE and action.id in ("approve", "deny"):
             return self.current is not None and self.current.kind in _DECIDED
+        if action.id == "choose":
+            return self.current is not None and self.current.kind is ReviewKind.CONFLICT
         return super().possible(action)
 
     def summary(self) -> str:
@@ -189,4 +159,4 @@ class ReviewScreen(Waiting, TabView):
         return change(self.records, verb, record, by.name, reason)
 
     def _resolve(self, keep: str, item: ReviewItem, by: Decider, reason: str) -> str:
-        return resolve(self.records, item, keep, reason)
+        return resolve(self.records, item, keep, by.name, reason)

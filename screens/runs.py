@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.filtering import Filtering
 from sb.screens.panel import Panel
@@ -24,17 +24,15 @@ from sb.screens.state.runs import (
     denied_call,
     document,
     grown,
-    last_change,
     newer_calls,
     node_of,
     path_to,
+    undo_reference,
 )
 from textual import on
 from textual.widget import Widget
 
 from sb.kernel.review.runs import RunFilter, first_event
-from sb.log.event import Event
-from sb.log.search import events_at
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -62,6 +60,7 @@ class RunsScreen(Filtering):
         self._calls_to = 0  # the log's newest row when the calls were read
         self._wanted: Node | None = None  # for the cursor, once it is in the list
         self._shown: Node | None = None
+        self._undo_reference = ""  # of what the cursor is on, once it was read
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
@@ -132,11 +131,16 @@ class RunsScreen(Filtering):
     def _read_detail(self) -> None:
         node, tree = self.node, self.sessions
 
-        def work() -> Document:
-            return document(self.records, tree, node) if node else []
+        def work() -> tuple[Document, str]:
+            return (
+                (document(self.records, tree, node), undo_reference(self.records.log("run"), node))
+                if node
+                else ((), "")
+            )
 
-        def show(found: Document) -> None:
-            self.query_one("#run", DocumentView).show(found, same_record=node == self._shown)
+        def show(found: tuple[Document, str]) -> None:
+            shown, self._undo_reference = found
+            self.query_one("#run", DocumentView).show(shown, same_record=node == self._shown)
             self.query_one("#detail", Panel).retitle(TITLES[node.kind if node else SESSION])
             self._shown = node
 
@@ -201,26 +205,24 @@ class RunsScreen(Filtering):
         self._open |= set(above)
         self.refresh_records()
 
+    def possible(self, action: Action) -> bool:
+        if action.id == "undo":
+            return bool(self._undo_reference) and self.node == self._shown
+        return super().possible(action)
+
     def action_undo(self) -> None:
         node = self.node
-        if node is None:
-            return
-        if node.kind == SESSION:
-            self.read("session", lambda: last_change(self.records.log(), node.first), self._undo_session)
-        else:
-            self.read("call", lambda: events_at(self.records.log(), [node.first]).get(node.first), self._undo)
+        if node is not None:
+            self.read("undo", lambda: undo_reference(self.records.log(), node), self._go_to_undo)
 
-    def _undo_session(self, mutation_id: str) -> None:
-        if mutation_id:
-            self.console_app.find_on("recovery", mutation_id)
+    def _go_to_undo(self, reference: str) -> None:
+        if reference:
+            self.console_app.find_on("recovery", reference)
         else:
-            self.console_app.say("nothing to undo: this session has no undo records")
-
-    def _undo(self, event: Event | None) -> None:
-        if event is None or not event.subject.call_id.startswith("call_"):
-            self.console_app.say("nothing to undo: this is not a call")
-        else:
-            self.console_app.find_on("recovery", event.subject.call_id)
+            session = self.node is not None and self.node.kind == SESSION
+            self.console_app.say(
+                f"nothing to undo: this {'session' if session else 'call'} has no undo records"
+            )
 
     def pointed_at(self) -> Pointed:
         return self.node.first if self.node else None

@@ -12,6 +12,7 @@ from sb.screens.panel import HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.records import Records
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Resize
@@ -74,9 +75,33 @@ class Section(Reading, Screen[None]):
         """Put the cursor on a record, or show only what mentions this; a screen of one record has nothing to find."""
 
     def possible(self, action: Action) -> bool:
-        """Whether this can be done now, with what the cursor is on."""
-        rows = self.query(RowList)
-        return action.group != DECIDE or not rows or rows.first().listing.current is not None
+        """Whether this does something now, with what the cursor is on; the line of keys names no other."""
+        rows = self.list_in_use
+        needs_row = action.group == DECIDE or action.id == "open"
+        return not needs_row or rows is None or rows.listing.current is not None
+
+    @property
+    def list_in_use(self) -> RowList | None:
+        """The list with the focus, else the first."""
+        lists = list(self.query(RowList))
+        return next((rows for rows in lists if rows.has_focus), lists[0] if lists else None)
+
+    def show_keys(self) -> None:
+        """Name in the line of keys what can be done now."""
+        if self.composed:
+            impossible = frozenset(one.id for one in actions(*self.parts) if not self.possible(one))
+            for keys in self.query(KeyLine):  # none before the screen is composed
+                keys.leave_out(impossible)
+
+    def after_read(self) -> None:
+        self.show_keys()
+
+    @on(RowList.Highlighted)
+    def _cursor_moved(self) -> None:
+        self.show_keys()
+
+    def on_descendant_focus(self) -> None:
+        self.show_keys()
 
     def pointed_at(self) -> Pointed:
         """What the cursor is on."""
@@ -115,6 +140,7 @@ class Section(Reading, Screen[None]):
             for tabs in self.query(TabLine):  # none before the screen is composed
                 tabs.show(app.needs, app.freshness())
             self.show_title()
+            self.show_keys()
             for trouble in self.query(TroubleLine):
                 trouble.say(app.trouble)
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sb.screens.deciding import Deciding
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
+from textual import on
+
+from sb.fitting import count
 
 MOST_MARKED = 500
 
@@ -65,3 +69,36 @@ class Waiting(Deciding):
             self.console_app.say(f"marked the first {MOST_MARKED}")
         self.rows.refresh()
         self.show_status()
+
+
+class CountedList(Waiting):
+    """The same where the panel of the list, its first, counts its views, and says on its foot where the cursor is."""
+
+    @abstractmethod
+    def view_counts(self) -> Mapping[str, int]:
+        """How many lines each view has."""
+
+    @abstractmethod
+    def foot(self) -> Sequence[str]:
+        """What stands on the foot after the place of the cursor; blank texts are left out."""
+
+    def total(self) -> int:
+        """How many lines there are, where not all are listed."""
+        return 0
+
+    def show_status(self) -> None:
+        super().show_status()
+        if self.composed and self.is_current:
+            self.query(Panel).first().count(self.view_counts())
+            self.show_foot()
+
+    @on(RowList.Highlighted)
+    def show_foot(self) -> None:
+        """Write what is marked and where the cursor is."""
+        if not self.query(RowList):
+            return  # a message of a list that is gone: the screen closes
+        listing = self.rows.listing
+        total = max(self.total(), len(listing.keys))
+        marked = f"{count(len(listing.marked))} marked" if listing.marked else ""
+        place = f"{count(listing.index + 1)} of {count(total)}" if listing.keys else ""
+        self.query(Panel).first().foot(marked, place, *self.foot())

@@ -24,14 +24,13 @@ from sb.kernel.review.host_sessions import ConnectedAgent, connected_agents
 from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
 from sb.parts import open_authority, open_log
-from sb.present.counts import counted
 from sb.present.home import verified_words
 from sb.present.tones import tone_of
 from sb.sources import MICROSECONDS, iso_micros
 from sb.store.packs import PackStore
 from sb.store.records.queries import RecordQueries
 from sb.store.snapshots import PACKS
-from sb.text import plain
+from sb.text import counted, plain
 
 MOST_NEEDS, MOST_PROBLEMS, MOST_AGENTS = 4, 2, 3  # lines, lines, and agents on their line: ten lines in all
 RELIED_ON = ("killed", "log", "assurance")  # findings without which no decision counts
@@ -153,7 +152,7 @@ class Summary:
         )
         if not self.suggestions:
             return needs if kinds else f"{needs}."
-        return f"{needs}; {counted(self.suggestions, 'suggested memory', 'suggested memories')} to review"
+        return f"{needs}; {counted(self.suggestions, 'suggested memory')} to review"
 
     def _connected(self) -> str:
         told = [

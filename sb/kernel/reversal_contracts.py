@@ -250,6 +250,10 @@ class MutationRef:
         """Whether it can still be undone at this time, in microseconds since the epoch."""
         return self.window_ends_at is None or now < self.window_ends_at
 
+    def undoable(self, now: int) -> bool:
+        """Whether its reversal can be tried at this time, in microseconds since the epoch."""
+        return self.state is MutationState.COMMITTED and bool(self.reversal_tool) and self.in_window(now)
+
     def shown_args(self) -> dict[str, Any]:
         """The arguments of the reversal as they may be shown."""
         masked = dict.fromkeys(self.sensitive, SENSITIVE)

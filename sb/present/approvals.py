@@ -16,10 +16,9 @@ from sb.kernel.review.agents import AgentRequests
 from sb.kernel.review.request_context import Decided
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.calls import ARGV, OBJECTS, call_object
-from sb.present.counts import counted
 from sb.present.effects import BETWEEN, command_does, request_effect, request_why
 from sb.present.times import ago, left, moment, when
-from sb.text import revealed_line, shorten_middle
+from sb.text import counted, revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
 _MARKS = ("\\", BETWEEN.strip())  # an escape, and what separates the parts of a line

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
-from sb.present.counts import counted
 from sb.present.times import moment
-from sb.text import revealed_line
+from sb.text import counted, revealed_line
 
 _CHANGES = {
     BaselineStatus.NEW: "never approved",

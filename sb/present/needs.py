@@ -16,7 +16,7 @@ from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import changed_fields, ordered
 from sb.present.effects import BETWEEN, request_why
-from sb.present.recovery import UNDECIDED, UNKNOWN
+from sb.present.recovery import UNKNOWN
 from sb.present.states import State, state
 from sb.sources import MICROSECONDS
 from sb.text import plain
@@ -75,7 +75,7 @@ def need_line(need: Need, now: int) -> NeedLine:
     else:
         reference, agent, why = about.id, about.agent, about.why or about.cause
         word, text = _reversal_word(about), call_object(about.tool_id, need.args)
-        ends_at = about.expires_at if about.state in UNDECIDED else None
+        ends_at = about.expires_at if about.undecided else None
     return NeedLine(
         str(need.kind),
         reference,
@@ -94,7 +94,7 @@ def _left(ends_at: int | None, now: int) -> str:
 
 
 def _reversal_word(about: Escalation) -> str:
-    return "reversal" if about.state in UNDECIDED else str(about.state)
+    return "reversal" if about.undecided else str(about.state)
 
 
 def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, of a call, of a reversal
 _WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}
-UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def since_of(about: Escalation | Intent | MutationRef) -> int | None:
 def ends_at(about: Escalation | Intent | MutationRef) -> int | None:
     """When it is too late, in microseconds since the epoch; None where nothing runs out."""
     if isinstance(about, Escalation):
-        return about.expires_at if about.state in UNDECIDED else None
+        return about.expires_at if about.undecided else None
     if isinstance(about, MutationRef) and about.state is MutationState.COMMITTED:
         return about.window_ends_at
     return None
@@ -102,7 +101,7 @@ def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way:
         return "reversed" if about.state is MutationState.REVERSED else UNKNOWN
     if not about.reversal_tool:
         return NO_UNDO
-    return "undoable" if about.in_window(now) else "too late"
+    return "undoable" if about.undoable(now) else "too late"
 
 
 def why(about: Escalation | Intent | MutationRef, now: int) -> str:

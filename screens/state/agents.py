@@ -16,9 +16,9 @@ from sb.kernel.incidents.kill import KillScope
 from sb.kernel.review.activity import DAY_S
 from sb.kernel.review.agents import agent_requests
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in
-from sb.present.counts import counted
 from sb.present.overview import AtWork
 from sb.sources import MICROSECONDS
+from sb.text import counted
 
 AGENT_COLUMNS = (
     Column("", 13),

@@ -29,14 +29,13 @@ from sb.present.approvals import (
     short_call,
     state_word,
 )
-from sb.present.counts import counted
 from sb.present.decisions import approving, approving_first, denying, revoking
 from sb.present.effects import LONGEST_EFFECT, request_effect, request_effect_phrase, request_why
 from sb.present.events import call_line
 from sb.present.states import state
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS
-from sb.text import revealed_line
+from sb.text import counted, revealed_line
 
 OPEN_COLUMNS = (
     Column(width=4, right=True),

@@ -15,11 +15,10 @@ from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
 from sb.fitting import relative_age
 from sb.present.checkpoints import CURRENT, PRESENT, change_lines, checkpoint_line, state_word
-from sb.present.counts import counted
 from sb.present.states import state
 from sb.present.times import minute
 from sb.sources import MICROSECONDS
-from sb.text import shorten
+from sb.text import counted, shorten
 
 CHECKPOINT_COLUMNS = (Column(width=10), Column(width=12), Column(), Column(width=8, right=True))
 PLAIN_TITLES = ("state", "core", "message, stacks and model", "age")

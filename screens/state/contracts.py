@@ -13,11 +13,10 @@ from sb.fitting import relative_age
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.present.contracts import SHORT, change_text, changed_fields
-from sb.present.counts import counted
 from sb.present.decisions import approving_contracts
 from sb.present.effects import effect_word
 from sb.present.states import state
-from sb.text import quoted_name
+from sb.text import counted, quoted_name
 
 CONTRACT_COLUMNS = (
     Column(width=10, badges=True),

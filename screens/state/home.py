@@ -27,14 +27,13 @@ from sb.kernel.review.verification_record import VerificationState, verification
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine
-from sb.present.counts import counted
 from sb.present.events import CallLine
 from sb.present.home import enforced, verified_words
 from sb.present.needs import NeedLine
 from sb.present.overview import AtWork, NeedsYou
 from sb.present.states import state
 from sb.store.records.queries import RecordQueries
-from sb.text import plain
+from sb.text import counted, plain
 
 NEED_COLUMNS = (
     Column("", 10, badges=True),

@@ -16,7 +16,6 @@ from sb.errors import NotFoundError, UsageError
 from sb.fitting import relative_age
 from sb.log.event_log import EventLog
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
-from sb.present.counts import counted
 from sb.present.memories import (
     CLOSEST,
     KIND_TONES,
@@ -34,7 +33,7 @@ from sb.sources import MICROSECONDS
 from sb.store.records.columns import ACTIVE, FORGOTTEN, QUARANTINED
 from sb.store.records.places import Place, Places
 from sb.store.records.store import RecordStore
-from sb.text import revealed, shorten
+from sb.text import counted, revealed, shorten
 
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
@@ -117,7 +116,7 @@ class FoundMemories(Found):
 class MemorySearch(Search):
     """One filter over all that is remembered."""
 
-    nouns = ("memory", "memories")
+    noun = "memory"
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)
@@ -237,7 +236,7 @@ def question(verb: str, records: Sequence[Record]) -> Question:
             ("Agent", str(records[0]["agent"])),
             ("Memory", records[0]["uid"]),
         )
-    title = f"{_TITLES[verb]} {counted(count, 'memory', 'memories')}" if count > 1 else _TITLES[verb]
+    title = f"{_TITLES[verb]} {counted(count, 'memory')}" if count > 1 else _TITLES[verb]
     uids = tuple(one["uid"] for one in records)
     return Question(title, some(objects, count), facts, _CONSEQUENCES[verb], uids)
 

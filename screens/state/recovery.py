@@ -10,14 +10,14 @@ from sb.screens.state.listing import Cell, Column, Row
 from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.recovery.escalations import UNSETTLED, Escalation, Escalations, EscalationState
+from sb.kernel.recovery.escalations import UNDECIDED, UNSETTLED, Escalation, Escalations, EscalationState
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
 from sb.present import recovery
 from sb.present.approvals import LONGEST_CALL
 from sb.present.calls import call_object
-from sb.present.recovery import NO_UNDO, UNDECIDED, UNKNOWN
+from sb.present.recovery import NO_UNDO, UNKNOWN
 from sb.present.states import WARN, State, state
 from sb.sources import MICROSECONDS
 from sb.text import revealed_line, shorten_middle
@@ -84,7 +84,7 @@ class Item:
     def decidable(self) -> Escalation | None:
         """The escalation, while a person may agree to its reversal or has and it was not performed."""
         about = self.about
-        return about if isinstance(about, Escalation) and about.state in UNDECIDED else None
+        return about if isinstance(about, Escalation) and about.undecided else None
 
     @property
     def ends_at(self) -> int | None:
@@ -196,6 +196,23 @@ def located(log: EventLog, reference: str) -> Listed:
         if any(item.known_as(reference) for item in found.items):
             return found
     return Listed()
+
+
+def possible_actions(item: Item, now: int) -> frozenset[str]:
+    """The ids of the actions that do something with it; `now` in microseconds since the epoch."""
+    about = item.about
+    if isinstance(about, Intent):
+        return frozenset(("settle", "try_out", "undo_run"))
+    if isinstance(about, MutationRef):
+        return frozenset(("undo", "try_out", "undo_run") if about.undoable(now) else ("undo_run",))
+    possible = {
+        "undo_run": True,
+        "approve": about.undecided,
+        "deny": about.unsettled,
+        "try_out": about.may_be_tried,
+        "undo": about.may_be_tried and not about.undecided,
+    }
+    return frozenset(name for name, holds in possible.items() if holds)
 
 
 def state_word(item: Item, now: int) -> str:

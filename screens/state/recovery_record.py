@@ -20,12 +20,11 @@ from sb.kernel.reversal_contracts import MutationRef
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
-from sb.present.counts import counted
 from sb.present.decisions import approving_first
-from sb.present.recovery import NO_UNDO, UNDECIDED
+from sb.present.recovery import NO_UNDO
 from sb.present.times import date_and_time
 from sb.redaction import redact, redact_json
-from sb.text import revealed, revealed_line, shorten, shorten_middle
+from sb.text import counted, revealed, revealed_line, shorten, shorten_middle
 
 if TYPE_CHECKING:
     from sb.kernel.recovery.service import Plan
@@ -149,7 +148,7 @@ def recovery_document(
 
 def _decision_fields(one: Escalation, under_way: bool) -> list[Field]:
     fields = [Field("Why", revealed(one.why or one.cause))]
-    if one.expires_at is not None and one.state in UNDECIDED:
+    if one.expires_at is not None and one.undecided:
         fields.append(Field("Until", date_and_time(one.expires_at)))
     next_step = "nothing: it is running now" if under_way else _NEXT.get(one.state)
     fields += [Field("What to do", next_step)] if next_step else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.screens.state.document import Change, Document, Field
 from sb.screens.state.listing import Cell, Column, Row
-from sb.screens.state.memory import ORIGIN, TEXT
+from sb.screens.state.memory import HISTORY, ORIGIN, TEXT
 from sb.screens.state.question import Question
 
 from sb.errors import NotFoundError, UsageError
@@ -82,7 +82,7 @@ def _read(records: Records, item: ReviewItem) -> Reviewed:
     (title, *about), origin = views[TEXT], views[ORIGIN][1:]
     match item.kind:
         case ReviewKind.CONFLICT:
-            return Reviewed(item, about, _conflict(records, item))
+            return Reviewed(item, [*about, Field("History"), *views[HISTORY][1:]], _conflict(records, item))
         case ReviewKind.QUARANTINE:
             advice = f"sb memory erase {item.reference} erases it for good."
             held = Field("State", "quarantined: no agent finds it", tone="danger")
@@ -134,7 +134,7 @@ def conflict_question(found: Reviewed, keep: str) -> Question:
     return Question(title, objects, tuple(facts), _CONSEQUENCES[keep], (conflict.id,))
 
 
-def resolve(records: Records, item: ReviewItem, keep: str, reason: str) -> str:
+def resolve(records: Records, item: ReviewItem, keep: str, by: str, reason: str) -> str:
     """Resolve a conflict; returns what to say.
 
     Raises:
@@ -142,10 +142,10 @@ def resolve(records: Records, item: ReviewItem, keep: str, reason: str) -> str:
     """
     stack = records.stack("write", _stack_of(records, item, "write"))
     try:
-        stack.resolve_conflict(item.reference, keep, reason)  # type: ignore[arg-type]
+        stack.resolve_conflict(item.reference, keep, reason, actor=by)  # type: ignore[arg-type]
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return _DONE[keep]
+    return f"{item.record['uid']} {_DONE[keep]}: by {by}"
 
 
 def _stack_of(records: Records, item: ReviewItem, use: str) -> str:

@@ -40,12 +40,12 @@ from sb.kernel.review.runs import (
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.agents import counts_text
-from sb.present.counts import counted
 from sb.present.events import call_line
 from sb.present.runs import session_line
 from sb.present.times import ago, date_and_time
 from sb.present.usage import session_cost, tokens_line
 from sb.sources import MICROSECONDS
+from sb.text import counted
 
 RUN_COLUMNS = (
     Column("Session, turn, call"),
@@ -363,12 +363,11 @@ def path_to(log: EventLog, call: int) -> list[Node]:
     return [Node(SESSION, first), *turns]
 
 
-def last_change(log: EventLog, first: int) -> str:
-    """The id of what a run changed last; "" for nothing.
-
-    Args:
-        first: the number of the run's first event.
-    """
-    run = runs_at(log, [first]).get(first)
-    changes = MutationStore(log).of_run(run.run_id) if run else []
-    return changes[-1].mutation_id if changes else ""
+def undo_reference(log: EventLog, node: Node) -> str:
+    """The id under which Recovery lists a call, or what a session changed last; "" where there is nothing to undo."""
+    if node.kind == SESSION:
+        run = runs_at(log, [node.first]).get(node.first)
+        changes = MutationStore(log).of_run(run.run_id) if run else []
+        return changes[-1].mutation_id if changes else ""
+    call = calls_at(log, [node.first]).get(node.first)
+    return call.call_id if call and (call.in_doubt or call.undo_record) else ""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sb.log.event_log import EventLog
 from sb.log.search import LogFilter, search
-from sb.present.counts import counted
+from sb.text import counted
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Search(ABC):
         text: as it was typed; "" for everything.
     """
 
-    nouns: ClassVar[tuple[str, str]]  # of one, and of several
+    noun: ClassVar[str]
 
     def __init__(self, text: str = "") -> None:
         self.text = text
@@ -49,7 +49,7 @@ class Search(ABC):
         """37 of 12,408, as far as that is known."""
         found = self.hits
         if not self.text:
-            return counted(found.total, *self.nouns)
+            return counted(found.total, self.noun)
         more = "" if found.complete else "+"
         return f"{len(found.keys):,}{more} of {found.total:,} · filter: {self.text}"
 
@@ -57,7 +57,7 @@ class Search(ABC):
 class LogSearch(Search):
     """One filter over the log."""
 
-    nouns = ("event", "events")
+    noun = "event"
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)

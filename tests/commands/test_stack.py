@@ -228,8 +228,24 @@ def test_what_was_changed_on_both_sides_waits_for_a_choice(
     assert f"sb stack resolve work {conflict['id']} --keep" in listed.err
     assert sb("stack", "resolve", work, conflict["id"], "--keep", "local").code == 2
     assert sb("stack", "resolve", work, conflict["id"], "--keep", "mine", "--reason", "?").code == 2
-    kept = sb("stack", "resolve", work, conflict["id"], "--keep", "remote", "--reason", "it was late")
-    assert (kept.code, kept.out.endswith("remote holds\n")) == (0, True)
+    kept = sb(
+        "stack",
+        "resolve",
+        work,
+        conflict["id"],
+        "--keep",
+        "remote",
+        "--reason",
+        "it was late",
+        "--as",
+        "grace",
+    )
+    assert kept.code == 0
+    assert kept.out.startswith("Kept remote: ")
+    assert kept.out.endswith(f"({conflict['record_id']}, by grace)\n")
+    history = sb("memory", "history", conflict["record_id"]).out
+    assert "keep remote by grace" in history
+    assert ": it was late" in history
     assert sb("stack", "sync", work, file).code == 0
     (drives,) = (json.loads(sb("stack", "dump", work, "--format", "json").out)["drives"],)
     assert [one["intensity"] for one in drives] == [0.1]

@@ -145,7 +145,7 @@ def test_a_call_says_what_became_of_its_request(runtime: Runtime, clock: Steered
     lines["approved"] = line(runtime, approved)
     lines["denied"] = line(runtime, denied)
     lines["waits"] = line(runtime, waits)
-    assert runtime.executor.execute(approved, "bank.pay", {"to": "ada"}).ok
+    assert runtime.executor.execute(approved, "bank.pay", {"to": "ada"}).success
     lines["used"] = line(runtime, approved)
     clock.time += 30 * DAY_S
     lines["expired"] = line(runtime, expired)

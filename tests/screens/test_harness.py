@@ -19,7 +19,6 @@ from sb.screens.state import harness_child
 from sb.screens.state.document import layout
 from sb.screens.state.harness_child import audit_document
 from sb.screens.state.scorecard import Scorecard, control_document, scorecard
-from sb.screens.theme import DARK, LIGHT
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -28,9 +27,8 @@ from sb.harness.running import audit
 from sb.harness.scorecard import verdict
 from sb.kernel.harness_audit import load_catalogue
 from tests.screens.conftest import FRAME_S, HOSTILE, Agents, Console
-from tests.screens.contrast import unreadable
 from tests.screens.graded import document
-from tests.screens.overflow import WIDTHS, overflowing
+from tests.screens.legible import check_legible
 from tests.screens.test_safety import FORBIDDEN
 from tests.screens.test_screens import SIZES, name
 
@@ -139,13 +137,7 @@ def test_every_line_fits_at_every_width_and_every_text_can_be_read_in_both_theme
 
     async def script(pilot: Pilot[None]) -> None:
         await open_audit(console, pilot)
-        for width in WIDTHS:
-            await pilot.resize_terminal(width, 24 if width < 100 else 36)
-            await console.until(pilot, lambda: True)
-            assert not overflowing(console.app), width
-        for _ in (DARK, LIGHT):
-            assert not unreadable(console.app), console.app.theme
-            await console.press(pilot, "T")
+        await check_legible(console, pilot)
 
     console(script)
 

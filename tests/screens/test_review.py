@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from sb.screens.review import ReviewScreen
-from sb.screens.theme import DARK, LIGHT
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -17,8 +16,8 @@ from sb.store.database import Database, open_database
 from sb.store.records.places import Place
 from sb.types import MemorySuggestion, Note, Trigger
 from tests.screens.conftest import HOSTILE, Agents, Console
-from tests.screens.contrast import unreadable
-from tests.screens.overflow import WIDE, WIDTHS, overflowing
+from tests.screens.legible import check_legible
+from tests.screens.overflow import WIDE
 from tests.screens.test_safety import FORBIDDEN
 
 SIZES = [(80, 24), (120, 36)]
@@ -160,6 +159,10 @@ def test_a_conflict_is_resolved_by_the_chosen_version(
         assert title in console.text()
         await answer(console, pilot, "it was measured")
         await console.shows(pilot, "Nothing to review.")
+        console.app.find_on("memory", conflict)
+        await console.press(pilot, "tab", "right_square_bracket", "right_square_bracket")
+        kept = {"Keep this copy": "local", "Keep the other copy": "remote", "Keep both": "both"}[title]
+        assert f"keep {kept} by {console.app.signature[1]}: it was measured" in console.detail()
 
     console(script, (120, 36))
     assert texts(agents) == expected
@@ -223,13 +226,7 @@ def test_every_line_fits_at_every_width_and_every_text_can_be_read_in_both_theme
 
     async def script(pilot: Pilot[None]) -> None:
         await open_review(console, pilot)
-        for width in WIDTHS:
-            await pilot.resize_terminal(width, 24 if width < 100 else 36)
-            await console.until(pilot, lambda: True)
-            assert not overflowing(console.app), width
-        for _ in (DARK, LIGHT):
-            assert not unreadable(console.app), console.app.theme
-            await console.press(pilot, "T")
+        await check_legible(console, pilot)
 
     console(script)
 

@@ -12,6 +12,7 @@ from sb.errors import NotFoundError
 from sb.memory.record_writer import RecordWriter
 from sb.protocols import SyncResult
 from sb.stack import SQLiteStack
+from sb.stack.sync.conflicts import Keep
 from sb.store.records.places import Place
 from sb.types import Drive, Trigger
 from tests.stack.copies import Copy
@@ -285,3 +286,27 @@ def test_a_conflict_is_shown_and_settled_only_where_its_memory_is_in_view(
     with SQLiteStack("mine", one.path, components=[], read_only=True) as theirs:
         theirs.on_attach("somebody")
         assert [found.id for found in theirs.conflicts()] == [conflict.id]
+
+
+@pytest.mark.parametrize("keep", ["local", "remote", "both"])
+def test_the_history_says_who_resolved_a_conflict_when_and_why(
+    pair: tuple[Copy, Copy], torn: str, keep: Keep
+) -> None:
+    one, other = pair
+    stack = one.with_remote(other)
+    stack.sync()
+    (conflict,) = stack.conflicts()
+    one.clock.time += 60
+    stack.resolve_conflict(conflict.id, keep, "I was there", actor="ada")
+    row = one.space.records.find(torn)
+    assert row is not None
+    last = one.space.records.history(row["id"])[-1]
+    assert [last[name] for name in ("actor", "operation", "reason", "at")] == [
+        "ada",
+        f"keep {keep}",
+        "I was there",
+        one.clock.time,
+    ]
+    stack.sync()
+    assert stack.conflicts() == []
+    assert stack.get_pending_sync_count() == 0, "a choice that changes nothing is nothing to send"

@@ -99,6 +99,11 @@ class Disclosure(NamedTuple):
         return SHOWN not in self.approval.request
 
     @property
+    def can_be_decided(self) -> bool:
+        """Whether it waits, and asks for what is displayed."""
+        return self.approval.state is ApprovalState.WAITING and not self.outdated
+
+    @property
     def hides(self) -> bool:
         """Whether something stays hidden until it is revealed."""
         return any(segment.hidden for argument in self.arguments for segment in argument.segments)

@@ -71,6 +71,11 @@ class ContractEntry(NamedTuple):
     first_seen_at: int | None
 
     @property
+    def approvable(self) -> bool:
+        """Whether its tool is there, with another contract than the approved one."""
+        return bool(self.live_fingerprint) and self.status is not BaselineStatus.APPROVED
+
+    @property
     def changes(self) -> list[FieldChange]:
         """From the approved contract to the live one."""
         both = self.baseline is not None and bool(self.live_document)

@@ -38,6 +38,7 @@ class EscalationState(StrEnum):
     EXPIRED = "expired"
 
 
+UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
 UNSETTLED = (
     EscalationState.OPEN,
     EscalationState.WAITING,
@@ -106,6 +107,21 @@ class Escalation:
     expires_at: int | None
     decided_by: str
     reason: str
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a person may agree to its reversal, or has and it was not performed."""
+        return self.state in UNDECIDED
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether it can be dismissed."""
+        return self.state in UNSETTLED
+
+    @property
+    def may_be_tried(self) -> bool:
+        """Whether there is something to reverse that was not reversed yet."""
+        return bool(self.mutation_id) and self.state is not EscalationState.REVERSED
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, with times in ISO 8601."""

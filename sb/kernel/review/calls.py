@@ -100,6 +100,16 @@ class CallRecord:
         """What its newest event says."""
         return self.last.payload or {}
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether its outcome is unknown."""
+        return "in_doubt" in (self.payload.get("phase"), self.payload.get("state"))
+
+    @property
+    def undo_record(self) -> str:
+        """The id of what can reverse it; "" for nothing."""
+        return "" if self.payload.get("no_way_back") else str(self.payload.get("mutation") or "")
+
 
 def all_calls(log: EventLog, wanted: CallFilter, *, newest: int, after: int = 0) -> Iterator[Step]:
     """The first events of calls, newest first, step by step as in `search`."""

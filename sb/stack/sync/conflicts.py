@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
@@ -26,6 +26,14 @@ Keep = Literal["local", "remote", "both"]
 KEEPS = ("local", "remote", "both")
 
 
+class Why(NamedTuple):
+    """Who chose what, and the reason, as a history has them."""
+
+    actor: str
+    operation: str
+    reason: str
+
+
 def open_conflicts(container: Container) -> list[SyncConflict]:
     """Lists the open conflicts in view, oldest first."""
     return [_listed(container.space, *row) for row in _rows(container)]
@@ -39,11 +47,12 @@ class Conflicts:
         self._feed = feed
         self._space = feed.space
 
-    def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
-        """Resolves a conflict, here and, with the next synchronization, everywhere.
+    def resolve(self, conflict: str, keep: Keep, reason: str, actor: str) -> SyncConflict:
+        """Resolves a conflict, here and, with the next synchronization, everywhere; its history says by whom.
 
         Args:
             keep: `both` keeps the other version as a memory of its own.
+            actor: who chooses.
 
         Raises:
             NotFoundError: there is no such open conflict.
@@ -53,7 +62,7 @@ class Conflicts:
             raise ValueError(f"keep is {keep!r}, must be one of {', '.join(KEEPS)}")
         if not reason.strip():
             raise ValueError("a resolution needs a reason")
-        reason = masked_text(reason, {})
+        why = Why(actor, f"keep {keep}", masked_text(reason, {}))
         with self._space.database.write() as execute:
             row = self._found(conflict)  # a stack that was never synchronised has nothing to stamp either
             self._feed.stamp_rest(execute)
@@ -63,15 +72,15 @@ class Conflicts:
             assert local is not None
             before = _listed(self._space, *row)
             if remote.uid == local["uid"]:
-                self._choose(execute, keep, local, kept, remote, reason)
+                self._choose(execute, keep, local, kept, remote, why)
             else:
-                self._choose_name(execute, keep, local, kept, row, reason)
+                self._choose_name(execute, keep, local, kept, row, why)
             now = self._space.clock.now()
             execute(
                 # Without its document, which nobody would find if the memory that it became was erased.
                 "UPDATE sync_conflicts SET resolution = ?, reason = ?, resolved_at = ?, document = '', seal = ''"
                 " WHERE id = ?",
-                (keep, reason, now, conflict),
+                (keep, why.reason, now, conflict),
             )
         return dataclasses.replace(before, resolution=keep, resolved_at=to_moment(now))
 
@@ -84,7 +93,7 @@ class Conflicts:
         return row
 
     def _choose(
-        self, execute: Execute, keep: Keep, row: Row, stored: StoredChange, remote: Change, reason: str
+        self, execute: Execute, keep: Keep, row: Row, stored: StoredChange, remote: Change, why: Why
     ) -> None:
         """One record with two versions."""
         local = stored.now
@@ -101,7 +110,9 @@ class Conflicts:
             chosen = with_parts(local, remote, differing)
             if self._receiver("").holder(chosen) is not None:
                 raise ValueError(f"another {row['kind']} has that name here: rename it, or keep local")
-            self._receiver("").write(execute, row, chosen, differing, "resolve", reason)
+            self._receiver("").write(execute, row, chosen, differing, why.operation, why.reason, why.actor)
+        else:
+            self._note(execute, row, why)
         dots = {**chosen.dots, **dict.fromkeys(differing, NEW)}
         relations = united(local.relations, remote.relations)
         self._feed.tell(execute, row["id"], dataclasses.replace(chosen, dots=dots, relations=relations))
@@ -113,7 +124,7 @@ class Conflicts:
         row: Row,
         stored: StoredChange,
         conflict: tuple[Any, ...],
-        reason: str,
+        why: Why,
     ) -> None:
         """Two records of one name: one of them gives it up, and counts as superseded."""
         if keep == "both":
@@ -121,22 +132,32 @@ class Conflicts:
         _, _, peer, document, seal, *_ = conflict
         remote = parse(document.encode())
         if keep == "local":
-            self._retire(execute, remote, reason)
+            self._retire(execute, remote, why)
+            self._note(execute, row, why)
             self._feed.again(execute, stored)  # so that the name is free by then
             return
         receiver = self._receiver(peer)
         holder = receiver.holder(remote)
         if holder is not None and holder["id"] == row["id"]:  # it may have got another name meanwhile
             retired = _retired(stored.now)
-            receiver.write(execute, row, retired, {STANDING, KEYED}, "resolve", reason)
+            receiver.write(execute, row, retired, {STANDING, KEYED}, why.operation, why.reason, why.actor)
             self._feed.tell(execute, row["id"], retired)
+        else:
+            self._note(execute, row, why)
         receiver.receive(
             execute, [StoredChange(0, 0, peer, 0.0, remote.seen, document.encode(), seal.encode())]
         )
         receiver.receive_rest(execute)
         receiver.finish(execute)
 
-    def _retire(self, execute: Execute, remote: Change, reason: str) -> None:
+    def _note(self, execute: Execute, row: Row, why: Why) -> None:
+        """Puts the choice into the history of a record that it does not change."""
+        now, version = self._space.clock.now(), row["version"]
+        self._space.records.add_history(
+            execute, row["id"], now, why.actor, why.operation, why.reason, version, None
+        )
+
+    def _retire(self, execute: Execute, remote: Change, why: Why) -> None:
         """Stores a received version without its key."""
         row = self._space.records.find(remote.uid)
         former = None if row is None else self._feed.stored(row["id"])
@@ -150,7 +171,9 @@ class Conflicts:
         retired = _retired(
             dataclasses.replace(merged, dots={**merged.dots, **dict.fromkeys(found.clashing, NEW)})
         )
-        self._receiver("").write(execute, row, retired, taken | {STANDING, KEYED}, "resolve", reason)
+        self._receiver("").write(
+            execute, row, retired, taken | {STANDING, KEYED}, why.operation, why.reason, why.actor
+        )
         self._feed.tell(execute, row["id"], retired)
 
     def _insert(self, execute: Execute, change: Change) -> int:

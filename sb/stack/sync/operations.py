@@ -69,17 +69,18 @@ class SyncOperations:
         """List the unresolved conflicts, oldest first."""
         return self.synchroniser.conflicts()
 
-    def resolve_conflict(self, conflict_id: str, keep: Keep, reason: str) -> SyncConflict:
+    def resolve_conflict(self, conflict_id: str, keep: Keep, reason: str, *, actor: str = "") -> SyncConflict:
         """Resolve a conflict here and, from the next `sync`, everywhere.
 
         Args:
             keep: `local`, `remote`, or `both`: then the other version becomes a memory of its own.
+            actor: who chooses, for the memory's history; by default the core that is attached.
 
         Raises:
             NotFoundError: there is no such open conflict.
             ValueError: no reason, no such choice, or there can be only one memory of that name.
         """
-        return self.synchroniser.resolve(conflict_id, keep, reason)
+        return self.synchroniser.resolve(conflict_id, keep, reason, actor=actor)
 
     def export_stack(self, path: str | Path) -> int:
         """Write this stack, and nothing else of its database, into a new file that opens by itself and can be its remote.

@@ -315,9 +315,20 @@ class Receiver:
         return Outcome.MERGED
 
     def write(
-        self, execute: Execute, row: Row, change: Change, taken: Iterable[str], operation: str, reason: str
+        self,
+        execute: Execute,
+        row: Row,
+        change: Change,
+        taken: Iterable[str],
+        operation: str,
+        reason: str,
+        actor: str = ACTOR,
     ) -> None:
-        """Updates a record from a change; its strength only if that is among what is `taken`."""
+        """Updates a record from a change; its strength only if that is among what is `taken`.
+
+        Args:
+            actor: who chose it, for its history.
+        """
         new = row_of(change)
         names = (*_SAID, *(_PRESENCE if STANDING in taken else ()))
         try:
@@ -325,7 +336,7 @@ class Receiver:
                 execute,
                 row["id"],
                 {name: new[name] for name in names},
-                actor=ACTOR,
+                actor=actor,
                 operation=operation,
                 reason=reason,
             )

@@ -85,10 +85,12 @@ class Synchroniser:
         """Lists the unresolved conflicts."""
         return open_conflicts(self._container)
 
-    def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
+    def resolve(self, conflict: str, keep: Keep, reason: str, *, actor: str = "") -> SyncConflict:
         """Resolves a conflict; see `SQLiteStack.resolve_conflict`."""
         check_writable(self._container)
-        return Conflicts(self._container, self._feed(None)).resolve(conflict, keep, reason)
+        return Conflicts(self._container, self._feed(None)).resolve(
+            conflict, keep, reason, actor or self._container.reader
+        )
 
     def export(self, path: Path) -> int:
         """Write the stack into a new file; see `SQLiteStack.export_stack`."""

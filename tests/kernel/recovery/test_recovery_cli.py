@@ -195,8 +195,8 @@ def test_one_is_dismissed(sb: CommandLine, files: Path) -> None:
 def test_a_call_in_doubt_is_settled_by_its_probe_or_by_a_person(sb: CommandLine, files: Path) -> None:
     first, second = (run(sb, "bank.pay", amount=1, hang=True) for _ in range(2))
     assert sb("recovery", "list").out.count("bank.pay  the outcome is unknown") == 2
-    settled = sb("recovery", "settle", str(first["call_id"])).out
-    assert settled.startswith("Recorded as done by its probe: bank.pay amount=1, ")
+    probed = sb("recovery", "settle", str(first["call_id"])).out
+    assert probed.startswith("Recorded as done by its probe: bank.pay amount=1, ")
     wrong = sb("recovery", "settle", str(second["call_id"]), "perhaps", "--reason", "r")
     assert (wrong.code, "one of done, not-done, compensate" in wrong.err) == (2, True)
     settled = sb(
