@@ -31,6 +31,8 @@ def thresholds() -> Iterator[None]:
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as before: what was collected of tests is not to be walked through after each of them
 
 
 @pytest.mark.usefixtures("thresholds")
@@ -55,7 +57,7 @@ def test_old_garbage_is_collected_once_there_is_much_and_nobody_types() -> None:
     garbage.tick()  # it is old now
     alive = weakref.ref(knot)
     del knot
-    much = [[] for _ in range(MANY)]
+    much: list[list[int]] = [[] for _ in range(MANY)]
     garbage.typed()
     let_time_pass()
     garbage.tick()
