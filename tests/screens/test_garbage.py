@@ -31,6 +31,8 @@ def thresholds() -> Iterator[None]:
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as before: what was collected of tests is not to be walked through after each of them
 
 
 @pytest.mark.usefixtures("thresholds")
