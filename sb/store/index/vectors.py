@@ -190,6 +190,15 @@ class VectorIndex:
         kept = set(also)
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
 
+    def close_by(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
+        """About the k nearest records of a place, the nearest first, by bits alone wherever there are any.
+
+        It takes as long in a small place as in a large one. They may be in another state by now, or in another place.
+        """
+        if self._bits.unavailable(model):
+            return [record for record, _ in self.nearest(model, query, (place,), k)]
+        return self._bits.nearest(model, query, place, k)
+
     def unavailable(self, model: str) -> str:
         """Why places with more than `FEW` records cannot be searched by vectors of this model; "" if they can."""
         return self._bits.unavailable(model)
