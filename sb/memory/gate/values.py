@@ -92,6 +92,21 @@ for _pair in """
                 stem(each) for each in _right.split(",") if each
             }
 
+_PERSONS = {
+    stem(word): number
+    for number, words in enumerate(
+        (
+            "i me my mine myself",
+            "you your yours",
+            "he him his",
+            "she her hers",
+            "we us our ours",
+            "they them their",
+        )
+    )
+    for word in words.split()
+}
+
 _TOKEN = re.compile(
     r"`[^`\n]{1,200}`"  # code
     r"|(?:https?://|~?/|\./)[^\s,;)\"'<>]+"  # addresses and paths
@@ -148,7 +163,7 @@ def changed(one: Values, other: Values) -> str:
         return "number"
     if one.dates != other.dates:
         return "date"
-    if _unmentioned(one, other) or _unmentioned(other, one):
+    if _unmentioned(one, other) or _unmentioned(other, one) or _other_person(one.sequence, other.sequence):
         return "name"
     if one.negations != other.negations or _opposed(one.stems, other.stems):
         return "negation"
@@ -161,6 +176,12 @@ def _unmentioned(one: Values, other: Values) -> bool:
     """Whether one text names something that the other does not mention."""
     there = other.names | other.first
     return any(name not in there and stem(name) not in other.stems for name in one.names)
+
+
+def _other_person(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether both speak of persons by pronouns, and of none in common."""
+    here, there = ({_PERSONS[word] for word in each if word in _PERSONS} for each in (one, other))
+    return bool(here and there) and here.isdisjoint(there)
 
 
 def _opposed(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -302,7 +323,7 @@ class _Reader:
         if begins and not (len(plain) > 1 and token[: len(plain)].isupper()):
             self._first.add(plain)
             self._word(plain)
-        elif plain in STOP_WORDS:
+        elif plain in STOP_WORDS and not (token.isupper() and plain != "i"):  # `team S` and `IT` are names
             self._word(plain)
         else:
             self._put(self._names, plain, "A")
