@@ -168,11 +168,25 @@ class SessionWriter:
             self.space.check_open(execute, self.stack)
             self.space.edges.add(execute, edge, place=place, agent=self.agent, at=self.space.clock.now())
 
-    def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:
-        """Change something of a record that is not its content, and say why in its history."""
+    def change(
+        self,
+        row: Row,
+        changes: Mapping[str, Any],
+        operation: str,
+        reason: str,
+        *,
+        also: Callable[[Execute], object] | None = None,
+    ) -> None:
+        """Change something of a record that is not its content, and say why in its history.
+
+        Args:
+            also: does what has to be committed with it.
+        """
         self.masked.clear()
         with self.space.database.write() as execute:
             self.record_writer.change(execute, row, changes, operation, reason)
+            if also is not None:
+                also(execute)
 
     def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
         """Logs that memories reached the agent's context without a query."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.memory.decay import FORGET, recovered
-from sb.memory.gate.confidence import first
+from sb.memory.gate.confidence import Beta, first
 from sb.memory.operations import Operations
 from sb.store.records.columns import FORGOTTEN
-from sb.store.records.places import Place
+from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
+from sb.store.records.places import Execute, Place
 from sb.types import Decision, EntityRecord, Event, Fact
 
 if TYPE_CHECKING:
@@ -155,6 +156,34 @@ class Writes(Operations):
             NotFoundError: there is no such record. ValueError: the relation or its weight cannot be used.
         """
         self.writer.relate(self._visible_row(source), relation, self._visible_row(target), weight)
+
+    def confirm(self, record: str, reason: str = "") -> None:
+        """Record that a memory proved right: its confidence rises by one observation.
+
+        Raises:
+            NotFoundError: there is none that this agent sees. ValueError: it is of a kind without confidence.
+        """
+        self._outcome(record, CONFIRMED, reason)
+
+    def refute(self, record: str, reason: str = "") -> None:
+        """Record that a memory proved wrong: its confidence falls by one observation. Raises as `confirm` does."""
+        self._outcome(record, REFUTED, reason)
+
+    def _outcome(self, record: str, outcome: str, reason: str) -> None:
+        row = self._visible_row(record)
+        if row["confidence"] is None:
+            raise ValueError(f"{row['uid']} is of kind {row['kind']}, which has no confidence")
+        now = self.space.clock.now()
+
+        def evidence(execute: Execute) -> None:
+            given = Evidence(
+                now, self.agent_id, row["source_type"], row["session"], outcome, 1.0, None, row["confidence"]
+            )
+            self.space.evidence.add(execute, row["id"], given)
+
+        belief = Beta.of(row)
+        after = belief.supported() if outcome == CONFIRMED else belief.refuted()
+        self.writer.change(row, after.columns(), outcome, reason, also=evidence)
 
     def forget(self, record: str, reason: str = "") -> None:
         """Remove a memory from every search until it is recovered.

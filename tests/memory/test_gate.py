@@ -12,6 +12,7 @@ import pytest
 
 from sb.errors import UsageError
 from sb.memory import Brain
+from sb.memory.gate.confidence import calibrations
 from sb.store.records.columns import Row
 from tests.memory.agents import DAY, Agents, agents
 
@@ -182,6 +183,22 @@ def test_erased_memory_leaves_no_evidence(agents: Agents) -> None:
     with agents.database.write() as execute:
         brain.space.records.erase(execute, number, actor="ada", reason="asked to be deleted")
     assert brain.space.evidence.of(number) == []
+
+
+def test_outcomes_move_confidence_and_are_scored(agents: Agents) -> None:
+    brain = agents.brain()
+    records = [brain.remember(f"Team {name} sits on floor {floor}.", "user", source_type="user-written")
+               for floor, name in enumerate("BCDEFGHJKL")]  # fmt: skip
+    for number, record in enumerate(records):
+        (brain.confirm if number < 9 else brain.refute)(record, "seen")
+    assert brain.get(records[0]).confidence == pytest.approx(0.8)
+    assert brain.get(records[9]).confidence == pytest.approx(0.6)
+    assert brain.history(records[9])[-1].operation == "refuted"
+    [found] = calibrations(brain.space.evidence.outcomes())
+    assert (found.category, found.outcomes, found.confirmed, found.mean) == ("user", 10, 0.9, 0.75)
+    assert found.brier == pytest.approx((9 * 0.25**2 + 0.75**2) / 10)
+    assert found.proposed == 0.83
+    assert records[9] not in [one.id for one in brain.search("floor", k=20, min_confidence=0.7)]
 
 
 WRITER = """

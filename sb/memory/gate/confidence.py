@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sb.store.records.columns import Row
 
 USER = "user-written"
+ENOUGH = 10  # outcomes of a category before a confidence is proposed for it
 
 
 class Beta(NamedTuple):
@@ -55,6 +56,45 @@ def first(source_type: str, confidence: float) -> Mapping[str, float]:
         confidence: of its category.
     """
     return dict(Beta(3.0, 1.0).columns()) if source_type == USER else {"confidence": confidence}
+
+
+class Calibration(NamedTuple):
+    """How well confidence foretold the outcomes of one category.
+
+    Args:
+        outcomes: how many there are. confirmed: the share that proved right, from 0 to 1.
+        mean: the mean confidence before. brier: see `brier`.
+        proposed: the confidence that new memories of the category should have; None with too few outcomes.
+    """
+
+    category: str
+    outcomes: int
+    confirmed: float
+    mean: float
+    brier: float
+    proposed: float | None
+
+
+def calibrations(outcomes: Iterable[tuple[str, float, bool]]) -> list[Calibration]:
+    """Compares confidence with outcomes by category, in alphabetical order.
+
+    Proposed is the mean of Beta(1 + confirmed, 1 + refuted), from `ENOUGH` outcomes on.
+
+    Args:
+        outcomes: category, the confidence before, and whether it proved right.
+    """
+    by_category: dict[str, list[tuple[float, bool]]] = {}
+    for category, confidence, good in outcomes:
+        by_category.setdefault(category, []).append((confidence, good))
+    found = []
+    for category, pairs in sorted(by_category.items()):
+        number, confirmed = len(pairs), sum(right for _, right in pairs)
+        mean = sum(confidence for confidence, _ in pairs) / number
+        proposed = round((confirmed + 1) / (number + 2), 2) if number >= ENOUGH else None
+        score = brier(pairs)
+        assert score is not None  # there is a pair
+        found.append(Calibration(category, number, confirmed / number, mean, score, proposed))
+    return found
 
 
 def brier(outcomes: Iterable[tuple[float, bool]]) -> float | None:

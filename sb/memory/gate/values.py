@@ -111,7 +111,7 @@ _TOKEN = re.compile(
     r"`[^`\n]{1,200}`"  # code
     r"|(?:https?://|~?/|\./)[^\s,;)\"'<>]+"  # addresses and paths
     r"|[$€£](?=\d)"
-    r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?![\w.])"  # a date, or a version
+    r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?!\w|\.\d)"  # a date, or a version
     r"|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\b)?"
     r"|\d{1,2}\s?[ap]\.?m\b"
     r"|(?<![\w.])[-\u2212]?(?:\d[\d,_]*(?:\.\d+)*|\.\d+)|\d[\d,_]*(?:\.\d+)*"
@@ -346,8 +346,9 @@ class _Reader:
             value = lower.replace(",", "").replace("_", "").replace("\N{MINUS SIGN}", "-")
             after = self._tokens[self._at] if self._at < len(self._tokens) else ""
             if after.lower() in ("st", "nd", "rd", "th"):
+                near = self._near_month()
                 self._at += 1
-                return self._date(value) if self._near_month() else self._put(self._numbers, f"#{value}", "N")
+                return self._date(value) if near else self._put(self._numbers, f"#{value}", "N")
             if self._near_month() or (len(value) == 4 and "1900" <= value <= "2100"):
                 return self._date(value.lstrip("0"))
             self._number(value)
