@@ -7,13 +7,14 @@ processes that save the same at once never both admit it, and nobody waits for a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sb.config.gate import GateSettings, gate_settings
 from sb.memory.gate.confidence import Beta
 from sb.memory.gate.likeness import Comparer
 from sb.memory.gate.trust import assessed_trust, trust_of
-from sb.memory.gate.worth import Candidate, Verdict, decide, terms_of
+from sb.memory.gate.worth import Candidate, Verdict, decide, shares, terms_of
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.store.embedding.static import StaticEmbedder
@@ -70,7 +71,7 @@ class Gate:
         admission.look()
         return admission
 
-    def nearest(self, text: str, place: Place) -> tuple[list[Row], str]:
+    def nearest(self, text: str, terms: frozenset[int], place: Place) -> tuple[list[Row], str]:
         """The records of a place that may say the same, and why they cannot be found, or ""."""
         number = self.space.places.find(place)
         embedder, vector = self.space.usable_embedder, self.space.own_vector(text)
@@ -79,7 +80,9 @@ class Gate:
         if number is None:
             return [], ""
         close = self.space.vectors.close_by(embedder.model, vector, number, _COMPARED)
-        rows = self.space.records.rows(close) if close else ()
+        counted = self.space.records.terms(close)
+        alike = [record for record, there in counted if shares(terms, there)]
+        rows = self.space.records.rows(alike) if alike else ()
         return self.comparable(row for row in rows if row["place"] == number), ""
 
     def written_since(self, last: int, place: Place) -> list[Row]:
@@ -109,7 +112,7 @@ class Admission:
             row["speaker"],
             row["happened_at"],
             record.happened_at is not None,
-            gate.trust(row["source_type"], row["agent"], place),
+            trust_of(row["source_type"]),
         )
         self._last = 0
         self._rows: list[Row] = []
@@ -121,7 +124,7 @@ class Admission:
         if not self._settings.threshold:
             return
         self._last = self._gate.space.records.last()
-        self._rows, missing = self._gate.nearest(self._candidate.text, self._place)
+        self._rows, missing = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
         self._decide(self._rows)
         if missing and self._into is None:
             self.verdict = Verdict(True, missing, trust=self._candidate.trust)
@@ -129,6 +132,9 @@ class Admission:
     def _decide(self, rows: Sequence[Row]) -> None:
         gate = self._gate
         now = gate.space.clock.now()
+        if rows:  # who writes is looked up only where it matters
+            trust = gate.trust(self._row["source_type"], self._row["agent"], self._place)
+            self._candidate = replace(self._candidate, trust=trust)
         self.verdict, self._into = decide(self._candidate, rows, self._settings, gate.comparer, now)
         if self._into is not None and self._lower(self._into):
             self.verdict = self._downgraded()

@@ -169,10 +169,7 @@ def _compared(
     """How alike a record is, in what it differs, and what it is then."""
     if candidate.text.strip() == row["text"].strip():
         likeness, changed, same_frame = 1.0, "", True
-    elif (
-        _shared(candidate.terms, terms_of(row)) < _SHARED
-        or max(len(candidate.text), len(row["text"])) > LONGEST
-    ):
+    elif not shares(candidate.terms, row["terms"]) or max(len(candidate.text), len(row["text"])) > LONGEST:
         return 0.0, "", NEIGHBOUR
     else:
         likeness, changed, same_frame = comparer.compare(candidate.text, row["text"])
@@ -186,11 +183,14 @@ def _compared(
 
 def terms_of(row: Row) -> frozenset[int]:
     """Returns the distinct words of a row as numbers."""
-    terms = row["terms"]
-    return frozenset(memoryview(terms[len(NOTHING) :]).cast("I"))
+    return frozenset(memoryview(row["terms"][len(NOTHING) :]).cast("I"))
 
 
-def _shared(one: frozenset[int], other: frozenset[int]) -> float:
-    """The share of the words of the longer text that the other has too; 1 where neither has any."""
-    longer = max(len(one), len(other))
-    return len(one & other) / longer if longer else 1.0
+def shares(terms: frozenset[int], counted: bytes) -> bool:
+    """Whether two texts have so many words in common that they may say the same.
+
+    Args:
+        terms: the words of one. counted: of the other, as ranking counts them.
+    """
+    others = set(memoryview(counted[len(NOTHING) :]).cast("I"))
+    return len(terms & others) >= _SHARED * max(len(terms), len(others))

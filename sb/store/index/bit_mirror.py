@@ -67,6 +67,10 @@ class BitMirror:
         self._index = index
         self._held: dict[tuple[str, int], _Held] = {}
 
+    def holds(self, model: str, place: int) -> bool:
+        """Whether the bits of a place are here already."""
+        return (model, place) in self._held
+
     def nearest(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
         """About the k records of a place that are nearest to a vector; they may be in another state or place by now.
 

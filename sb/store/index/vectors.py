@@ -197,7 +197,7 @@ class VectorIndex:
 
         They may be in another state by now, or in another place. It is for who asks again and again; see `BitMirror`.
         """
-        if len(query) % 64 or self._bits.unavailable(model):
+        if not self._mirror.holds(model, place) and (len(query) % 64 or self._bits.unavailable(model)):
             return [record for record, _ in self.nearest(model, query, (place,), k)]
         return self._mirror.nearest(model, query, place, k)
 
