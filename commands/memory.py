@@ -24,6 +24,7 @@ from sb.commands.memories import (
     typed,
 )
 from sb.commands.memory_files import app as files_app
+from sb.commands.memory_gate import app as gate_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
@@ -52,7 +53,8 @@ def remember(
     category: Annotated[
         str, typer.Option(help="Category of the fact.", autocompletion=categories)
     ] = "project",
-    confidence: Annotated[float, typer.Option(help="Confidence, from 0 to 1.")] = 0.8,
+    confidence: Annotated[float | None, typer.Option(help="Confidence, from 0 to 1.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Save it even if a memory says the same.")] = False,
     project: Project = "",
     scope: Scope = "",
     private: Private = False,
@@ -63,18 +65,22 @@ def remember(
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Save a fact."""
+    """Save a fact, or merge it into the one that says the same."""
     text = typed(content, "memory")
+    more: dict[str, Any] = {} if confidence is None else {"confidence": confidence}
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         kept = brain.remember(
             text,
             category,
             private=private,
-            confidence=confidence,
+            force=force,
             tags=tags,
             source_type=source,
             derived_from=derived,
+            **more,
         )
+        if brain.verdict is not None and not brain.verdict.admitted:
+            note(f"merged into {kept}, which says the same; --force saves it apart")
         _kept(brain, kept, json_)
 
 
@@ -296,4 +302,5 @@ def _nothing(asked: list[str], narrowed: bool) -> None:
 app.add_typer(sessions_app)
 app.add_typer(reading_app)
 app.add_typer(records_app)
+app.add_typer(gate_app)
 app.add_typer(files_app)

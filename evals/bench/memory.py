@@ -180,6 +180,14 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
         f"remember, {of}", remember, "FTS5 insert + bit scan", bare_remember, calls=40, bar=2.0
     ).line()
     yield compare(
+        f"remember with the gate, {of}",
+        remember,
+        "remember without",
+        lambda: brain.remember(text(), force=True),
+        calls=40,
+        bar=1.5,
+    ).line()
+    yield compare(
         f"orient, {of}", lambda: brain.orient(scope="project:bench"), "one search", search, calls=20, bar=4.0
     ).line()
     yield from _ends(brain, floor, text, bits[0], place)

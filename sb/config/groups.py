@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.config import kinds
+from sb.config.gate import gate_kind
 from sb.config.host_patterns import HostPattern
 from sb.config.narrowing import (
     inner_folders,
@@ -335,6 +336,13 @@ class Memory:
         "Scopes whose memories a stack gives to another database and takes from it, as patterns. What an agent keeps for "
         "itself only goes with that agent's own core.",
         example='["global", "project:*"]',
+    )
+    gate: Mapping[str, Mapping[str, Mapping[str, float]]] = setting(
+        MappingProxyType({}),
+        gate_kind(),
+        "What a memory has to be worth to be saved as one of its own, by scope (*, TYPE:* or one scope) and category "
+        "(or *): numbers by the names of `sb.config.gate.GateSettings`. threshold: 0 admits every memory.",
+        example='{"*": {lesson: {threshold: 0.4}}, "project:notes": {"*": {threshold: 0}}}',
     )
     hooks: bool = setting(
         True,

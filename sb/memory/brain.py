@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sb.config import Config, current_config
 from sb.memory.reads import Reads
@@ -19,6 +19,9 @@ from sb.memory.writes import Writes
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
 from sb.text import checked_name
+
+if TYPE_CHECKING:
+    from sb.memory.gate.worth import Verdict
 
 DEFAULT_STACK = "default"
 _TIDIED_AT_ONCE = 500  # records, which takes about a tenth of a second; the next one to close goes on
@@ -84,6 +87,11 @@ class Brain(Writes, Reads, Sessions):
     def masked(self) -> tuple[str, ...]:
         """The labels of the secrets that the last write or query masked."""
         return tuple(self.writer.masked)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The gate's answer to the last `remember`; None before the first."""
+        return self.writer.verdict
 
     def close(self) -> None:
         """Close the database, if this Brain opened it, after a little housekeeping if that is due; a second time does nothing.

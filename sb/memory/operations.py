@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from sb.config import Config
 from sb.errors import NotFoundError
+from sb.memory.gate.admission import Gate
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
@@ -25,6 +27,11 @@ class Operations:
     space: Space
     writer: SessionWriter
     searcher: Searcher
+
+    @cached_property
+    def gate(self) -> Gate:
+        """The gate that decides what `remember` saves as a memory of its own."""
+        return Gate(self.space, self.writer.record_writer)
 
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
         return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")

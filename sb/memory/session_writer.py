@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.record_writer import RecordWriter
@@ -15,6 +15,10 @@ from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
 from sb.store.records.sessions import Session
 from sb.text import checked_name
+
+if TYPE_CHECKING:
+    from sb.memory.gate.admission import Gate
+    from sb.memory.gate.worth import Verdict
 
 
 class SessionWriter:
@@ -33,6 +37,7 @@ class SessionWriter:
         self.record_writer = RecordWriter(space, agent)
         self.stack = refuse_secret("stack", stack)
         self.name = _checked("session", session) if session else self._new_name()
+        self.verdict: Verdict | None = None  # of the gate, on the last record that went through it
         self.session: Session | None = None  # once something was written in it by this process
         known = self.begun() if session else None
         self.scope = _checked_scope(scope or (known.scope if known else GLOBAL))
@@ -85,10 +90,14 @@ class SessionWriter:
         """The places that this agent sees from a scope, by default the session's."""
         return self.space.places.visible(self.stack, self.space.chain(scope or self.scope), self.agent)
 
-    def keep(self, record: Any, place: Place) -> str:
-        """Writes a record, or updates the one of its key; returns its id."""
+    def keep(self, record: Any, place: Place, *, gate: Gate | None = None) -> str:
+        """Writes a record, or updates the one of its key; returns its id.
+
+        Args:
+            gate: may merge it into another record, whose id is returned then.
+        """
         self.masked.clear()
-        return self.keep_all([record], place)[0]
+        return self.keep_all([record], place, gate=gate)[0]
 
     def keep_all(
         self,
@@ -96,27 +105,32 @@ class SessionWriter:
         place: Place,
         *,
         also: Callable[[Execute, Session], object] | None = None,
+        gate: Gate | None = None,
     ) -> list[str]:
         """Write records of any kind in one transaction; returns their ids.
 
         Args:
-            also: does what has to be committed with them.
+            also: does what has to be committed with them. gate: of the first record; see `keep`.
 
         Raises:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
                 Nothing was written then.
         """
         pairs = self.record_writer.pairs(records)
+        admission = gate.look(*pairs[0], place) if gate is not None else None
         with self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
             session = self._opened(execute)
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
-            self.record_writer.keep(execute, pairs)
+            merged = admission is not None and admission.merged(execute, session.number)
+            self.record_writer.keep(execute, pairs[merged:])
             if also is not None:
                 also(execute, session)
         self.session = session
+        if admission is not None:
+            self.verdict = admission.verdict
         return [row["uid"] for row, _ in pairs]
 
     def _opened(self, execute: Execute) -> Session:
@@ -154,11 +168,25 @@ class SessionWriter:
             self.space.check_open(execute, self.stack)
             self.space.edges.add(execute, edge, place=place, agent=self.agent, at=self.space.clock.now())
 
-    def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:
-        """Change something of a record that is not its content, and say why in its history."""
+    def change(
+        self,
+        row: Row,
+        changes: Mapping[str, Any],
+        operation: str,
+        reason: str,
+        *,
+        also: Callable[[Execute], object] | None = None,
+    ) -> None:
+        """Change something of a record that is not its content, and say why in its history.
+
+        Args:
+            also: does what has to be committed with it.
+        """
         self.masked.clear()
         with self.space.database.write() as execute:
             self.record_writer.change(execute, row, changes, operation, reason)
+            if also is not None:
+                also(execute)
 
     def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
         """Logs that memories reached the agent's context without a query."""

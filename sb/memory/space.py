@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -26,12 +26,16 @@ from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
 from sb.store.records.columns import Row
 from sb.store.records.edges import EdgeStore
+from sb.store.records.evidence import EvidenceStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
 from sb.store.records.reads import ReadLog
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore
 from sb.types import StackState
+
+if TYPE_CHECKING:
+    from sb.store.embedding.embedder import Vectors
 
 ID_PREFIX = "mem_"
 _AT_ONCE = 2_000  # records: a statement takes no more than some ten thousand parameters
@@ -57,6 +61,7 @@ class Space:
         self.ids = ids
         self.records = RecordStore(database, clock=clock)
         self.edges = EdgeStore(database)
+        self.evidence = EvidenceStore(database)
         self.places = Places(database)
         self.sessions = Sessions(database)
         self.reads = ReadLog(database)
@@ -66,7 +71,7 @@ class Space:
         self.refusal: Callable[[Row], str] = lambda row: ""
         # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
         self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
-        self._settings = settings
+        self.settings = settings
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
 
@@ -77,7 +82,7 @@ class Space:
     @cached_property
     def embedder(self) -> Embedder | NoEmbedder:
         """The embedder, or the reason why there is none; loaded on first use."""
-        embedder = choose(self._settings)
+        embedder = choose(self.settings)
         if isinstance(embedder, NoEmbedder):
             return embedder
         return counted(embedder, self.database)
@@ -101,11 +106,10 @@ class Space:
         embedder = self.usable_embedder
         if embedder is None or not embedder.in_process or not records:
             return
-        if self._contextual is None or self._contextual.embedder is not embedder:
-            self._contextual = ContextEmbedder(embedder)
+        contextual = self._embedding(embedder)
         for start in range(0, len(records), _AT_ONCE):
             sources = self.vectors.sources(records[start : start + _AT_ONCE])
-            vectors = self._contextual.embed([(one.text, one.previous) for one in sources])
+            vectors = contextual.embed([(one.text, one.previous) for one in sources])
             self.vectors.put_many(
                 execute,
                 [
@@ -113,6 +117,18 @@ class Space:
                     for one, vector in zip(sources, vectors, strict=True)
                 ],
             )
+
+    def own_vector(self, text: str) -> Vectors | None:
+        """The vector of a text by itself, which `embed` uses again; None without an embedder in this process."""
+        embedder = self.usable_embedder
+        if embedder is None or not embedder.in_process:
+            return None
+        return self._embedding(embedder).own(text)
+
+    def _embedding(self, embedder: Embedder) -> ContextEmbedder:
+        if self._contextual is None or self._contextual.embedder is not embedder:
+            self._contextual = ContextEmbedder(embedder)
+        return self._contextual
 
     def information(self, text: str) -> float:
         """Returns how specific a text is, by the statistics of the last refresh."""
@@ -132,7 +148,7 @@ class Space:
         Raises:
             ValueError: it is no scope.
         """
-        found, includes = [checked_scope(scope)], self._settings.includes
+        found, includes = [checked_scope(scope)], self.settings.includes
         for one in found:  # grows while it is walked
             kind = one.partition(":")[0]
             for inner in (*includes.get(one, ()), *includes.get(f"{kind}:*", ())):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.memory.decay import FORGET, recovered
+from sb.memory.gate.confidence import Beta, first
 from sb.memory.operations import Operations
 from sb.store.records.columns import FORGOTTEN
+from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
+from sb.store.records.places import Execute, Place
 from sb.types import Decision, EntityRecord, Event, Fact
+
+if TYPE_CHECKING:
+    from sb.memory.gate.worth import Verdict
 
 
 class Writes(Operations):
@@ -22,22 +28,55 @@ class Writes(Operations):
         project: str | None = None,
         scope: str | None = None,
         private: bool = False,
+        force: bool = False,
         **more: Any,
     ) -> str:
-        """Save a fact; returns its id.
+        """Save a fact, or merge it into the memory that says the same; returns the id of either.
+
+        `Brain.verdict` says which, and why. A fact with another number, date, name or negation is never merged.
 
         Args:
             category: convention, decision, environment, identity, integration, lesson, preference, project or user.
             project, scope: where it belongs, by default the session's scope; `project="x"` is `scope="project:x"`.
             private: only this agent may read it.
+            force: save it as a memory of its own, whatever there is.
             more: further fields of `sb.types.Fact`, such as `confidence`, `source_type`, `derived_from`, `tags`,
                 `speaker`, `happened_at`.
 
         Raises:
             ValueError: a field has a value that it cannot have.
         """
-        fact = Fact(content=content, category=category, **more)
-        return self.writer.keep(fact, self._place(project, scope, private))
+        place = self._place(project, scope, private)
+        fact = self._fact(content, category, place, more)
+        gate = None if force or fact.id else self.gate
+        return self.writer.keep(fact, place, gate=gate)
+
+    def explain(
+        self,
+        content: str,
+        category: str = "project",
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> Verdict:
+        """Say what `remember` would do with a fact, and why; saves nothing. The arguments are those of `remember`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        place = self._place(project, scope, private)
+        fact = self._fact(content, category, place, more)
+        [(row, _)] = self.writer.record_writer.pairs([fact])
+        return self.gate.look(row, fact, place).verdict
+
+    def _fact(self, content: str, category: str, place: Place, more: dict[str, Any]) -> Fact:
+        """A fact, as sure as its source and category make it where nobody says how sure."""
+        if "confidence" not in more and "evidence_n" not in more:
+            source = more.get("source_type", "agent-written")
+            more = {**more, **first(source, self.gate.settings(place, category).confidence)}
+        return Fact(content=content, category=category, **more)
 
     def decide(
         self,
@@ -117,6 +156,34 @@ class Writes(Operations):
             NotFoundError: there is no such record. ValueError: the relation or its weight cannot be used.
         """
         self.writer.relate(self._visible_row(source), relation, self._visible_row(target), weight)
+
+    def confirm(self, record: str, reason: str = "") -> None:
+        """Record that a memory proved right: its confidence rises by one observation.
+
+        Raises:
+            NotFoundError: there is none that this agent sees. ValueError: it is of a kind without confidence.
+        """
+        self._outcome(record, CONFIRMED, reason)
+
+    def refute(self, record: str, reason: str = "") -> None:
+        """Record that a memory proved wrong: its confidence falls by one observation. Raises as `confirm` does."""
+        self._outcome(record, REFUTED, reason)
+
+    def _outcome(self, record: str, outcome: str, reason: str) -> None:
+        row = self._visible_row(record)
+        if row["confidence"] is None:
+            raise ValueError(f"{row['uid']} is of kind {row['kind']}, which has no confidence")
+        now = self.space.clock.now()
+
+        def evidence(execute: Execute) -> None:
+            given = Evidence(
+                now, self.agent_id, row["source_type"], row["session"], outcome, 1.0, None, row["confidence"]
+            )
+            self.space.evidence.add(execute, row["id"], given)
+
+        belief = Beta.of(row)
+        after = belief.supported() if outcome == CONFIRMED else belief.refuted()
+        self.writer.change(row, after.columns(), outcome, reason, also=evidence)
 
     def forget(self, record: str, reason: str = "") -> None:
         """Remove a memory from every search until it is recovered.

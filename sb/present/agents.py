@@ -155,7 +155,7 @@ def trust_in(database: Database, agent: str) -> float | None:
 
 def _score(row: Row) -> float | None:
     """The general score of an assessment's record."""
-    from sb.stack.trust import GENERAL  # loads all of a stack, which no list of agents needs
+    from sb.memory.gate.trust import GENERAL
 
     dimensions = json.loads(row["fields"]).get("dimensions")
     general = dimensions.get(GENERAL) if isinstance(dimensions, dict) else None

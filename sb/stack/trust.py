@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from sb.memory.gate.trust import GENERAL
 from sb.stack.checks import checked_share
 from sb.stack.container import Container
 from sb.stack.queries import Query, Reader
 from sb.stack.saver import Saver
 from sb.types import TrustAssessment
 
-GENERAL = "general"
 _UNKNOWN = 0.5
 
 

@@ -209,6 +209,9 @@ def memories(sb: Session) -> None:
         sb(f"memory {verb} {fact}")
     for verb in ("protect", "protect --lift", "forget", "recover"):
         sb(f"memory {verb} {fact} --reason 'as agreed'")
+    sb("memory gate 'postgres is our database' --agent scribe --category convention")
+    sb(f"memory outcome {fact} --reason 'it answered'")
+    sb("memory calibrate")
     sb("memory tidy")
     sb("memory export m.sbmem --as ana")
     sb("memory import m.sbmem --verify-only")

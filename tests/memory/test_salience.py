@@ -69,7 +69,7 @@ def test_what_is_kept_fits_in_its_order_and_nothing_more_would(budget: int, line
 
 def test_of_two_memories_that_answer_alike_the_one_that_is_used_comes_first(agents: Agents) -> None:
     text = "this door leads to the cellar"
-    first, second = (agents.brain().remember(text, one) for one in ("project", "lesson"))
+    first, second = (agents.brain().remember(text, one, force=True) for one in ("project", "lesson"))
     brain = agents.brain()
     asked = "which door leads to the cellar"
     neutral = [one.id for one in brain.search(asked, benchmark=True)]

@@ -39,6 +39,12 @@ class ContextEmbedder:
         self.embedder = embedder
         self._own: dict[str, Vectors] = {}
 
+    def own(self, text: str) -> Vectors:
+        """The vector of one text by itself, kept for the record that is written next."""
+        if text not in self._own:
+            self._own[text] = self.embedder.embed([text])[0]
+        return self._own[text]
+
     def embed(self, rows: Sequence[tuple[str, Sequence[str]]]) -> Vectors:
         """A mixed vector for each row; each distinct text is embedded once.
 

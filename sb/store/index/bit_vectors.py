@@ -58,12 +58,10 @@ class BitIndex:
         Args:
             model: what made the query's vector; there are no bits of others.
         """
-        if self._database.query("SELECT value FROM index_state WHERE name = ?", (_MODEL,)) != [(model,)]:
-            return []  # the tables may not even exist
-        chunks = self._database.query(_CHUNKS, (place, _MODEL, model))
-        if not chunks:
+        chunks = self._chunks(model, place)
+        if chunks is None:
             return []
-        valid, numbers, bits = (b"".join(column) for column in zip(*chunks, strict=True))
+        valid, numbers, bits = chunks
         records = np.frombuffer(numbers, np.int64)
         differing = _differing(bits, np.packbits(query > 0).tobytes())
         listed = np.flatnonzero(np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little"))
@@ -73,6 +71,28 @@ class BitIndex:
             differing, records = differing[close], records[close]
         found: list[int] = records[np.lexsort((records, differing))[:k]].tolist()
         return found
+
+    def listed(
+        self, model: str, place: int
+    ) -> tuple[np.ndarray[Any, np.dtype[np.int64]], np.ndarray[Any, np.dtype[np.uint8]]]:
+        """The records of a place, and a row of bits for each."""
+        chunks = self._chunks(model, place)
+        if chunks is None:
+            return np.zeros(0, np.int64), np.zeros((0, 8), np.uint8)
+        valid, numbers, bits = chunks
+        there = np.flatnonzero(np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little"))
+        records = np.frombuffer(numbers, np.int64)
+        return records[there], np.frombuffer(bits, np.uint8).reshape(len(records), -1)[there]
+
+    def _chunks(self, model: str, place: int) -> tuple[bytes, bytes, bytes] | None:
+        """Which entries of a place's chunks are in use, their records, and their bits."""
+        if self._database.query("SELECT value FROM index_state WHERE name = ?", (_MODEL,)) != [(model,)]:
+            return None  # the tables may not even exist
+        chunks = self._database.query(_CHUNKS, (place, _MODEL, model))
+        if not chunks:
+            return None
+        valid, numbers, bits = (b"".join(column) for column in zip(*chunks, strict=True))
+        return valid, numbers, bits
 
     def prepared(self, execute: Execute, model: str = "", dimensions: int = 0) -> bool:
         """Whether bits are to be written as well, after making their table what it has to be.

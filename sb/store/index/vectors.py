@@ -16,6 +16,7 @@ import orjson
 
 from sb.numeric import np
 from sb.store.database import Database
+from sb.store.index.bit_mirror import BitMirror
 from sb.store.index.bit_vectors import BitIndex, Execute
 from sb.store.records.columns import LONGEST_QUOTE
 from sb.store.records.descriptors import MEMORIES
@@ -101,6 +102,7 @@ class VectorIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._bits = BitIndex(database)
+        self._mirror = BitMirror(database, self._bits)
         self._many: set[int] = set()  # places that were found to hold more than `FEW`
 
     def put(
@@ -193,6 +195,15 @@ class VectorIndex:
     def cosines(self, model: str, query: Vectors, records: Sequence[int]) -> dict[int, float]:
         """The cosines of those of these records that are active and have a vector of this model."""
         return dict(_cosines(self._active(model, records), query))
+
+    def close_by(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
+        """About the k nearest records of a place, the nearest first, by bits alone wherever there are any.
+
+        They may be in another state by now, or in another place. It is for who asks again and again; see `BitMirror`.
+        """
+        if not self._mirror.holds(model, place) and (len(query) % 64 or self._bits.unavailable(model)):
+            return [record for record, _ in self.nearest(model, query, (place,), k)]
+        return self._mirror.nearest(model, query, place, k)
 
     def unavailable(self, model: str) -> str:
         """Why places with more than `FEW` records cannot be searched by vectors of this model; "" if they can."""

@@ -31,6 +31,13 @@ class RecordQueries:
         marks = ", ".join("?" * len(numbers)) or "NULL"
         return self.select(f"r.id IN ({marks})", tuple(numbers))
 
+    def terms(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
+        """The words of these records, as ranking counts them, in no order that could be relied on."""
+        marks = ", ".join("?" * len(numbers)) or "NULL"
+        return list(
+            self.database.query(f"SELECT id, terms FROM records WHERE id IN ({marks})", tuple(numbers))
+        )
+
     def find(self, uid: str) -> Row | None:
         """The record with a public id."""
         return next(self.select("r.uid = ?", (uid,)), None)

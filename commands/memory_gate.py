@@ -1,0 +1,109 @@
+"""`sb memory gate|outcome|calibrate`: what is let in, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import Agent, Id, Private, Project, Scope, categories, memory, required, typed
+from sb.commands.options import AsJson, ChangeReason, single
+
+from sb.present.counts import counted
+from sb.text import shorten
+
+app = single()
+WIDEST = 100  # characters of a memory on one line
+
+
+@app.command(epilog='Example: sb memory gate "deploys go out on Tuesdays" --project shop')
+def gate(
+    ctx: typer.Context,
+    content: Annotated[str, typer.Argument(help="The fact; - for stdin.")],
+    category: Annotated[
+        str, typer.Option(help="Category of the fact.", autocompletion=categories)
+    ] = "project",
+    source: Annotated[str, typer.Option(help="Its source, such as user-written.")] = "agent-written",
+    project: Project = "",
+    scope: Scope = "",
+    private: Private = False,
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show whether a fact would be saved or merged, and why."""
+    text = typed(content, "memory")
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        found = brain.explain(text, category, private=private, source_type=source)
+    if json_:
+        output.emit_json(found.as_json())
+        return
+    output.line("saved as a memory of its own" if found.admitted else f"merged into {found.nearest}")
+    output.line(f"reason: {found.reason}", one_line=True)
+    if found.nearest:
+        output.line(f"nearest: {shorten(found.content, WIDEST)} ({found.likeness:.2f} alike)", one_line=True)
+    output.line(
+        f"terms: surprise {found.surprise:.2f}, novelty {found.novelty:.2f}, importance {found.importance:.2f},"
+        f" trust {found.trust:.2f}"
+    )
+    for other in found.others:
+        what = f"{other.relation}, another {other.changed}: {other.id} {shorten(other.content, WIDEST)}"
+        output.line(what, one_line=True)
+
+
+@app.command(epilog='Example: sb memory outcome mem_7c2e91 --refuted --reason "the limit is 200"')
+def outcome(
+    ctx: typer.Context,
+    record: Id,
+    refuted: Annotated[
+        bool, typer.Option("--refuted", help="It proved wrong; else it proved right.")
+    ] = False,
+    reason: ChangeReason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Record that a memory proved right or wrong."""
+    required(reason)
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        (brain.refute if refuted else brain.confirm)(record, reason)
+        found = brain.look_up(record)
+    if json_:
+        output.emit_json({"id": found.id, "confidence": found.confidence})
+    else:
+        output.line(f"{found.id} confidence {found.confidence:.2f}")
+
+
+@app.command(epilog="Example: sb memory calibrate")
+def calibrate(ctx: typer.Context, json_: AsJson = False) -> None:
+    """Compare confidence with outcomes, and propose settings."""
+    from sb.memory.gate.confidence import ENOUGH, calibrations
+
+    with memory(ctx, "") as brain:
+        found = calibrations(brain.space.evidence.outcomes())
+    if json_:
+        output.emit_json({"items": [one._asdict() for one in found]})
+        return
+    if not found:
+        note("no outcomes yet: sb memory outcome ID --reason TEXT records one")
+        return
+    rows = [
+        (
+            one.category,
+            str(one.outcomes),
+            f"{one.confirmed:.2f}",
+            f"{one.mean:.2f}",
+            f"{one.brier:.3f}",
+            "" if one.proposed is None else f"{one.proposed:.2f}",
+        )
+        for one in found
+    ]
+    output.table(["category", "outcomes", "right", "confidence", "Brier", "proposed"], rows)
+    proposed = [
+        f"{one.category}: {{confidence: {one.proposed:.2f}}}" for one in found if one.proposed is not None
+    ]
+    if proposed:
+        note(f'nothing was changed; in config.yaml: memory.gate: {{"*": {{{", ".join(proposed)}}}}}')
+    else:
+        note(f"a confidence is proposed from {counted(ENOUGH, 'outcome')} on")

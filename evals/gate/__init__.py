@@ -1,0 +1,1 @@
+"""Labelled pairs for the worthiness gate, and how it does on them."""

@@ -1,0 +1,145 @@
+"""The settings of the worthiness gate: weights, prior, threshold and decay of each category, by scope.
+
+Source: the memory whitepaper, "the worthiness gate W(m)". The numbers are set by hand, so that among fresh memories the gate
+merges from a likeness of about two thirds on; `docs/guides/memory-gate.md` has what that gives on labelled pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+
+from sb.config.document import SHOWN, Table, describe
+from sb.config.kinds import SCOPE, Kind, Reading, number
+from sb.errors import UsageError
+from sb.text import nearest, shorten
+
+ANY = "*"
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """What the gate asks of a memory of one category.
+
+    Args:
+        surprise, novelty, importance: the weights of the three terms.
+        prior: how important the category is, from 0 to 1.
+        threshold: a memory worth less is merged; 0 admits every memory.
+        floor: the likeness below which nothing is merged.
+        half_life_days: how fast a former memory stops making a new one unsurprising.
+        confidence: of a new memory for which nobody gave one.
+        exclusive: 1 where two values of the same thing exclude each other, 0 where they are counts over time.
+    """
+
+    surprise: float = 0.1
+    novelty: float = 0.8
+    importance: float = 0.1
+    prior: float = 0.5
+    threshold: float = 0.35
+    floor: float = 0.6
+    half_life_days: float = 60.0
+    confidence: float = 0.8
+    exclusive: float = 1.0
+
+    def problem(self) -> str:
+        """Why the gate would not do what it is for, or "".
+
+        The first rule is what makes it idempotent: what is equal to a memory is merged, however old that is and whoever says it.
+        """
+        if not self.threshold:
+            return ""
+        if self.surprise + self.importance > self.threshold - _TOLERANCE:
+            return (
+                "surprise and importance together must stay below threshold, or a repeated memory is admitted"
+            )
+        if self.surprise + self.novelty < self.threshold:
+            return "surprise and novelty together must reach threshold, or a new memory is refused"
+        return ""
+
+
+_YEAR = 365.0
+DEFAULTS: Mapping[str, GateSettings] = MappingProxyType(
+    {
+        "convention": GateSettings(prior=0.6, half_life_days=_YEAR),
+        "decision": GateSettings(
+            surprise=0.05, importance=0.15, prior=0.8, threshold=0.39, half_life_days=180, exclusive=0
+        ),
+        "environment": GateSettings(half_life_days=90),
+        "identity": GateSettings(prior=0.7, half_life_days=_YEAR),
+        "integration": GateSettings(surprise=0.05, novelty=0.85, half_life_days=90),
+        "lesson": GateSettings(prior=0.6, half_life_days=_YEAR, exclusive=0),
+        "preference": GateSettings(prior=0.6, half_life_days=180),
+        "project": GateSettings(exclusive=0),
+        "user": GateSettings(prior=0.6, half_life_days=180),
+    }
+)
+_KINDS = {
+    one.name: number(0.01, 36500) if one.name == "half_life_days" else number(0, 1)
+    for one in fields(GateSettings)
+}
+Gate = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+def gate_settings(configured: Gate, scope: str, category: str) -> GateSettings:
+    """Returns the settings of a category in a scope: the defaults, changed by what is set for `*`, TYPE:* and the scope itself.
+
+    Raises:
+        UsageError: what is configured for them does not fit together.
+    """
+    found = DEFAULTS.get(category, GateSettings())
+    for pattern in (ANY, f"{scope.partition(':')[0]}:*", scope):
+        for name in (ANY, category):
+            found = replace(found, **configured.get(pattern, {}).get(name, {}))
+    if problem := found.problem():
+        raise UsageError(
+            f"memory.gate, {category} in {scope}: {problem}", "correct memory.gate in config.yaml"
+        )
+    return found
+
+
+def gate_kind() -> Kind[Gate]:
+    """Scopes, each with categories, each with numbers by name."""
+    label = "a mapping of scopes (* for all) to categories (* for all) to numbers"
+
+    def parse(node: object, key: str, reading: Reading) -> Gate | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")  # type: ignore[arg-type]
+            return None
+        found = {}
+        for entry in node.entries:
+            inner = f"{key}.{shorten(entry.key, SHOWN)}"
+            if entry.key != ANY and not SCOPE.fullmatch(entry.key):
+                reading.wrong(entry, inner, "is no scope, no type such as project:*, and not *")
+            elif not isinstance(entry.value, Table):
+                reading.wrong(entry, inner, f"must be a mapping of categories, not {describe(entry.value)}")
+            else:
+                found[entry.key] = _categories(entry.value, inner, reading)
+        return MappingProxyType(found)
+
+    return Kind(label, parse)
+
+
+def _categories(table: Table, key: str, reading: Reading) -> Mapping[str, Mapping[str, float]]:
+    found = {}
+    for entry in table.entries:
+        inner = f"{key}.{shorten(entry.key, SHOWN)}"
+        if entry.key != ANY and entry.key not in DEFAULTS:
+            reading.wrong(entry, inner, "is no category" + nearest(entry.key, DEFAULTS))
+        elif not isinstance(entry.value, Table):
+            reading.wrong(entry, inner, f"must be a mapping of numbers, not {describe(entry.value)}")
+        else:
+            found[entry.key] = _numbers(entry.value, inner, reading)
+    return MappingProxyType(found)
+
+
+def _numbers(table: Table, key: str, reading: Reading) -> Mapping[str, float]:
+    found = {}
+    for entry in table.entries:
+        inner = f"{key}.{shorten(entry.key, SHOWN)}"
+        if entry.key not in _KINDS:
+            reading.wrong(entry, inner, "is no setting of the gate" + nearest(entry.key, _KINDS))
+        elif (value := _KINDS[entry.key].parse(entry.value, inner, reading)) is not None:
+            found[entry.key] = value
+    return MappingProxyType(found)

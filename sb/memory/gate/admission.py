@@ -1,0 +1,185 @@
+"""Admit a new fact, or merge it into the memory that says the same.
+
+The text is embedded and compared before the write transaction; inside it, only what was written since is compared. So two
+processes that save the same at once never both admit it, and nobody waits for a scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sb.config.gate import GateSettings, gate_settings
+from sb.memory.gate.confidence import Beta
+from sb.memory.gate.likeness import Comparer
+from sb.memory.gate.trust import assessed_trust, trust_of
+from sb.memory.gate.worth import Candidate, Verdict, decide, shares, terms_of
+from sb.memory.record_writer import RecordWriter
+from sb.memory.space import Space
+from sb.store.embedding.static import StaticEmbedder
+from sb.store.records.columns import ACTIVE, Row
+from sb.store.records.evidence import RESTATED, Evidence
+from sb.store.records.places import GLOBAL, Execute, Place
+
+KNOWLEDGE = ("fact", "belief")  # the kinds that a fact may restate; what a stack saves counts too
+_COMPARED = 8  # nearest records that are compared word by word
+_FIRST, _SHARE, _COUNTED = (
+    0.5,
+    0.5,
+    10,
+)  # a restatement adds half, each further one half as much; later ones nothing
+NO_VECTORS = "no vectors to compare with: "
+
+
+class Gate:
+    """The gate of one agent.
+
+    Args:
+        writer: changes the records that something is merged into.
+    """
+
+    def __init__(self, space: Space, writer: RecordWriter) -> None:
+        self.space = space
+        self.writer = writer
+        self._comparer: Comparer | None = None
+        self._known: dict[tuple[str, str], GateSettings] = {}
+
+    @property
+    def comparer(self) -> Comparer:
+        if self._comparer is None:
+            embedder = self.space.usable_embedder
+            self._comparer = Comparer(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
+        return self._comparer
+
+    def settings(self, place: Place, category: str | None) -> GateSettings:
+        key = (place.scope, category or "")
+        if key not in self._known:
+            self._known[key] = gate_settings(self.space.settings.gate, *key)
+        return self._known[key]
+
+    def trust(self, source_type: str, agent: str, place: Place) -> float:
+        """The trust in what an agent writes from such a source."""
+        scopes = (place.scope, GLOBAL)
+        here = [self.space.places.find(Place(place.stack, scope)) for scope in dict.fromkeys(scopes)]
+        known = [number for number in here if number is not None]
+        return trust_of(source_type, assessed_trust(self.space.records, known, agent))
+
+    def look(self, row: Row, record: Any, place: Place) -> Admission:
+        """Compare a new record with what there is, before anything is written."""
+        admission = Admission(self, row, record, place)
+        admission.look()
+        return admission
+
+    def nearest(self, text: str, terms: frozenset[int], place: Place) -> tuple[list[Row], str]:
+        """The records of a place that may say the same, and why they cannot be found, or ""."""
+        number = self.space.places.find(place)
+        embedder, vector = self.space.usable_embedder, self.space.own_vector(text)
+        if embedder is None or vector is None:
+            return [], NO_VECTORS + str(self.space.embedder if embedder is None else embedder.model)
+        if number is None:
+            return [], ""
+        close = self.space.vectors.close_by(embedder.model, vector, number, _COMPARED)
+        counted = self.space.records.terms(close)
+        alike = [record for record, there in counted if shares(terms, there)]
+        rows = self.space.records.rows(alike) if alike else ()
+        return self.comparable(row for row in rows if row["place"] == number), ""
+
+    def written_since(self, last: int, place: Place) -> list[Row]:
+        """The records of a place that are newer than a number."""
+        number = self.space.places.find(place)
+        if number is None:
+            return []
+        marks = ", ".join("?" * len(KNOWLEDGE))
+        where = f"r.place = ? AND r.kind IN ({marks}) AND r.id > ?"
+        return self.comparable(self.space.records.select(where, (number, *KNOWLEDGE, last)))
+
+    @staticmethod
+    def comparable(rows: Any) -> list[Row]:
+        return [row for row in rows if row["kind"] in KNOWLEDGE and row["state"] == ACTIVE]
+
+
+class Admission:
+    """One new record on its way through the gate."""
+
+    def __init__(self, gate: Gate, row: Row, record: Any, place: Place) -> None:
+        self._gate, self._row, self._place = gate, row, place
+        self._settings = gate.settings(place, row["category"])
+        self._candidate = Candidate(
+            row["text"],
+            terms_of(row),
+            row["category"],
+            row["speaker"],
+            row["happened_at"],
+            record.happened_at is not None,
+            trust_of(row["source_type"]),
+        )
+        self._last = 0
+        self._rows: list[Row] = []
+        self._into: Row | None = None
+        self.verdict = Verdict(True, "the gate is off", trust=self._candidate.trust)
+
+    def look(self) -> None:
+        """Compare it with what there is."""
+        if not self._settings.threshold:
+            return
+        self._last = self._gate.space.records.last()
+        self._rows, missing = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
+        self._decide(self._rows)
+        if missing and self._into is None:
+            self.verdict = Verdict(True, missing, trust=self._candidate.trust)
+
+    def _decide(self, rows: Sequence[Row]) -> None:
+        gate = self._gate
+        now = gate.space.clock.now()
+        if rows:  # who writes is looked up only where it matters
+            trust = gate.trust(self._row["source_type"], self._row["agent"], self._place)
+            self._candidate = replace(self._candidate, trust=trust)
+        self.verdict, self._into = decide(self._candidate, rows, self._settings, gate.comparer, now)
+        if self._into is not None and self._lower(self._into):
+            self.verdict = self._downgraded()
+
+    def _lower(self, into: Row) -> bool:
+        """Whether it is trusted less than a record, so that it says nothing about that."""
+        there = self._gate.trust(into["source_type"], into["agent"], self._place)
+        return self._candidate.trust < there
+
+    def _downgraded(self) -> Verdict:
+        found = self.verdict.as_json() | {"downgraded": True, "others": self.verdict.others}
+        return Verdict(**found | {"reason": f"{self.verdict.reason}; trusted less, so without effect"})
+
+    def merged(self, execute: Execute, session: int | None) -> bool:
+        """Merge it within a write transaction, if it says what a record says; its row then has that record's id and number."""
+        if not self._settings.threshold:
+            return False
+        gate = self._gate
+        new = gate.written_since(self._last, self._place)
+        if new or self._into is not None:
+            before = gate.comparable(gate.space.records.rows([row["id"] for row in self._rows]))
+            if new or before != self._rows:
+                self._decide([*before, *new])
+        if self._into is None:
+            return False
+        self._merge(execute, self._into, session)
+        self._row.update(uid=self._into["uid"], id=self._into["id"])
+        return True
+
+    def _merge(self, execute: Execute, into: Row, session: int | None) -> None:
+        space, row = self._gate.space, self._row
+        now, weight = space.clock.now(), 0.0
+        if not self.verdict.downgraded:
+            former = space.evidence.restatements(into["id"], _COUNTED)
+            weight = self._candidate.trust * _FIRST * _SHARE**former if former < _COUNTED else 0.0
+            space.reads.count(execute, into["id"], into["place"], now)
+        space.evidence.add(
+            execute,
+            into["id"],
+            Evidence(
+                now, row["agent"], row["source_type"], session, RESTATED, weight, self.verdict.likeness,
+                into["confidence"],
+            ),
+        )  # fmt: skip
+        if weight and into["confidence"] is not None:
+            changes = Beta.of(into).supported(weight).columns()
+            reason = f"restated, {self.verdict.likeness:.2f} alike"
+            self._gate.writer.change(execute, into, changes, "restate", reason)

@@ -1,0 +1,128 @@
+"""How alike two texts are, from 0 to 1, and the value in which they differ.
+
+The words of each text are matched with the most similar word of the other (greedy matching, as BERTScore does: Zhang et al.,
+"BERTScore: Evaluating Text Generation with BERT", ICLR 2020), and the worse of both directions counts: a text that says more
+than the other is no restatement of it. Cosines of whole texts cannot tell a paraphrase from another value of the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from sb.memory.gate.values import Values, changed, values_of
+from sb.memory.ranking.terms import stem
+from sb.numeric import np
+
+if TYPE_CHECKING:
+    from sb.store.embedding.embedder import Vectors
+
+EmbedWords = Callable[[Sequence[str]], "Vectors"]
+
+_MOST_WORDS = 300  # of a text that are matched: the time grows with their square
+_MOST_KEPT = 20_000  # words whose vectors are kept, 20 MB
+_NAMED = 0.5  # a first word that is matched worse is a name that the other text does not mention
+_SUBSTITUTED = 0.3  # words that are less alike, in one place of otherwise equal texts, say something else
+_SPAN = 2  # words that count as one place
+
+cached_values = lru_cache(maxsize=512)(values_of)
+
+
+class Likeness(NamedTuple):
+    """The comparison of two texts.
+
+    Args:
+        score: from 0 to 1. changed: the value in which they differ (number, date, name, negation, order, word), or "".
+        same_frame: whether they are equal but for numbers, dates and names.
+    """
+
+    score: float
+    changed: str
+    same_frame: bool
+
+
+class Comparer:
+    """Compares texts by the vectors of their words.
+
+    Args:
+        embed_words: gives a vector for each of some words; without it words are alike only if their stems are equal.
+    """
+
+    def __init__(self, embed_words: EmbedWords | None) -> None:
+        self._embed = embed_words
+        self._known: dict[str, Vectors] = {}
+
+    def compare(self, one: str, other: str) -> Likeness:
+        """Compares two texts; the order of the two makes no difference."""
+        here, there = cached_values(one), cached_values(other)
+        if here.sequence == there.sequence and one.strip() == other.strip():
+            return Likeness(1.0, "", True)
+        difference = changed(here, there)
+        same_frame = here.frame == there.frame
+        words, others = (tuple(dict.fromkeys(each.words))[:_MOST_WORDS] for each in (here, there))
+        if not words or not others:
+            same = here.sequence == there.sequence
+            return Likeness(float(same), difference or ("" if same else "word"), same_frame)
+        similar = self._similar(words, others)
+        ours, theirs = similar.max(axis=1), similar.max(axis=0)
+        score = min(1.0, max(0.0, float(min(ours.mean(), theirs.mean()))))
+        if not difference:
+            difference = _renamed(here, there, dict(zip(words, ours.tolist(), strict=True)))
+            difference = difference or _renamed(there, here, dict(zip(others, theirs.tolist(), strict=True)))
+            difference = difference or _substituted(here, there, words, others, similar)
+        return Likeness(score, difference, same_frame)
+
+    def _similar(self, words: Sequence[str], others: Sequence[str]) -> Vectors:
+        """The similarity of each word to each other; 1 for those of one stem."""
+        stems, other_stems = [stem(word) for word in words], [stem(word) for word in others]
+        if self._embed is None:
+            similar = np.zeros((len(words), len(others)), np.float32)
+        else:
+            similar = np.einsum("ik,jk->ij", self._vectors(words), self._vectors(others))
+        places: dict[str, list[int]] = {}
+        for place, root in enumerate(other_stems):
+            places.setdefault(root, []).append(place)
+        for row, root in enumerate(stems):
+            similar[row, places.get(root, [])] = 1.0
+        return similar
+
+    def _vectors(self, words: Sequence[str]) -> Vectors:
+        """Unit vectors of words."""
+        known = self._known
+        new = [word for word in words if word not in known]
+        if new and self._embed is not None:
+            if len(known) > _MOST_KEPT:
+                known.clear()
+                new = list(words)
+            made = self._embed(new)
+            lengths = np.sqrt(np.square(made).sum(axis=1, keepdims=True))
+            known.update(zip(new, made / np.maximum(lengths, 1e-9), strict=True))
+        return np.stack([known[word] for word in words])
+
+
+def _renamed(one: Values, other: Values, matched: dict[str, float]) -> str:
+    """Returns `name` where a text begins a sentence with a capitalised word that nothing in the other is like."""
+    for word in one.first:
+        mentioned = word in other.names or stem(word) in other.stems
+        if not mentioned and matched.get(word, 1.0) < _NAMED:
+            return "name"
+    return ""
+
+
+def _substituted(
+    one: Values, other: Values, words: Sequence[str], others: Sequence[str], similar: Vectors
+) -> str:
+    """Returns `word` where the texts are equal but for one place, and what stands there is unlike."""
+    here, there = list(one.sequence), list(other.sequence)
+    while here and there and here[0] == there[0]:
+        del here[0], there[0]
+    while here and there and here[-1] == there[-1]:
+        del here[-1], there[-1]
+    if not (0 < len(here) <= _SPAN and 0 < len(there) <= _SPAN):
+        return ""
+    rows = [place for place, word in enumerate(words) if stem(word) in here]
+    columns = [place for place, word in enumerate(others) if stem(word) in there]
+    if not rows or not columns:
+        return ""
+    return "word" if float(similar[np.ix_(rows, columns)].max()) < _SUBSTITUTED else ""

@@ -1,0 +1,407 @@
+"""The values in a text: numbers, dates, names and negations, and the words without them.
+
+Two texts with other values never say the same, however alike their words are. What is no value by its form (a lower-case
+name of a tool) is compared as a word, by `sb.memory.gate.likeness`.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from sb.memory.ranking.terms import MONTHS, STOP_WORDS, stem
+
+MOST_CHARACTERS = 20_000  # of a text, as ranking counts
+
+_MONTHS = {name: f"month {number}" for number, name in enumerate(MONTHS, 1)}
+_MONTHS |= {name[:3]: value for name, value in _MONTHS.items()} | {"sept": "month 9"}
+_DAYS = {}
+for _number, _name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split(), 1):
+    for _short in (_name, _name + "s", _name[:3]):
+        _DAYS[_short] = f"weekday {_number}"
+_RELATIVE = frozenset("yesterday today tonight tomorrow".split())
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6}
+_NUMBERS = {name: str(number) for number, name in enumerate(_SMALL)}
+_NUMBERS |= {name: f"{number}0" for number, name in enumerate(_TENS, 2)}
+_NUMBERS |= {name: str(number) for name, number in _SCALES.items()}
+_NUMBERS |= {"twice": "2", "double": "2", "thrice": "3", "triple": "3", "half": "0.5"}
+_ORDINALS = {
+    name: number
+    for number, name in enumerate("third fourth fifth sixth seventh eighth ninth tenth".split(), 3)
+}
+_ORDINALS |= {"first": 1, "1st": 1, "2nd": 2, "3rd": 3}
+_UNITS = {}
+for _unit, _names in {
+    "ms": "ms msec millisecond milliseconds",
+    "us": "us \N{MICRO SIGN}s microsecond microseconds",
+    "s": "s sec secs second seconds",
+    "min": "min mins minute minutes",
+    "h": "h hr hrs hour hours",
+    "d": "d day days",
+    "week": "week weeks",
+    "month": "month months",
+    "year": "y yr year years",
+    "%": "% percent",
+    "B": "b byte bytes",
+    "KB": "kb kib kilobyte kilobytes",
+    "MB": "mb mib megabyte megabytes",
+    "GB": "gb gib gigabyte gigabytes",
+    "TB": "tb tib terabyte terabytes",
+    "$": "$ dollar dollars usd",
+    "€": "€ euro euros eur",
+    "£": "£ pound pounds gbp",
+    "km": "km kilometer kilometers kilometre kilometres",
+    "mile": "mile miles",
+    "m": "m meter meters metre metres",
+    "kg": "kg kilo kilos kilogram kilograms",
+    "x": "x times",
+}.items():
+    for _name in _names.split():
+        _UNITS[_name] = _unit
+_TIME_UNITS = frozenset("second minute hour day week month year".split())
+_PER = frozenset("a an per each every".split())
+_NEGATIONS = frozenset(
+    "not no never none nobody nothing nowhere neither without cannot cant dont doesnt didnt isnt arent wasnt werent wont"
+    " wouldnt shouldnt couldnt hasnt havent hadnt mustnt aint nor hardly avoid avoids lacks lack"
+    " nicht kein keine keinen keinem keiner nie niemals ohne pas jamais sans aucun aucune nunca sin".split()
+)
+_OPPOSITES: dict[str, frozenset[str]] = {}
+for _pair in """
+    allow,permit,let/forbid,deny,refuse,ban,prohibit,block|enable,on/disable,off|before/after|always/never|more/less,fewer
+    increase,rise,grow,raise/decrease,fall,drop,shrink,lower,reduce|true/false|open/close,shut|start,begin/stop,end
+    minimum,least/maximum,most|first/last|left/right|up/down|add/remove,delete,drop|accept/reject,decline|include/exclude
+    required,mandatory/optional|pass,succeed/fail|success/failure|public/private|above,over/below,under|love,like,enjoy/hate,dislike
+    early/late|fast,quick/slow|ascending/descending|with/without|online/offline|internal/external|buy/sell|win/lose
+    encrypt/decrypt|lock/unlock|hide/show|safe/dangerous,unsafe|valid/invalid|visible/invisible,hidden|same/different
+    upper/lower|synchronous/asynchronous|married/divorced|arrive/leave|import/export|push/pull|oldest/newest|north/south
+    east/west|longer/shorter|larger,bigger/smaller|cheap/expensive|hot/cold|morning/evening|keep/discard|import/export
+    must,shall/may,might|always,all,every/sometimes,some|accepted,approved/denied,refused,rejected|older/newer,younger
+    merge/split|upgrade/downgrade|install/uninstall|trust/distrust|signed/unsigned|known/unknown|read/write|inside/outside
+""".replace("\n", "|").split("|"):
+    _one, _, _other = _pair.strip().partition("/")
+    for _left, _right in ((_one, _other), (_other, _one)):
+        for _word in filter(None, _left.split(",")):
+            _key = stem(_word)
+            _OPPOSITES[_key] = _OPPOSITES.get(_key, frozenset()) | {
+                stem(each) for each in _right.split(",") if each
+            }
+
+_PERSONS = {
+    stem(word): number
+    for number, words in enumerate(
+        (
+            "i me my mine myself",
+            "you your yours",
+            "he him his",
+            "she her hers",
+            "we us our ours",
+            "they them their",
+        )
+    )
+    for word in words.split()
+}
+
+_TOKEN = re.compile(
+    r"`[^`\n]{1,200}`"  # code
+    r"|(?:https?://|~?/|\./)[^\s,;)\"'<>]+"  # addresses and paths
+    r"|[$€£](?=\d)"
+    r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?!\w|\.\d)"  # a date, or a version
+    r"|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\b)?"
+    r"|\d{1,2}\s?[ap]\.?m\b"
+    r"|(?<![\w.])[-\u2212]?(?:\d[\d,_]*(?:\.\d+)*|\.\d+)|\d[\d,_]*(?:\.\d+)*"
+    r"|(?<!\w)--?[a-zA-Z][\w-]*"  # an option
+    r"|[CF]\+\+|[CFJ]#|[<>]=?|[!=]=|->|[=+]"
+    r"|[^\W\d_][\w'\u2019]*(?:[._/@:\\-]+\w[\w'\u2019]*)*"
+    r"|%|[.!?:](?=\s|$)|\n|[\"“(•*]"
+)
+_TIME = re.compile(r"(\d{1,2})(?::(\d\d))?(?::\d\d)?\s?([ap])?")
+_INNER = re.compile(r"[a-z][A-Z]|[_/@\\:+#<>=]|\w\.\w|[^\W\d_]\d|^-")
+_UNSPACED = "\u0590"  # from here on are scripts whose words are compared whole: some do not part them
+_LINKS = frozenset("from to into than over until by for via as".split())
+_BREAKS = frozenset('.!?:\n"“(•*')
+_MOST_NUMBER = 30  # digits: longer ones are names
+
+
+class Values(NamedTuple):
+    """The values and words of a text.
+
+    Args:
+        numbers, dates, names: each in one spelling, so that `5s` is `five seconds`.
+        first: capitalised words that begin a sentence, which may be names.
+        negations: how many there are.
+        words: the others, in lower case and in their order.
+        stems: of all words.
+        sequence: stems and values in their order.
+        frame: the same with each value as one mark, to see whether two texts say a value of the same thing.
+    """
+
+    numbers: frozenset[str]
+    dates: frozenset[str]
+    names: frozenset[str]
+    first: frozenset[str]
+    negations: int
+    words: tuple[str, ...]
+    stems: frozenset[str]
+    sequence: tuple[str, ...]
+    frame: tuple[str, ...]
+
+
+def values_of(text: str) -> Values:
+    """Returns the values of a text; of a very long one, of its beginning."""
+    return _Reader(text[:MOST_CHARACTERS]).read()
+
+
+def changed(one: Values, other: Values) -> str:
+    """Returns in which value two texts differ: number, date, name, negation or order; "" if in none."""
+    if one.numbers != other.numbers:
+        return "number"
+    if one.dates != other.dates:
+        return "date"
+    if _unmentioned(one, other) or _unmentioned(other, one) or _other_person(one.sequence, other.sequence):
+        return "name"
+    if one.negations != other.negations or _opposed(one.stems, other.stems):
+        return "negation"
+    if _swapped(one.sequence, other.sequence) or _turned(one, other):
+        return "order"
+    return ""
+
+
+def _unmentioned(one: Values, other: Values) -> bool:
+    """Whether one text names something that the other does not mention."""
+    there = other.names | other.first
+    return any(name not in there and stem(name) not in other.stems for name in one.names)
+
+
+def _other_person(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether both speak of persons by pronouns, and of none in common."""
+    here, there = ({_PERSONS[word] for word in each if word in _PERSONS} for each in (one, other))
+    return bool(here and there) and here.isdisjoint(there)
+
+
+def _opposed(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether a word here stands against its opposite there, and neither text has both."""
+    for word in one - other:
+        against = _OPPOSITES.get(word)
+        if against and not against.isdisjoint(other - one) and against.isdisjoint(one):
+            return True
+    return False
+
+
+def _swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two words or values changed places, and all others stand where they stood; `a and b` may."""
+    if len(one) != len(other) or one == other:
+        return False
+    places = [place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
+    if len(places) != 2 or {one[place] for place in places} != {other[place] for place in places}:
+        return False
+    return one[places[0] + 1 : places[1]] not in (
+        (),
+        ("and",),
+        ("or",),
+    )  # `always refused` is `refused always`
+
+
+def _turned(one: Values, other: Values) -> bool:
+    """Whether a link, such as `from` or `over`, leads to something else that both texts mention."""
+    here, there = _linked(one.sequence), _linked(other.sequence)
+    for link, targets in here.items():
+        others = there.get(link)
+        if not others or not targets.isdisjoint(others):
+            continue
+        if targets <= set(other.sequence) and others <= set(one.sequence):
+            return True
+    return False
+
+
+def _linked(sequence: tuple[str, ...]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for link, target in pairwise(sequence):
+        if link in _LINKS and target not in STOP_WORDS:
+            found.setdefault(link, set()).add(target)
+    return found
+
+
+class _Reader:
+    """Reads one text token by token."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = [match.group() for match in _TOKEN.finditer(text)]
+        self._at = 0
+        self._numbers: set[str] = set()
+        self._dates: set[str] = set()
+        self._names: set[str] = set()
+        self._first: set[str] = set()
+        self._words: list[str] = []
+        self._stems: set[str] = set()
+        self._frame: list[str] = []
+        self._sequence: list[str] = []
+        self._negations = 0
+        self._unit = ""  # of the number that comes, as in $5
+
+    def read(self) -> Values:
+        begins = True
+        while self._at < len(self._tokens):
+            token = self._tokens[self._at]
+            self._at += 1
+            if token in _BREAKS:
+                begins = True
+                if token == "?":
+                    self._put(self._names, token, "A")
+                continue
+            self._token(token, begins)
+            begins = False
+        return Values(
+            frozenset(self._numbers),
+            frozenset(self._dates),
+            frozenset(self._names),
+            frozenset(self._first),
+            self._negations,
+            tuple(self._words),
+            frozenset(self._stems),
+            self._ordered(),
+            tuple(self._frame),
+        )
+
+    def _ordered(self) -> tuple[str, ...]:
+        """The sequence, with the parts of each date in one order: `3 March` is `March 3`."""
+        found: list[str] = []
+        runs = groupby(zip(self._frame, self._sequence, strict=True), key=lambda pair: pair[0] == "D")
+        for is_date, run in runs:
+            values = [value for _, value in run]
+            found += sorted(values) if is_date else values
+        return tuple(found)
+
+    def _token(self, token: str, begins: bool) -> None:
+        lower = token.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        if token[0] in "$€£%":
+            self._unit_before(token)
+        elif token.lstrip("-\N{MINUS SIGN}.")[:1].isdigit():
+            self._digits(token, lower)
+        elif token[0] == "`":
+            self._code(token.strip("`").strip())
+        elif not begins and lower in ("may", "mar", "sun", "sat", "dec", "jan", "oct") and token.islower():
+            self._word(lower)
+        elif lower.rstrip(".") in _MONTHS and (token[0].isupper() or len(lower) > 4):
+            self._date(_MONTHS[lower.rstrip(".")]) if not (lower == "may" and begins) else self._word(lower)
+        elif lower in _DAYS and (token[0].isupper() or len(lower) > 3):
+            self._date(_DAYS[lower])
+        elif lower in _RELATIVE:
+            self._date(lower)
+        else:
+            self._written(token, lower, begins)
+
+    def _written(self, token: str, lower: str, begins: bool) -> None:
+        plain = lower.removesuffix("'s").removesuffix("'")
+        if plain in _NUMBERS and plain != "one":
+            self._number(_NUMBERS[plain])
+        elif plain in _ORDINALS:
+            self._put(self._numbers, f"#{_ORDINALS[plain]}", "N")
+        elif plain.partition("-")[0] in _TENS and plain.partition("-")[2] in _NUMBERS:
+            tens, _, small = plain.partition("-")
+            self._number(str(int(_NUMBERS[tens]) + int(_NUMBERS[small])))
+        elif plain.replace("'", "") in _NEGATIONS:
+            self._negations += 1
+            self._word(plain)
+        elif _INNER.search(token) or token >= _UNSPACED:
+            self._code(token)
+        elif "-" in plain:
+            for part in token.split("-"):
+                if part:
+                    self._written(part, part.lower(), begins)
+        elif token[0].isupper() and plain not in ("i", "i'm", "i've", "i'd", "i'll", "ok"):
+            self._capital(token, plain, begins)
+        else:
+            self._word(plain)
+
+    def _capital(self, token: str, plain: str, begins: bool) -> None:
+        if begins and not (len(plain) > 1 and token[: len(plain)].isupper()):
+            self._first.add(plain)
+            self._word(plain)
+        elif plain in STOP_WORDS and not (token.isupper() and plain != "i"):  # `team S` and `IT` are names
+            self._word(plain)
+        else:
+            self._put(self._names, plain, "A")
+            self._stems.add(stem(plain))
+
+    def _code(self, token: str) -> None:
+        name = token.rstrip(".:").lower()
+        self._put(self._names, name.removesuffix("()"), "A")
+
+    def _digits(self, token: str, lower: str) -> None:
+        parts = re.split(r"[-/.]", lower)
+        if ":" in lower or lower.endswith("m"):
+            self._date(_clock(lower))
+        elif len(parts) == 3 and len(parts[0]) == 4:  # an ISO date
+            self._date(f"month {int(parts[1])}")
+            self._dates.update((f"{int(parts[0])}", f"{int(parts[2])}"))
+        elif len(parts) >= 3 or len(lower) > _MOST_NUMBER:
+            self._put(self._names, lower, "A")
+        else:
+            value = lower.replace(",", "").replace("_", "").replace("\N{MINUS SIGN}", "-")
+            after = self._tokens[self._at] if self._at < len(self._tokens) else ""
+            if after.lower() in ("st", "nd", "rd", "th"):
+                near = self._near_month()
+                self._at += 1
+                return self._date(value) if near else self._put(self._numbers, f"#{value}", "N")
+            if self._near_month() or (len(value) == 4 and "1900" <= value <= "2100"):
+                return self._date(value.lstrip("0"))
+            self._number(value)
+        return None
+
+    def _near_month(self) -> bool:
+        near = (self._tokens[each] for each in (self._at - 2, self._at) if 0 <= each < len(self._tokens))
+        return any(each.lower() in _MONTHS and each[0].isupper() for each in near)
+
+    def _number(self, value: str) -> None:
+        unit = self._unit
+        after = self._tokens[self._at].lower() if self._at < len(self._tokens) else ""
+        if after in _SCALES and value.isdigit():
+            value = str(int(value) * _SCALES[after])
+            self._at += 1
+            after = self._tokens[self._at].lower() if self._at < len(self._tokens) else ""
+        if after in _UNITS:
+            self._at += 1
+            unit = _UNITS[after]
+        self._put(self._numbers, f"{value} {unit}".strip(), "N")
+
+    def _unit_before(self, token: str) -> None:
+        self._unit = _UNITS[token]
+        if self._at < len(self._tokens) and self._tokens[self._at][0].isdigit():
+            token = self._tokens[self._at]
+            self._at += 1
+            self._digits(token, token.lower())
+        self._unit = ""
+
+    def _date(self, value: str) -> None:
+        self._put(self._dates, value, "D")
+
+    def _put(self, into: set[str], value: str, mark: str) -> None:
+        into.add(value)
+        self._sequence.append(stem(value) if mark == "A" else value)
+        self._frame.append(mark)
+
+    def _word(self, word: str) -> None:
+        if word in _TIME_UNITS and self._at > 1 and self._tokens[self._at - 2].lower() in _PER:
+            return self._put(self._numbers, f"per {_UNITS[word]}", "N")  # a rate
+        root = stem(word)
+        self._stems.add(root)
+        self._sequence.append(root)
+        self._frame.append(root)
+        if word not in STOP_WORDS:
+            self._words.append(word)
+        return None
+
+
+def _clock(text: str) -> str:
+    found = _TIME.match(text)
+    assert found is not None  # whoever calls has seen such a text
+    hour, minute, half = int(found[1]), int(found[2] or 0), found[3]
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return f"{hour:02}:{minute:02}"

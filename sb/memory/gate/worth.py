@@ -1,0 +1,196 @@
+"""The worth W(m) of a new memory, and what follows from it: admit it, or merge it into the nearest.
+
+Source: the memory whitepaper, "the worthiness gate W(m)": W(m) = surprise + novelty + importance, weighted by category, where
+surprise looks at recent memories of the same category and novelty at all of them. Before that stands a rule that no weight
+overrides: a memory with another number, date, name or negation is none that says the same, so it is not compared at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sb.config.gate import GateSettings
+from sb.memory.decay import faded
+from sb.memory.gate.likeness import Comparer
+from sb.memory.ranking.encoding import NOTHING
+from sb.memory.views import View
+from sb.store.records.columns import Row
+
+LONGEST = 2_000  # characters: longer texts are merged only if they are equal
+_DAY = 86_400.0
+_NEUTRAL, _TRUSTED = 0.7, 0.5  # the trust that leaves a prior as it is, and how much any other shifts it
+_SHARED = (
+    0.4  # of the words of the longer text: with fewer in common, none of the labelled pairs say the same
+)
+RIVAL, NEIGHBOUR = "rival", "neighbour"
+
+
+@dataclass(frozen=True)
+class Other(View):
+    """A memory that resembles the new one and says something else, so that both stand.
+
+    Args:
+        id, content: of that memory. likeness: from 0 to 1.
+        changed: in which value they differ: number, date, name, negation, order or word.
+        relation: rival where both say a value of the same thing and only one can hold, else neighbour.
+    """
+
+    id: str
+    content: str
+    likeness: float
+    changed: str
+    relation: str
+
+
+@dataclass(frozen=True)
+class Verdict(View):
+    """The gate's answer for one memory.
+
+    Args:
+        admitted: whether it is a record of its own. reason: why, in one line.
+        worth, threshold: W(m), and what it had to reach.
+        surprise, novelty, importance: the terms before they are weighted, each from 0 to 1.
+        trust: in the new memory, from 0 to 1.
+        nearest: the id of the memory it is merged into or nearest to, or "". content: of that. likeness: to it.
+        downgraded: it was merged without any effect, since it is trusted less than that memory.
+        others: memories that resemble it and say something else.
+    """
+
+    admitted: bool
+    reason: str
+    worth: float = 1.0
+    threshold: float = 0.0
+    surprise: float = 1.0
+    novelty: float = 1.0
+    importance: float = 0.0
+    trust: float = _NEUTRAL
+    nearest: str = ""
+    content: str = ""
+    likeness: float = 0.0
+    downgraded: bool = False
+    others: tuple[Other, ...] = ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A new memory before it is written.
+
+    Args:
+        terms: the words of the text, as ranking counts them. dated: whether somebody gave `happened_at`; trust: in it, from 0 to 1.
+    """
+
+    text: str
+    terms: frozenset[int]
+    category: str | None
+    speaker: str | None
+    happened_at: float
+    dated: bool
+    trust: float
+
+
+def importance(settings: GateSettings, trust: float) -> float:
+    """Returns the prior of a memory: that of its category, shifted by trust; from 0 to 1, and never less for more trust."""
+    return min(1.0, max(0.0, settings.prior + _TRUSTED * (trust - _NEUTRAL)))
+
+
+def worth(settings: GateSettings, likeness: float, recent: float, trust: float) -> float:
+    """Returns W(m).
+
+    Args:
+        likeness: to the most alike memory. recent: to that of the same category, faded with its age.
+    """
+    return (
+        settings.surprise * (1.0 - recent)
+        + settings.novelty * (1.0 - likeness)
+        + settings.importance * importance(settings, trust)
+    )
+
+
+def decide(
+    candidate: Candidate, rows: Sequence[Row], settings: GateSettings, comparer: Comparer, now: float
+) -> tuple[Verdict, Row | None]:
+    """Returns the verdict on a memory, and the row that it is merged into, if it is.
+
+    Args:
+        rows: the records that it is compared with. now: seconds since the epoch.
+    """
+    same: list[tuple[float, Row]] = []
+    others: list[Other] = []
+    for row in rows:
+        likeness, changed, relation = _compared(candidate, row, settings, comparer)
+        if likeness < settings.floor:
+            continue
+        if changed:
+            others.append(Other(row["uid"], row["text"], round(likeness, 3), changed, relation))
+        else:
+            same.append((likeness, row))
+    others.sort(key=lambda one: -one.likeness)
+    if not same:
+        why = "nothing says the same" if not others else f"another {others[0].changed} than {others[0].id}"
+        shifted = importance(settings, candidate.trust)
+        most = settings.surprise + settings.novelty + settings.importance * shifted
+        return Verdict(
+            True, why, round(most, 3), settings.threshold, importance=shifted, trust=candidate.trust,
+            others=tuple(others),
+        ), None  # fmt: skip
+    likeness, nearest = max(same, key=lambda pair: (pair[0], -pair[1]["id"]))
+    recent = max(
+        (
+            faded(score, (now - row["updated_at"]) / _DAY, settings.half_life_days)
+            for score, row in same
+            if row["category"] == candidate.category
+        ),
+        default=0.0,
+    )
+    value = worth(settings, likeness, recent, candidate.trust)
+    admitted = value >= settings.threshold
+    sign = "reaches" if admitted else "is below"
+    verdict = Verdict(
+        admitted,
+        f"W(m) {value:.2f} {sign} {settings.threshold:g}",
+        round(value, 3),
+        settings.threshold,
+        round(1.0 - recent, 3),
+        round(1.0 - likeness, 3),
+        importance(settings, candidate.trust),
+        candidate.trust,
+        nearest["uid"],
+        nearest["text"],
+        round(likeness, 3),
+        others=tuple(others),
+    )
+    return verdict, None if admitted else nearest
+
+
+def _compared(
+    candidate: Candidate, row: Row, settings: GateSettings, comparer: Comparer
+) -> tuple[float, str, str]:
+    """How alike a record is, in what it differs, and what it is then."""
+    if candidate.text.strip() == row["text"].strip():
+        likeness, changed, same_frame = 1.0, "", True
+    elif not shares(candidate.terms, row["terms"]) or max(len(candidate.text), len(row["text"])) > LONGEST:
+        return 0.0, "", NEIGHBOUR
+    else:
+        likeness, changed, same_frame = comparer.compare(candidate.text, row["text"])
+    if not changed and candidate.speaker != row["speaker"]:
+        return likeness, "speaker", NEIGHBOUR
+    if not changed and candidate.dated and candidate.happened_at != row["happened_at"]:
+        return likeness, "date", NEIGHBOUR
+    rival = changed and same_frame and settings.exclusive
+    return likeness, changed, RIVAL if rival else NEIGHBOUR
+
+
+def terms_of(row: Row) -> frozenset[int]:
+    """Returns the distinct words of a row as numbers."""
+    return frozenset(memoryview(row["terms"][len(NOTHING) :]).cast("I"))
+
+
+def shares(terms: frozenset[int], counted: bytes) -> bool:
+    """Whether two texts have so many words in common that they may say the same.
+
+    Args:
+        terms: the words of one. counted: of the other, as ranking counts them.
+    """
+    others = set(memoryview(counted[len(NOTHING) :]).cast("I"))
+    return len(terms & others) >= _SHARED * max(len(terms), len(others))

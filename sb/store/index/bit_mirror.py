@@ -1,0 +1,104 @@
+"""A place's bit vectors, kept in this process: who writes often asks for the nearest before each write.
+
+Read once from the index, then only what was written since is added. What changed otherwise keeps its former bits, or is
+missing until the next process: the bits only propose.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sb.numeric import np
+from sb.store.database import Database
+from sb.store.index.bit_vectors import BitIndex
+
+if TYPE_CHECKING:
+    from sb.store.embedding.embedder import Vectors
+
+_NEW = (
+    "SELECT v.record, v.vector FROM records AS r CROSS JOIN vectors AS v ON v.record = r.id"
+    " WHERE r.id > ? AND +r.place = ? AND v.model = ? ORDER BY r.id"
+)
+_MOST_PLACES = 16  # that are kept at once; of 10 000 records each 400 KB
+
+
+class _Held:
+    """The numbers and bits of the records of one place, in arrays that grow.
+
+    Args:
+        words: of 64 bits in one vector. last: the record up to which all are here.
+    """
+
+    def __init__(self, words: int, last: int) -> None:
+        self.last = last
+        self.count = 0
+        self.records = np.zeros(1024, np.int64)
+        self.bits = np.zeros((words, 1024), np.uint64)  # by column, which numpy compares much faster
+
+    def add(self, records: np.ndarray, bits: np.ndarray) -> None:
+        """Adds records, a row of bits for each."""
+        need = self.count + len(records)
+        if need > len(self.records):
+            room = max(need, 2 * len(self.records)) - len(self.records)
+            self.records = np.pad(self.records, (0, room))
+            self.bits = np.pad(self.bits, ((0, 0), (0, room)))
+        self.records[self.count : need] = records
+        self.bits[:, self.count : need] = bits.T
+        self.count = need
+
+    def nearest(self, asked: np.ndarray, k: int) -> list[int]:
+        """The k records whose bits differ least, the nearest first, ties by number."""
+        differing = np.zeros(self.count, np.uint16)
+        for column, value in zip(self.bits, asked, strict=True):
+            differing += np.bitwise_count(column[: self.count] ^ value)
+        places = np.arange(self.count)
+        if self.count > k:
+            places = np.flatnonzero(differing <= np.partition(differing, k - 1)[k - 1])
+        order = np.lexsort((self.records[places], differing[places]))[:k]
+        found: list[int] = self.records[places[order]].tolist()
+        return found
+
+
+class BitMirror:
+    """The bits of the places that this process asked about."""
+
+    def __init__(self, database: Database, index: BitIndex) -> None:
+        self._database = database
+        self._index = index
+        self._held: dict[tuple[str, int], _Held] = {}
+
+    def holds(self, model: str, place: int) -> bool:
+        """Whether the bits of a place are here already."""
+        return (model, place) in self._held
+
+    def nearest(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
+        """About the k records of a place that are nearest to a vector; they may be in another state or place by now.
+
+        Args:
+            query: of as many numbers as 64 divides.
+        """
+        held = self._held.get((model, place))
+        if held is None:
+            held = self._read(model, place, len(query) // 64)
+        else:
+            self._add_new(held, model, place)
+        return held.nearest(np.packbits(query > 0).view(np.uint64), k) if held.count else []
+
+    def _read(self, model: str, place: int, words: int) -> _Held:
+        last = int(self._database.query("SELECT coalesce(max(id), 0) FROM records")[0][0])
+        held = _Held(words, last)
+        records, bits = self._index.listed(model, place)
+        known = records <= last
+        held.add(records[known], bits.view(np.uint64)[known])
+        if len(self._held) >= _MOST_PLACES:
+            del self._held[next(iter(self._held))]
+        self._held[model, place] = held
+        return held
+
+    def _add_new(self, held: _Held, model: str, place: int) -> None:
+        rows = self._database.query(_NEW, (held.last, place, model))
+        if rows:
+            vectors = np.frombuffer(b"".join(vector for _, vector in rows), "<f2").reshape(len(rows), -1)
+            records = np.array([record for record, _ in rows], np.int64)
+            held.add(records, np.packbits(vectors > 0, axis=1).view(np.uint64))
+            held.last = rows[-1][0]

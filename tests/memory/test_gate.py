@@ -1,0 +1,270 @@
+"""The worthiness gate: what is merged, what never is, and what happens with several processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.errors import UsageError
+from sb.memory import Brain
+from sb.memory.gate.confidence import calibrations
+from sb.store.records.columns import Row
+from tests.memory.agents import DAY, Agents, agents
+
+__all__ = ["agents"]
+
+RULE = "Deploys go out on Tuesdays, after the tests have passed."
+AGAIN = "After the tests have passed, deploys go out on Tuesdays."
+
+
+def row(agents: Agents, record: str) -> Row:
+    found = agents.brain().space.records.find(record)
+    assert found is not None
+    return found
+
+
+def facts(agents: Agents) -> int:
+    return int(agents.rows("SELECT count(*) FROM records WHERE kind = 'fact' AND state = 'active'")[0][0])
+
+
+def test_restatement_is_merged_and_leaves_evidence(agents: Agents) -> None:
+    first = agents.brain().remember(RULE)
+    before = row(agents, first)
+    brain = agents.brain("tester")
+    assert brain.remember(AGAIN) == first
+    assert brain.verdict is not None
+    assert not brain.verdict.admitted
+    after = row(agents, first)
+    assert after["text"] == RULE
+    assert after["confidence"] > before["confidence"]
+    assert after["evidence_n"] > before["evidence_n"]
+    [evidence] = brain.space.evidence.of(after["id"])
+    assert (evidence.agent, evidence.source_type, evidence.kind) == ("tester", "agent-written", "restated")
+    assert evidence.at == after["updated_at"]
+    assert brain.space.reads.stats([after["id"]])[after["id"]][0] == 1
+    assert facts(agents) == 1
+
+
+def test_new_fact_is_admitted(agents: Agents) -> None:
+    brain = agents.brain()
+    assert brain.remember(RULE) != brain.remember("The logo is blue.")
+    assert brain.verdict is not None
+    assert brain.verdict.reason == "nothing says the same"
+
+
+@pytest.mark.parametrize(
+    ("other", "changed"),
+    [
+        ("Deploys go out on Mondays, after the tests have passed.", "date"),
+        ("Deploys go out on Tuesdays, before the tests have passed.", "negation"),
+        ("Deploys do not go out on Tuesdays, after the tests have passed.", "negation"),
+        ("Deploys go out on Tuesdays, after 3 tests have passed.", "number"),
+        ("Deploys go out on Tuesdays, after the tests of Anna have passed.", "name"),
+        ("Deploys to `eu-west-1` go out on Tuesdays, after the tests have passed.", "name"),
+    ],
+)
+def test_changed_value_is_never_merged(agents: Agents, other: str, changed: str) -> None:
+    brain = agents.brain()
+    first = brain.remember(RULE, "convention")
+    second = brain.remember(other, "convention")
+    assert second != first
+    assert brain.verdict is not None
+    assert [one.changed for one in brain.verdict.others] == [changed]
+
+
+def test_counts_over_time_are_neighbours_and_values_of_a_setting_are_rivals(agents: Agents) -> None:
+    brain = agents.brain()
+    brain.remember("3 articles of stock were counted.")
+    brain.remember("4 articles of stock were counted.")
+    assert brain.verdict is not None
+    assert [one.relation for one in brain.verdict.others] == ["neighbour"]
+    brain.remember("The test database listens on port 5433.", "environment")
+    brain.remember("The test database listens on port 5434.", "environment")
+    assert [one.relation for one in brain.verdict.others] == ["rival"]
+    assert facts(agents) == 4
+
+
+def test_forced_fact_is_saved_as_it_is(agents: Agents) -> None:
+    brain = agents.brain()
+    assert brain.remember(RULE) != brain.remember(RULE, force=True)
+
+
+def test_restatement_is_merged_however_old_the_memory_is(agents: Agents) -> None:
+    first = agents.brain().remember(RULE)
+    agents.clock.time += 2000 * DAY
+    assert agents.brain().remember(RULE) == first
+
+
+def test_other_scope_speaker_or_reader_is_a_memory_of_its_own(agents: Agents) -> None:
+    brain = agents.brain()
+    first = brain.remember(RULE)
+    elsewhere = brain.remember(RULE, scope="project:shop")
+    private = brain.remember(RULE, private=True)
+    spoken = brain.remember(RULE, speaker="Ana")
+    assert len({first, elsewhere, private, spoken}) == 4
+
+
+def test_forgotten_memory_takes_nothing_in(agents: Agents) -> None:
+    brain = agents.brain()
+    first = brain.remember(RULE)
+    brain.forget(first, "no longer so")
+    assert brain.remember(RULE) != first
+
+
+def test_less_trusted_source_changes_nothing_and_is_flagged(agents: Agents) -> None:
+    first = agents.brain().remember(RULE, source_type="user-written")
+    before = row(agents, first)
+    assert (before["confidence"], before["evidence_n"]) == (0.75, 4.0)
+    brain = agents.brain()
+    assert brain.remember(AGAIN, source_type="tool-output") == first
+    assert brain.verdict is not None
+    assert brain.verdict.downgraded
+    after = row(agents, first)
+    assert (after["confidence"], after["version"]) == (before["confidence"], before["version"])
+    assert [one.weight for one in brain.space.evidence.of(after["id"])] == [0.0]
+
+
+def test_flood_of_restatements_moves_confidence_little_and_leaves_one_record(agents: Agents) -> None:
+    brain = agents.brain()
+    first = brain.remember(RULE, confidence=0.5)
+    for _ in range(60):
+        assert brain.remember(RULE) == first
+    after = row(agents, first)
+    assert after["evidence_n"] < 3.0
+    assert after["confidence"] < 0.67
+    assert after["version"] <= 11
+
+
+def test_long_text_is_merged_only_if_it_is_equal(agents: Agents) -> None:
+    brain = agents.brain()
+    long = "The import reads one row after the other. " * 100
+    first = brain.remember(long)
+    assert brain.remember(long + "Then it stops.") != first
+    assert brain.remember(long) == first
+
+
+def test_explain_saves_nothing(agents: Agents) -> None:
+    brain = agents.brain()
+    first = brain.remember(RULE)
+    verdict = brain.explain(AGAIN)
+    assert (verdict.admitted, verdict.nearest) == (False, first)
+    assert verdict.worth < verdict.threshold
+    assert facts(agents) == 1
+    assert brain.space.evidence.of(row(agents, first)["id"]) == []
+
+
+def test_gate_can_be_turned_off_for_a_scope(agents: Agents) -> None:
+    (agents.home / "config.yaml").write_text(
+        'memory:\n  gate:\n    "project:notes":\n      "*": {threshold: 0}\n', "utf-8"
+    )
+    brain = agents.brain()
+    notes = {brain.remember(RULE, scope="project:notes") for _ in range(3)}
+    assert len(notes) == 3
+    assert brain.remember(RULE) == brain.remember(RULE)
+
+
+def test_settings_that_would_admit_a_repeated_fact_are_refused(agents: Agents) -> None:
+    (agents.home / "config.yaml").write_text(
+        'memory:\n  gate:\n    "*":\n      lesson: {threshold: 0.1}\n', "utf-8"
+    )
+    with pytest.raises(UsageError, match="surprise and importance"):
+        agents.brain().remember(RULE, "lesson")
+
+
+def test_erased_memory_leaves_no_evidence(agents: Agents) -> None:
+    brain = agents.brain()
+    number = row(agents, brain.remember(RULE))["id"]
+    brain.remember(RULE)
+    with agents.database.write() as execute:
+        brain.space.records.erase(execute, number, actor="ada", reason="asked to be deleted")
+    assert brain.space.evidence.of(number) == []
+
+
+def test_outcomes_move_confidence_and_are_scored(agents: Agents) -> None:
+    brain = agents.brain()
+    records = [brain.remember(f"Team {name} sits on floor {floor}.", "user", source_type="user-written")
+               for floor, name in enumerate("BCDEFGHJKL")]  # fmt: skip
+    for number, record in enumerate(records):
+        (brain.confirm if number < 9 else brain.refute)(record, "seen")
+    assert brain.get(records[0]).confidence == pytest.approx(0.8)
+    assert brain.get(records[9]).confidence == pytest.approx(0.6)
+    assert brain.history(records[9])[-1].operation == "refuted"
+    [found] = calibrations(brain.space.evidence.outcomes())
+    assert (found.category, found.outcomes, found.confirmed, found.mean) == ("user", 10, 0.9, 0.75)
+    assert found.brier == pytest.approx((9 * 0.25**2 + 0.75**2) / 10)
+    assert found.proposed == 0.83
+    assert records[9] not in [one.id for one in brain.search("floor", k=20, min_confidence=0.7)]
+
+
+WRITER = """
+import sys
+from sb.memory import Brain
+brain = Brain(sys.argv[2], path=sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(20):
+    brain.remember("Deploys of team %s go out on Tuesdays." % "ABCDEFGHIJKLMNOPQRST"[number])
+brain.database.close()
+"""
+
+
+def test_processes_that_remember_the_same_at_once_never_both_admit(tmp_path: Path) -> None:
+    path = tmp_path / "brain.db"
+    env = {**os.environ, "SB_HOME": str(tmp_path)}
+    with Brain("first", path=path) as brain:
+        brain.remember("The logo is blue.")
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), f"agent {number}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
+        )
+        for number in range(3)
+    ]  # fmt: skip
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write(b"go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate(timeout=120)
+        assert writer.returncode == 0
+    with Brain("first", path=path) as brain:
+        texts = [text for (text,) in brain.database.query("SELECT text FROM records WHERE kind = 'fact'")]
+        merged = brain.database.query("SELECT count(*) FROM record_evidence")[0][0]
+    assert len(texts) == len(set(texts)) == 21
+    assert merged == 40
+
+
+KILLED = """
+import os, signal, sys
+from sb.memory import Brain
+from sb.memory.gate.admission import Gate
+brain = Brain("killed", path=sys.argv[1])
+looked = Gate.look
+def look(*arguments):
+    looked(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+Gate.look = look
+brain.remember(sys.argv[2])
+"""
+
+
+def test_process_killed_between_gate_and_write_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "brain.db"
+    env = {**os.environ, "SB_HOME": str(tmp_path)}
+    with Brain("first", path=path) as brain:
+        first = brain.remember(RULE)
+    for text in (AGAIN, "The logo is blue."):
+        done = subprocess.run([sys.executable, "-c", KILLED, str(path), text], env=env, check=False)
+        assert done.returncode == -signal.SIGKILL
+    with Brain("second", path=path) as brain:
+        assert brain.database.query("SELECT count(*) FROM records WHERE kind = 'fact'") == [(1,)]
+        assert brain.database.query("SELECT count(*) FROM record_evidence") == [(0,)]
+        assert brain.remember(AGAIN) == first
