@@ -10,8 +10,7 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import Agent, Id, Private, Project, Scope, categories, memory, required, typed
 from sb.commands.options import AsJson, ChangeReason, single
 
-from sb.present.counts import counted
-from sb.text import shorten
+from sb.text import counted, shorten
 
 app = single()
 WIDEST = 100  # characters of a memory on one line
