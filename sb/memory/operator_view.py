@@ -48,11 +48,12 @@ class Overseer(Brain):
     """
 
     _writes = Everywhere
+    _is_operator = True
 
     def __init__(self, name: str = OPERATOR, **more: Any) -> None:
         super().__init__(name, **more)
 
-    def _refusal(self, handoff: Row) -> str:
+    def _refusal(self, row: Row) -> str:
         """Operators look at what was altered, too."""
         return ""
 

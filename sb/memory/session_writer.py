@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sb.memory.masking import Labels, masked_text, refuse_secret
+from sb.memory.personal_data import hold_back, redacted, settle
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
@@ -106,7 +107,11 @@ class SessionWriter:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
                 Nothing was written then.
         """
+        screened = self.space.screening.screen(records, place.scope, self.agent)
         pairs = self.record_writer.pairs(records)
+        rows = [row for row, _ in pairs]
+        hold_back(rows, screened)
+        self.record_writer.masked |= redacted(screened)
         with self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
@@ -114,6 +119,7 @@ class SessionWriter:
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
             self.record_writer.keep(execute, pairs)
+            settle(execute, rows, screened, self.agent, place.scope, self.space.clock.now())
             if also is not None:
                 also(execute, session)
         self.session = session
@@ -157,6 +163,7 @@ class SessionWriter:
     def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:
         """Change something of a record that is not its content, and say why in its history."""
         self.masked.clear()
+        reason = self.space.screening.text(reason, self.space.places.numbered(row["place"]).scope)
         with self.space.database.write() as execute:
             self.record_writer.change(execute, row, changes, operation, reason)
 
@@ -173,7 +180,7 @@ class SessionWriter:
         """Logs what reached the agent's context; the records do not change."""
         if query:
             self.masked.clear()
-            query = masked_text(query, self.masked)
+            query = self.space.screening.text(masked_text(query, self.masked), self.scope)
         tokens = sum(estimated_tokens(one.content) for one in memories)
         with self.space.database.write() as execute:
             session = self._opened(execute)
