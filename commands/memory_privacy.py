@@ -68,11 +68,9 @@ def release(
     json_: AsJson = False,
 ) -> None:
     """Let an escalated memory be found."""
-    from sb.memory.personal_data import release as let_go
-
     required(reason)
     brain, _ = _opened(ctx)
-    uid = let_go(brain, record, reason)
+    uid = brain.release(record, reason)
     output.emit_json({"id": uid, "state": "active"}) if json_ else output.line(f"{uid} released")
 
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sb.config.groups import Memory as Settings
-from sb.errors import NotFoundError
 from sb.memory.views import View
 from sb.redaction import MASK
 from sb.store.database import Database
-from sb.store.records.columns import ACTIVE, QUARANTINED, Row
+from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Execute
 from sb.types import Handoff
-
-if TYPE_CHECKING:
-    from sb.memory.brain import Brain
 
 KEEP, REDACT, DROP, ESCALATE = ACTIONS = ("keep", "redact", "drop", "escalate")
 # Names, of which two, redacted, would be one; and what `sb` itself writes.
@@ -206,19 +202,3 @@ def met(
         (label, label, action, action, scope, scope, limit or -1),
     )
     return [Met(*row) for row in rows]
-
-
-def release(brain: Brain, record: str, reason: str) -> str:
-    """Let a memory that was escalated be found; returns its id.
-
-    Raises:
-        NotFoundError: there is none of that id that waits.
-    """
-    row = brain.space.records.find(record)
-    waits = row is not None and row["state"] == QUARANTINED
-    if row is None or not (
-        waits and any(one.record == row["uid"] for one in met(brain.database, action=ESCALATE))
-    ):
-        raise NotFoundError(f"no escalated memory {record!r}", "sb memory pii list --action escalate")
-    brain.writer.change(row, {"state": ACTIVE}, "release", reason)
-    return str(row["uid"])

@@ -63,7 +63,7 @@ def overdue(space: Space, settings: Settings, now: float) -> list[Overdue]:
 def _rows(space: Space, before: float) -> Iterator[Row]:
     after = 0
     while True:
-        rows = list(space.records.select("r.id > ? AND r.created_at < ?", (after, before), limit=_AT_ONCE))
+        rows = list(space.records.select("r.id > ? AND r.created_at <= ?", (after, before), limit=_AT_ONCE))
         yield from (row for row in rows if row["state"] != ERASED)
         if len(rows) < _AT_ONCE:
             return

@@ -11,7 +11,7 @@ from sb.errors import NotFoundError
 from sb.memory import Brain
 from sb.memory.consent import about
 from sb.memory.operator_view import Overseer
-from sb.memory.personal_data import PersonalDataRefused, met, release
+from sb.memory.personal_data import PersonalDataRefused, met
 from sb.memory.retention import overdue
 from sb.runtime import Runtime, open_runtime
 from sb.sources import SteeredClock
@@ -85,10 +85,10 @@ def test_escalated_memory_is_found_once_it_is_released(runtime: Runtime) -> None
     record = brain.remember(TEXT)
     assert contents(brain) == []
     operator = Overseer(database=runtime.database, config=runtime.config)
-    assert release(operator, record, "the customer agreed") == record
+    assert operator.release(record, "the customer agreed") == record
     assert contents(brain) == [TEXT]
     with pytest.raises(NotFoundError, match="no escalated memory"):
-        release(operator, record, "again")
+        operator.release(record, "again")
 
 
 def test_what_is_added_to_an_entity_is_escalated_too(runtime: Runtime) -> None:
