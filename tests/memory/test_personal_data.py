@@ -15,6 +15,8 @@ from sb.memory.personal_data import PersonalDataRefused, met
 from sb.memory.retention import overdue
 from sb.runtime import Runtime, open_runtime
 from sb.sources import SteeredClock
+from sb.stack.sqlite_stack import SQLiteStack
+from sb.types import Note
 from tests.conftest import CommandLine
 
 PHONE = "+49 171 5550199"
@@ -177,3 +179,14 @@ def test_retention_command_erases_only_when_told(
     done = sb("memory", "retention", "--apply", "--yes", "--json")
     assert (done.code, done.json["ids"]) == (0, [old]), done.err
     assert sb("memory", "retention", "--json").json == {"items": []}
+
+
+def test_what_a_stack_saves_follows_the_rule_of_its_scope(home: Path) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    rule = 'memory: {personal_data: {"*": redact}}\n'
+    (home / "config.yaml").write_text(rule, encoding="utf-8")
+    stack = SQLiteStack("self", components=[])
+    note = stack.save_note(Note("n1", "self", TEXT))
+    kept = stack.get_memory("note", note)
+    assert kept is not None
+    assert kept.content == REDACTED
