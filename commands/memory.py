@@ -25,6 +25,7 @@ from sb.commands.memories import (
 )
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
+from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
@@ -304,3 +305,4 @@ app.add_typer(reading_app)
 app.add_typer(records_app)
 app.add_typer(gate_app)
 app.add_typer(files_app)
+app.add_typer(privacy_app)

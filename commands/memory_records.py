@@ -16,7 +16,12 @@ from sb.present.memories import memory_heading
 from sb.text import counted, human_bytes, plain, shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sb.log.event_log import EventLog
     from sb.memory.erasure import Erased
+    from sb.memory.operator_view import Overseer
+    from sb.memory.views import Memory
 
 app = single()
 WIDEST = 100  # characters of a memory on one line
@@ -96,22 +101,39 @@ def erase(
 
     Asks twice, unless --yes.
     """
-    from sb.memory.erasure import erase as remove
-    from sb.memory.erasure import old_copies
     from sb.memory.operator_view import Overseer
-    from sb.parts import open_authority
 
     required(reason)
     log = event_log(ctx)
     config = configuration(ctx, quietly=True)
     brain = Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids)
     found = [brain.look_up(record) for record in dict.fromkeys(records)]
+    erase_found(ctx, brain, log, found, reason, with_handoffs=with_handoffs, who=who, yes=yes, json_=json_)
+
+
+def erase_found(
+    ctx: typer.Context,
+    brain: Overseer,
+    log: EventLog,
+    found: Sequence[Memory],
+    reason: str,
+    *,
+    with_handoffs: bool,
+    who: str,
+    yes: bool,
+    json_: bool,
+) -> None:
+    """Name memories, ask twice unless `yes`, erase them, and print what was done."""
+    from sb.memory.erasure import erase as remove
+    from sb.memory.erasure import old_copies
+    from sb.parts import open_authority
+
     for one in found:
         note(plain(f"{memory_heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))
     what = "this memory" if len(found) == 1 else f"these {len(found)} memories"
     confirmed(f"erase {what}?", yes=yes)
     confirmed("nothing brings it back; erase?", yes=yes)
-    by = decider(ctx, open_authority(config, log), who)
+    by = decider(ctx, open_authority(brain.config, log), who)
     try:
         done = remove(
             brain.space,
@@ -123,7 +145,7 @@ def erase(
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
-    copies = [str(path) for path in old_copies(config.home.folder / "backups")]
+    copies = [str(path) for path in old_copies(brain.config.home.folder / "backups")]
     if json_:
         output.emit_json(done.as_json() | {"old_copies": copies})
     else:

@@ -344,6 +344,32 @@ class Memory:
         "(or *): numbers by the names of `sb.config.gate.GateSettings`. threshold: 0 admits every memory.",
         example='{"*": {lesson: {threshold: 0.4}}, "project:notes": {"*": {threshold: 0}}}',
     )
+    personal_data: Mapping[str, str] = setting(
+        MappingProxyType({}),
+        kinds.choices(
+            "a mapping of scopes, such as project:*, to keep, redact, drop or escalate",
+            *("keep", "redact", "drop", "escalate"),
+        ),
+        "What is done about personal data in what agents write, by scope or pattern of scopes, the longest first: keep "
+        "(the default), redact the values, drop the memory, or escalate: keep it out of every search until an operator "
+        "releases it.",
+        example='{"project:*": "redact", "customer:acme": "drop"}',
+    )
+    personal_data_readers: tuple[str, ...] = setting(
+        ("*",),
+        kinds.listing(kinds.text("a pattern of agents' names, such as support-*")),
+        "Agents that read personal data as it is; others read [redacted:phone] in its place. Operators read all of it.",
+        example='["support-*"]',
+    )
+    retention: Mapping[str, int] = setting(
+        MappingProxyType({}),
+        kinds.durations(
+            "a mapping of scopes, such as project:*, or SCOPE/CATEGORY, to durations such as 90d"
+        ),
+        "How long memories are kept, by scope or pattern of scopes, and by SCOPE/CATEGORY or SCOPE/KIND, the longest name "
+        "first. `sb memory retention` lists what is past that, and erases it when told; nothing goes by itself.",
+        example='{"project:*": 365d, "project:*/event": 30d}',
+    )
     hooks: bool = setting(
         True,
         kinds.boolean(),

@@ -12,7 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from sb.config.document import SHOWN, Entry, Listing, Node, Report, Scalar, Table, describe
 from sb.config.home import expand
 from sb.config.host_patterns import HostPattern
-from sb.errors import ConfigError
+from sb.duration import parse_duration
+from sb.errors import ConfigError, UsageError
 from sb.text import human_bytes, nearest, shorten
 
 T = TypeVar("T")
@@ -243,6 +244,26 @@ def choices(label: str, *names: str) -> Kind[Mapping[str, str]]:
             for entry in node.entries
         }
         return MappingProxyType({name: value for name, value in values.items() if value is not None})
+
+    return Kind(label, parse)
+
+
+def durations(label: str) -> Kind[Mapping[str, int]]:
+    """Patterns, each with a duration such as 90d, in seconds."""
+
+    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, int] | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+            return None
+        found: dict[str, int] = {}
+        for entry in node.entries:
+            inner = f"{key}.{shorten(entry.key, SHOWN)}"
+            written = text("a duration such as 90d").parse(entry.value, inner, reading)
+            try:
+                found |= {} if written is None else {entry.key: parse_duration(written)}
+            except UsageError as error:
+                reading.wrong(entry, inner, error.message)
+        return MappingProxyType(found)
 
     return Kind(label, parse)
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sb.config import Config, current_config
+from sb.memory.personal_data import may_read
 from sb.memory.reads import Reads
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
@@ -44,6 +45,7 @@ class Brain(Writes, Reads, Sessions):
     """
 
     _writes: type[SessionWriter] = SessionWriter
+    _is_operator = False
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class Brain(Writes, Reads, Sessions):
         self.searcher = Searcher(self.space)
         self.space.refusal = self._refusal
         self.space.leaves_out = self._leaves_out
+        self.space.shows_personal_data = self._is_operator or may_read(self.config.memory, agent_id)
         self._closed = False
         self._named = session  # by whoever made this Brain, until that session ends
 

@@ -124,6 +124,7 @@ class Handoffs:
         if handoff.recipient:
             refuse_secret("recipient", checked_name("recipient", handoff.recipient))
         mask(handoff, self._writer.masked)  # before it is signed
+        self._space.screening.screen([handoff], scope, self._writer.agent)
         now = self._space.clock.now()
         named = [
             one for one in known if one.active and one.kind != "handoff" and not self._private(one.place)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from sb.memory.neighbourhood import Neighbour, neighbourhood
+from sb.memory.personal_data import masked
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
 from sb.store.records.columns import ERASED, Row
@@ -172,6 +173,8 @@ def history(space: Space, row: Row) -> list[Change]:
     for entry in reversed(space.records.history(row["id"])):
         before = later | (entry["former"] or {})
         changed = {} if entry["former"] is None else _differences(row["kind"], before, later)
+        if not space.shows_personal_data:
+            changed = masked(changed)
         changes.append(
             Change(entry["at"], entry["actor"], entry["operation"], entry["reason"], version, changed)
         )

@@ -10,7 +10,7 @@ from sb.memory.entities import ONE, added
 from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
-from sb.store.records.columns import CONTENT, FORGOTTEN, Row
+from sb.store.records.columns import CONTENT, FORGOTTEN, QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 from sb.store.records.places import Execute
@@ -111,6 +111,8 @@ class RecordWriter:
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")}
         if former["state"] == FORGOTTEN:  # what an operator took out otherwise stays out
             changes |= recovered(self.space.records.history(former["id"]))
+        if row.get("state") == QUARANTINED:
+            changes["state"] = QUARANTINED
         self.space.records.update(execute, former["id"], changes, actor=row["agent"])
 
     def _updated(self, execute: Execute, row: Row, record: Any) -> list[int] | None:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.memory.masking import Labels, masked_text, refuse_secret
+from sb.memory.personal_data import hold_back, redacted, settle
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
-from sb.store.records.columns import Row
+from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
 from sb.store.records.sessions import Session
@@ -116,8 +117,16 @@ class SessionWriter:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
                 Nothing was written then.
         """
+        screened = self.space.screening.screen(records, place.scope, self.agent)
         pairs = self.record_writer.pairs(records)
-        admission = gate.look(*pairs[0], place) if gate is not None else None
+        rows = [row for row, _ in pairs]
+        hold_back(rows, screened)
+        self.record_writer.masked |= redacted(screened)
+        admission = None
+        if (
+            gate is not None and rows[0].get("state") != QUARANTINED
+        ):  # what is held back says nothing of others
+            admission = gate.look(*pairs[0], place)
         with self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
@@ -126,6 +135,8 @@ class SessionWriter:
                 row["place"], row["session"] = number, session.number
             merged = admission is not None and admission.merged(execute, session.number)
             self.record_writer.keep(execute, pairs[merged:])
+            at = self.space.clock.now()
+            settle(execute, rows[merged:], screened[merged:], self.agent, place.scope, at)
             if also is not None:
                 also(execute, session)
         self.session = session
@@ -183,6 +194,7 @@ class SessionWriter:
             also: does what has to be committed with it.
         """
         self.masked.clear()
+        reason = self.space.screening.text(reason, self.space.places.numbered(row["place"]).scope)
         with self.space.database.write() as execute:
             self.record_writer.change(execute, row, changes, operation, reason)
             if also is not None:
@@ -201,7 +213,7 @@ class SessionWriter:
         """Logs what reached the agent's context; the records do not change."""
         if query:
             self.masked.clear()
-            query = masked_text(query, self.masked)
+            query = self.space.screening.text(masked_text(query, self.masked), self.scope)
         tokens = sum(estimated_tokens(one.content) for one in memories)
         with self.space.database.write() as execute:
             session = self._opened(execute)

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from sb.memory.consent import refusal, withheld
 from sb.memory.operations import Operations
 from sb.store.records.columns import Row
 from sb.text import storable
@@ -124,10 +127,17 @@ class Sessions(Operations):
         self._named = None
         return made
 
-    def _refusal(self, handoff: Row) -> str:
-        """Returns why this agent may not read a handoff; "" if it may."""
-        return self.handoffs.refusal(handoff)
+    def _refusal(self, row: Row) -> str:
+        """Returns why this agent may not read a record; "" if it may."""
+        handoff = self.handoffs.refusal(row) if row["kind"] == "handoff" else ""
+        return handoff or refusal(row, self.agent_id)
 
     def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
         """Returns what no search of this agent finds, as SQL over `r`."""
-        return self.handoffs.between_others(places)
+        condition, parameters = self.handoffs.between_others(places)
+        hidden = withheld(self.space, places, self.agent_id)
+        if not hidden:
+            return condition, parameters
+        listed = "r.id IN (SELECT value FROM json_each(?))"
+        whole = f"({condition}) OR {listed}" if condition else listed
+        return whole, (*parameters, orjson.dumps(hidden).decode())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sb.config.groups import Memory as Settings
+from sb.memory.personal_data import Screening, masked
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information
@@ -67,11 +68,13 @@ class Space:
         self.reads = ReadLog(database)
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
-        # Why what a handoff says is not shown, or "": a Brain sets what its agent may read, operators see all.
+        # Why what a record says is not shown, or "": a Brain sets what its agent may read, operators see all.
         self.refusal: Callable[[Row], str] = lambda row: ""
         # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
         self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
         self.settings = settings
+        self.screening = Screening(database, settings, clock.now)
+        self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
 
@@ -194,8 +197,8 @@ class Space:
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
-        refusal = self.refusal(row) if row["kind"] == "handoff" else ""
-        return {
+        refusal = self.refusal(row)
+        shown = {
             "id": row["uid"],
             "kind": row["kind"],
             "content": f"withheld: {refusal}" if refusal else row["text"],
@@ -213,6 +216,9 @@ class Space:
             "tags": tuple(orjson.loads(row["tags"]) if row["tags"] else ()),
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
+        if not self.shows_personal_data:
+            shown |= {name: masked(shown[name]) for name in ("content", "speaker", "tags", "details")}
+        return shown
 
     def session_name(self, number: int | None) -> str | None:
         """Returns the name of a session, which never changes."""

@@ -12,6 +12,7 @@ from typing import Any
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
+from sb.memory.personal_data import hold_back, settle
 from sb.memory.record_writer import RecordWriter, count_words
 from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
@@ -95,7 +96,11 @@ class Saver:
     ) -> list[tuple[Row, Any]]:
         """Records with the rows that they are now, written in one transaction."""
         space = self._container.space
+        scope, agent = self._container.place.scope, record_writer.agent
+        screened = space.screening.screen(records, scope, agent)
         pairs = record_writer.pairs(records)
+        rows = [row for row, _ in pairs]
+        hold_back(rows, screened)
         with space.database.write() as execute:
             space.check_open(execute, self._container.stack_id)
             places = dict[Place, int]()  # most of a batch stand in the same one
@@ -105,6 +110,7 @@ class Saver:
                     places[place] = space.places.make(execute, place)
                 row["place"] = places[place]
             record_writer.keep(execute, pairs)
+            settle(execute, rows, screened, agent, scope, space.clock.now())
             if also is not None:
                 also(execute, [row["uid"] for row, _ in pairs])
         self.masked |= record_writer.masked

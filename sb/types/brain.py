@@ -21,6 +21,8 @@ class Remembered:
         derived_from: references to records, as ids or `kind:id`.
         confidence: from 0 to 1. strength: how present it is, from 1 down to 0.
         happened_at: when what it tells was; by default when it was kept.
+        subject_ids: whom it is about. access_grants: agents that may read it, None for all that see its place.
+        consent_grants: who of the subjects agreed; where it is given, nobody reads it before all have.
     """
 
     id: str = ""
@@ -42,6 +44,9 @@ class Remembered:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     version: int = 1
+    subject_ids: list[str] | None = None
+    access_grants: list[str] | None = None
+    consent_grants: list[str] | None = None
 
 
 @dataclass

@@ -35,6 +35,8 @@ WITH_JSON = {
 BELIEF = "--agent scribe --from"
 Look = Callable[[], Any]
 
+HELD = "memory:\n  personal_data: {'team:held': escalate}\n  retention: {'team:held': 1s}\n"
+
 
 def documents(done: Outcome) -> list[Any]:
     """What a command printed: one document over several lines, or one on each line."""
@@ -102,7 +104,9 @@ def decisions(sb: Session, home: Path) -> None:
     sb(f"approvals approve {waiting} --reason fine")
     sb(f"approvals revoke {waiting} --reason 'not after all'")
     config = home / "config.yaml"
-    config.write_text(config.read_text("utf-8") + "policy:\n  - approve: files.write\n", encoding="utf-8")
+    config.write_text(
+        config.read_text("utf-8") + "policy:\n  - approve: files.write\n" + HELD, encoding="utf-8"
+    )
     write = 'kernel run files.write --agent clerk --args \'{"path": "a.txt", "content": "x"}\''
     sb(write, 4)
     waiting = sb.ids("approvals list")[0]
@@ -217,6 +221,13 @@ def memories(sb: Session) -> None:
     sb("memory import m.sbmem --verify-only")
     sb("memory import m.sbmem")
     sb(f"memory erase {fact} --reason asked --yes --as ana")
+    held = sb("memory remember 'call +49 171 5550199' --agent scribe --scope team:held")["id"]
+    sb("memory pii list")
+    sb(f"memory pii release {held} --reason agreed")
+    sb("memory pii erase --label phone --reason asked --yes --as ana")
+    sb("memory forget-subject grace --reason asked --yes --as ana")
+    sb("memory retention")
+    sb("memory retention --apply --yes --as ana")
 
 
 def selves(sb: Session, folder: Path) -> None:

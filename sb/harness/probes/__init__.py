@@ -30,6 +30,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-04": memory.read_policy,
         "HA-05": memory.write_policy,
         "HA-07": policy_governed.policy_engine,
+        "HA-08": privacy.data_classification,
         "HA-09": privacy.privacy,
         "HA-11": tool_controlled.tool_manifest,
         "HA-12": tool_controlled.contract_fingerprint,

@@ -10,6 +10,7 @@ from sb.harness.probes.reach import EVERY_WAY, plant, said, ways
 from sb.harness.probes.stacks import loaded, sourced, tiers
 from sb.kernel.harness_audit import Check
 from sb.kernel.memory import MemoryBundle
+from sb.memory.personal_data import met
 from sb.runtime import Runtime
 
 TTL_S = 60.0
@@ -89,6 +90,10 @@ def write_policy(h: Harness) -> Iterator[Check]:
     held = draft is None and before == ["kept", "kept"] and after == ["kept", None]
     seen = f"working {draft}, durable {before} after a restart, {after} after {TTL_S:g} s"
     yield Check("tiers", held, f"MemoryBundle: {seen}")
+    with h.open() as runtime:
+        record = runtime.brain("ada").remember("Quixote reads his letters at quixote@posteo.de.")
+        hits = [(one.record, one.label, one.action) for one in met(runtime.database)]
+    yield Check("pii", hits == [(record, "email", "keep")], f"personal_data.met: {hits}")
 
 
 def _bundle(h: Harness, runtime: Runtime) -> MemoryBundle:

@@ -1,12 +1,18 @@
-"""Probe of the "policy-governed" control about personal data."""
+"""Probes of the "policy-governed" controls about personal data: classification, and what is kept of it."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from io import StringIO
 
+from sb.classification import Sensitivity, classify
 from sb.harness.harness import Harness
+from sb.harness.probes.spans import Spans
 from sb.kernel.harness_audit import Check
 from sb.memory.erasure import MEMORY_ERASED, erase
+from sb.memory.personal_data import REDACT
+from sb.memory.retention import overdue
 from sb.runtime import Runtime
 
 NAME, NUMBER = "Quixotrope", "0171-5550199"
@@ -14,10 +20,100 @@ QUESTION = "How can Quixotrope be called?"
 PARTS = (b"quixotrop", b"5550199")  # the stem in the index, and what else is told apart
 
 
+MAIL = "quixote@posteo.de"
+SENTENCE = f"Quixote reads his letters at {MAIL} after lunch."
+DAYS = 30
+_DAY_S = 86_400
+_KEY = "AKIA" + "Q4X7TPLM2WZRD5NY"
+_CARD, _IBAN = "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00"
+_LOOK_ALIKES = (
+    "the order 4111 1111 1111 1112 was packed",  # fails its check digit
+    "version 4.2.1.7 is out",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+)
+
+
+def data_classification(h: Harness) -> Iterator[Check]:
+    """HA-08."""
+    plain = classify("The meeting about the garden was moved to Friday.")
+    seen = f"{plain.sensitivity.name}, {len(plain.findings)} findings"
+    yield Check("plain", plain.sensitivity == Sensitivity.INTERNAL, f"classify: {seen}")
+
+    texts = (f"{MAIL} or +49 171 5550199", f"card {_CARD}", f"account {_IBAN}", f"the key is {_KEY}")
+    classes = [classify(text).sensitivity for text in texts]
+    wanted = [Sensitivity.PERSONAL, Sensitivity.PAYMENT, Sensitivity.PAYMENT, Sensitivity.SECRET]
+    labels = classify(texts[0]).labels
+    held = classes == wanted and labels == ("email", "phone")
+    yield Check(
+        "sensitive", held, f"classify: {', '.join(one.name for one in classes)}; {' and '.join(labels)}"
+    )
+
+    raised = [label for text in _LOOK_ALIKES for label in classify(text).labels]
+    yield Check("lookalikes", not raised, f"classify: {raised} in {len(_LOOK_ALIKES)} look-alikes")
+
+    mixed = [classify(f"{MAIL}, {_IBAN}{rest}").sensitivity for rest in ("", f", {_KEY}")]
+    held = mixed == [Sensitivity.PAYMENT, Sensitivity.SECRET]
+    yield Check("highest", held, f"classify: {' and then '.join(one.name for one in mixed)}")
+
+
 def privacy(h: Harness) -> Iterator[Check]:
     """HA-09."""
     with h.open() as runtime:
         yield _erased(h, runtime)
+    with h.open({"memory.personal_data_readers": ("ada",)}) as runtime:
+        record = runtime.brain("ada", scope="project:a").remember(SENTENCE)
+        own, other = (runtime.brain(name, scope="project:a").get(record).content for name in ("ada", "bob"))
+        held = own == SENTENCE and other == SENTENCE.replace(MAIL, "[redacted:email]")
+        yield Check("redacted", held, f"Brain.get: {own!r} and for others {other!r}")
+        erase(runtime.brain("ada").space, runtime.log, [record], actor="grace", reason="tried")
+    yield _logged(h)
+    yield _past_retention(h)
+
+
+def _logged(h: Harness) -> Check:
+    """Written, asked for and given to a tool, in a scope that keeps none: in no file, no span and no log line."""
+    spans, lines = Spans(), StringIO()
+    handler = logging.StreamHandler(lines)
+    logging.getLogger().addHandler(handler)
+    try:
+        with h.open(
+            {"memory.personal_data": {"project:b": REDACT}}, tracer_provider=spans.provider
+        ) as runtime:
+            brain = runtime.brain("ada", scope="project:b")
+            brain.remember(SENTENCE)
+            found = brain.search(f"who reads {MAIL}")
+            sent = h.tool(runtime, "probe.mail", lambda to="": "sent")
+            runtime.executor.execute(h.context("ada"), "probe.mail", {"to": MAIL})
+    finally:
+        logging.getLogger().removeHandler(handler)
+    files = [path for path in h.folder.rglob("*") if path.is_file() and MAIL.encode() in path.read_bytes()]
+    attributes = [str(dict(span.attributes or {})) for span in spans.of("probe.mail")]
+    held = (
+        bool(found)
+        and sent.called == 1
+        and not files
+        and MAIL not in "".join((lines.getvalue(), *attributes))
+    )
+    seen = f"{len(files)} files, {lines.getvalue().count(MAIL)} log lines, {sum(MAIL in one for one in attributes)} spans"
+    return Check("logged", held, f"{seen} hold it; found {len(found)}x, tool called {sent.called}x")
+
+
+def _past_retention(h: Harness) -> Check:
+    """Before its time it stays; after it, it is gone, and what is protected stays."""
+    settings = {"memory.retention": {"project:c": DAYS * _DAY_S}}
+    with h.open(settings) as runtime:
+        brain = runtime.brain("ada", scope="project:c")
+        old, protected = brain.remember("the lamp is white"), brain.remember("the lamp is lit")
+        brain.protect(protected)
+        early = overdue(brain.space, runtime.config.memory, h.clock.now())
+        h.clock.sleep(DAYS * _DAY_S)
+        late = overdue(brain.space, runtime.config.memory, h.clock.now())
+        due = [one.id for one in late if not one.protected]
+        erase(brain.space, runtime.log, due, actor="grace", reason="past its time")
+        found = {hit.id for hit in brain.search("lamp")}
+        held = not early and due == [old] and found == {protected}
+        seen = f"{len(early)} before and {len(due)} after {DAYS} days; {len(found)} found, the protected one"
+        return Check("retention", held, f"overdue: {seen}")
 
 
 def _erased(h: Harness, runtime: Runtime) -> Check:

@@ -159,6 +159,7 @@ class RecordStore(RecordQueries, RecordHistory):
         execute("DELETE FROM access_log WHERE record = ?", (number,))
         execute("DELETE FROM record_stats WHERE record = ?", (number,))
         execute("DELETE FROM record_evidence WHERE record = ?", (number,))
+        execute("DELETE FROM personal_data WHERE record = ?", (number,))
         self.add_history(execute, number, now, actor, "erase", reason, former["version"], None)
         execute(
             "UPDATE records SET state = 'erased', text = '', fields = '{}', tags = NULL, key = NULL,"

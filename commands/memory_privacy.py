@@ -1,0 +1,165 @@
+"""`sb memory pii|retention|forget-subject`: personal data, how long memories stay, and all about one person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import required, with_times
+from sb.commands.memory_records import erase_found
+from sb.commands.options import As, AsJson, ChangeReason, Limit, Yes, group, single
+from sb.commands.session import configuration, event_log
+
+from sb.sources import iso
+from sb.text import counted
+
+if TYPE_CHECKING:
+    from sb.log.event_log import EventLog
+    from sb.memory.operator_view import Overseer
+
+app = single()
+pii = group("List, release and erase personal data in memories.")
+app.add_typer(pii, name="pii")
+Label = Annotated[str, typer.Option(help="Only this kind, such as phone, email or national_id.")]
+Pattern = Annotated[str, typer.Option(help="Only scopes of this pattern, such as project:*.")]
+
+
+def _opened(ctx: typer.Context) -> tuple[Overseer, EventLog]:
+    """The memory, and the log of the same database."""
+    from sb.memory.operator_view import Overseer
+
+    log = event_log(ctx)
+    config = configuration(ctx, quietly=True)
+    return Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids), log
+
+
+@pii.command(name="list", epilog="Example: sb memory pii list --label phone --scope 'project:*'")
+def list_pii(
+    ctx: typer.Context,
+    label: Label = "",
+    action: Annotated[
+        str, typer.Option(help="Only where this was done: keep, redact, drop or escalate.")
+    ] = "",
+    scope: Pattern = "",
+    limit: Limit = 50,
+    json_: AsJson = False,
+) -> None:
+    """List personal data that was met, never the values."""
+    from sb.memory.personal_data import met
+
+    brain, _ = _opened(ctx)
+    found = met(brain.database, label=label, action=action, scope=scope, limit=limit)
+    if json_:
+        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+        return
+    output.table(
+        ("LABEL", "ACTION", "SCOPE", "AGENT", "WHEN", "MEMORY"),
+        [(one.label, one.action, one.scope, one.agent, iso(one.at), one.record or "-") for one in found],
+    )
+
+
+@pii.command(epilog='Example: sb memory pii release mem_7c2e91 --reason "the customer agreed"')
+def release(
+    ctx: typer.Context,
+    record: Annotated[str, typer.Argument(metavar="ID", help="Id of a memory that was escalated.")],
+    reason: ChangeReason = "",
+    json_: AsJson = False,
+) -> None:
+    """Let an escalated memory be found."""
+    required(reason)
+    brain, _ = _opened(ctx)
+    uid = brain.release(record, reason)
+    output.emit_json({"id": uid, "state": "active"}) if json_ else output.line(f"{uid} released")
+
+
+@pii.command(name="erase", epilog='Example: sb memory pii erase --label national_id --reason "not needed"')
+def erase_pii(
+    ctx: typer.Context,
+    label: Label = "",
+    scope: Pattern = "",
+    reason: ChangeReason = "",
+    who: As = "",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Erase memories that hold personal data, for good."""
+    from sb.memory.personal_data import REDACT, met
+
+    required(reason)
+    brain, log = _opened(ctx)
+    found = [
+        one.record
+        for one in met(brain.database, label=label, scope=scope)
+        if one.action != REDACT and one.record
+    ]
+    _erase(ctx, brain, log, found, reason, who=who, yes=yes, json_=json_)
+
+
+@app.command(name="forget-subject", epilog='Example: sb memory forget-subject grace --reason "asked for it"')
+def forget_subject(
+    ctx: typer.Context,
+    subject: Annotated[str, typer.Argument(help="A person, as `subject_ids` of memories name them.")],
+    reason: ChangeReason = "",
+    who: As = "",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Erase every memory about one person, for good."""
+    from sb.memory.consent import about
+
+    required(reason)
+    brain, log = _opened(ctx)
+    _erase(ctx, brain, log, about(brain.space, subject), reason, who=who, yes=yes, json_=json_)
+
+
+def _erase(
+    ctx: typer.Context,
+    brain: Overseer,
+    log: EventLog,
+    ids: list[str],
+    reason: str,
+    *,
+    who: str,
+    yes: bool,
+    json_: bool,
+) -> None:
+    found = [brain.look_up(one) for one in dict.fromkeys(ids)]
+    if not found and not json_:
+        note("no memories; nothing was erased")
+        return
+    erase_found(ctx, brain, log, found, reason, with_handoffs=False, who=who, yes=yes, json_=json_)
+
+
+@app.command(epilog="Example: sb memory retention --apply")
+def retention(
+    ctx: typer.Context,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Erase them; without it they are only listed.")
+    ] = False,
+    who: As = "",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """List memories past their retention, or erase them."""
+    from sb.memory.retention import overdue
+
+    brain, log = _opened(ctx)
+    found = overdue(brain.space, brain.config.memory, log.clock.now())
+    due = [one.id for one in found if not one.protected]
+    if json_ and not apply:
+        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+        return
+    if not json_:
+        output.table(
+            ("MEMORY", "KIND", "SCOPE", "RULE", "SINCE", "PROTECTED"),
+            [
+                (one.id, one.kind, one.scope, one.rule, iso(one.due_at), "yes" if one.protected else "")
+                for one in found
+            ],
+        )
+    if apply:
+        _erase(ctx, brain, log, due, "past its retention", who=who, yes=yes, json_=json_)
+    else:
+        note(f"{counted(len(due), 'memory', 'memories')} past retention; --apply erases them")

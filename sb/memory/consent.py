@@ -1,0 +1,53 @@
+"""Consent: whom a memory is about, who may read it, and every memory about one person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from sb.memory.space import Space
+from sb.store.records.columns import Row
+
+_GRANTS = (
+    "instr(fields, '\"access_grants\"') > 0 OR instr(fields, '\"consent_grants\"') > 0"  # as its index says
+)
+
+
+def has_grants(row: Row) -> bool:
+    """Whether a record says who may read it, or who agreed to it."""
+    return '"access_grants"' in row["fields"] or '"consent_grants"' in row["fields"]
+
+
+def refusal(row: Row, agent: str) -> str:
+    """Why an agent may not read a record; "" if it may.
+
+    `access_grants` names the agents that may; its writer always may. `consent_grants` names the people who agreed: where
+    it is given, everybody in `subject_ids` has to be in it.
+    """
+    if not has_grants(row):
+        return ""
+    fields: dict[str, Any] = orjson.loads(row["fields"])
+    granted, agreed = fields.get("access_grants"), fields.get("consent_grants")
+    if granted is not None and agent not in (row["agent"], *granted):
+        return "access was not granted to you"
+    missing = set(fields.get("subject_ids") or ()) - set(agreed or ())
+    return "somebody whom it is about has not agreed" if agreed is not None and missing else ""
+
+
+def withheld(space: Space, places: Sequence[int], agent: str) -> list[int]:
+    """The numbers of the records in these places that an agent may not read."""
+    rows = space.database.query(f"SELECT id, place, agent, fields FROM records WHERE {_GRANTS}")
+    named = [dict(zip(("id", "place", "agent", "fields"), row, strict=True)) for row in rows]
+    return [row["id"] for row in named if row["place"] in places and refusal(row, agent)]
+
+
+def about(space: Space, subject: str) -> list[str]:
+    """The ids of all memories whose `subject_ids` name somebody, in every state but erased."""
+    rows = space.database.query(
+        "SELECT uid FROM records WHERE instr(fields, '\"subject_ids\"') > 0 AND state <> 'erased'"
+        " AND EXISTS (SELECT 1 FROM json_each(fields, '$.subject_ids') WHERE value = ?) ORDER BY id",
+        (subject,),
+    )
+    return [uid for (uid,) in rows]

@@ -1,0 +1,204 @@
+"""Personal data in memories: what is done about it on write, by scope, what a reader is shown, and the audit of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sb.config.groups import Memory as Settings
+from sb.memory.views import View
+from sb.redaction import MASK
+from sb.store.database import Database
+from sb.store.records.columns import QUARANTINED, Row
+from sb.store.records.places import Execute
+from sb.types import Handoff
+
+KEEP, REDACT, DROP, ESCALATE = ACTIONS = ("keep", "redact", "drop", "escalate")
+# Names, of which two, redacted, would be one; and what `sb` itself writes.
+_APART = frozenset(
+    {"id", "stack_id", "scope", "agent_id", "session", "derived_from", "source_type", "knows", "signature"}
+)
+
+
+class PersonalDataRefused(ValueError):
+    """A text holds personal data that its scope does not keep.
+
+    Args:
+        labels: of what it holds.
+    """
+
+    def __init__(self, labels: Sequence[str], scope: str) -> None:
+        self.labels = tuple(labels)
+        super().__init__(
+            f"not saved: it holds personal data ({', '.join(labels)}), which {scope} does not keep"
+            " (memory.personal_data). Save it without"
+        )
+
+
+@dataclass(frozen=True)
+class Met(View):
+    """Personal data that was met in a write.
+
+    Args:
+        record: the id of the memory, or "" where nothing was kept. at: seconds since the epoch.
+        action: what was done about it: keep, redact, drop or escalate.
+    """
+
+    record: str
+    label: str
+    action: str
+    agent: str
+    scope: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Screened:
+    """What one record holds, and what is done about it."""
+
+    labels: tuple[str, ...]
+    action: str
+
+
+def action_for(settings: Settings, scope: str) -> str:
+    """What is done about personal data in a scope: by its own name, else by the longest pattern, else keep."""
+    patterns = sorted(settings.personal_data, key=len, reverse=True)
+    names = [scope, *patterns] if scope in settings.personal_data else patterns
+    return next((settings.personal_data[one] for one in names if fnmatchcase(scope, one)), KEEP)
+
+
+def may_read(settings: Settings, agent: str) -> bool:
+    """Whether an agent is shown personal data as it is."""
+    return any(fnmatchcase(agent, pattern) for pattern in settings.personal_data_readers)
+
+
+class Screening:
+    """Screens records before they are written.
+
+    Args:
+        now: seconds since the epoch.
+    """
+
+    def __init__(self, database: Database, settings: Settings, now: Callable[[], float]) -> None:
+        self._database, self._settings, self._now = database, settings, now
+
+    def screen(self, records: Sequence[Any], scope: str, agent: str) -> list[Screened]:
+        """What each record holds; values are redacted in the record itself where its scope asks for that.
+
+        Raises:
+            PersonalDataRefused: the scope keeps none, or a text is too long to be searched for it; that was logged.
+        """
+        action = action_for(self._settings, scope)
+        return [self._screened(record, action, scope, agent) for record in records]
+
+    def text(self, text: str, scope: str) -> str:
+        """A query or a reason, as it is logged: redacted wherever the scope does not keep personal data."""
+        return text if action_for(self._settings, scope) == KEEP else str(masked(text))
+
+    def _screened(self, record: Any, action: str, scope: str, agent: str) -> Screened:
+        signed = isinstance(record, Handoff) and record.signature
+        if isinstance(record, Handoff) and action == ESCALATE:
+            action = REDACT  # a handoff that waits reaches nobody
+        found = labels_in([value for name, value in vars(record).items() if name not in _APART])
+        if not found:
+            return Screened((), KEEP)
+        if action == DROP or (action == REDACT and TOO_LONG in found):
+            with self._database.write() as execute:
+                note(execute, None, Screened(found, DROP), agent, scope, self._now())
+            raise PersonalDataRefused(found, scope)
+        if action == REDACT and not signed:
+            for name, value in vars(record).items():
+                if name not in _APART and isinstance(value, str | list | tuple | dict):
+                    setattr(record, name, masked(value))
+        return Screened(found, action)
+
+
+TOO_LONG = "too_long"  # the label of a text that was searched in part
+
+
+def labels_in(value: Any) -> tuple[str, ...]:
+    """The labels of the personal and payment data in texts, however nested."""
+    from sb.classification import Sensitivity, classify
+
+    text = "\n".join(_strings(value))
+    seen = classify(text)
+    labels = dict.fromkeys(one.label for one in seen.findings if one.sensitivity != Sensitivity.SECRET)
+    return (*labels, *(() if seen.complete else (TOO_LONG,)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield str(name)
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+def masked(value: Any) -> Any:
+    """A value with the personal and payment data of its texts replaced, as ``[redacted:phone]``; names of fields stay."""
+    from sb.classification import Sensitivity, classify
+
+    if isinstance(value, str):
+        seen = classify(value)
+        labels = {one.label for one in seen.findings if one.sensitivity != Sensitivity.SECRET}
+        if not seen.complete:
+            return MASK.format(TOO_LONG)
+        return seen.redacted(MASK.format, labels) if labels else value
+    if isinstance(value, Mapping):
+        return {name: masked(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(masked(item) for item in value)
+    return value
+
+
+def note(execute: Execute, number: int | None, screened: Screened, agent: str, scope: str, at: float) -> None:
+    """Log what was met in one write, in the transaction that keeps the record."""
+    for label in screened.labels:
+        execute(
+            "INSERT INTO personal_data (record, label, action, agent, scope, at) VALUES (?, ?, ?, ?, ?, ?)",
+            (number, label, screened.action, agent, scope, at),
+        )
+
+
+def settle(
+    execute: Execute, rows: Sequence[Row], screened: Sequence[Screened], agent: str, scope: str, at: float
+) -> None:
+    """Log what was met in records that were just written; rows have their `id`."""
+    for row, one in zip(rows, screened, strict=True):
+        note(execute, row["id"], one, agent, scope, at)
+
+
+def redacted(screened: Sequence[Screened]) -> dict[str, None]:
+    """The labels of what was redacted."""
+    return dict.fromkeys(label for one in screened if one.action == REDACT for label in one.labels)
+
+
+def hold_back(rows: Sequence[Row], screened: Sequence[Screened]) -> None:
+    """Let new rows that are to be escalated wait for an operator, out of every search."""
+    for row, one in zip(rows, screened, strict=True):
+        if one.labels and one.action == ESCALATE:
+            row["state"] = QUARANTINED
+
+
+def met(
+    database: Database, *, label: str = "", action: str = "", scope: str = "", limit: int = 0
+) -> list[Met]:
+    """What was met so far, the latest first; of memories that were not erased.
+
+    Args:
+        label, action, scope: only these; scope as a pattern. limit: the most that are listed, 0 for all.
+    """
+    rows = database.query(
+        "SELECT coalesce(r.uid, ''), p.label, p.action, p.agent, p.scope, p.at"
+        " FROM personal_data p LEFT JOIN records r ON r.id = p.record"
+        " WHERE (? = '' OR p.label = ?) AND (? = '' OR p.action = ?) AND (? = '' OR p.scope GLOB ?)"
+        " AND coalesce(r.state, '') <> 'erased' ORDER BY p.id DESC LIMIT ?",
+        (label, label, action, action, scope, scope, limit or -1),
+    )
+    return [Met(*row) for row in rows]

@@ -1,0 +1,79 @@
+"""Retention: how long memories are kept, by scope and category, and which are past that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from sb.config.groups import Memory as Settings
+from sb.memory.space import Space
+from sb.memory.views import View
+from sb.store.records.columns import ERASED, Row
+
+_AT_ONCE = 1_000  # records
+
+
+@dataclass(frozen=True)
+class Overdue(View):
+    """A memory that is past its retention.
+
+    Args:
+        rule: of `memory.retention`. due_at: when it should have gone, in seconds since the epoch.
+        protected: it stays until its protection is lifted.
+    """
+
+    id: str
+    kind: str
+    category: str | None
+    scope: str
+    rule: str
+    due_at: float
+    protected: bool
+
+
+def rule_for(settings: Settings, scope: str, kind: str, category: str | None) -> str:
+    """The rule that a memory falls under, the longest that fits; "" for none."""
+    fitting = (rule for rule in settings.retention if _fits(rule, scope, kind, category))
+    return max(fitting, key=len, default="")
+
+
+def _fits(rule: str, scope: str, kind: str, category: str | None) -> bool:
+    pattern, slash, wanted = rule.rpartition("/")
+    if not slash:
+        return fnmatchcase(scope, rule)
+    return fnmatchcase(scope, pattern) and wanted in (kind, category)
+
+
+def overdue(space: Space, settings: Settings, now: float) -> list[Overdue]:
+    """The memories that are past their retention, oldest first, protected ones too; nothing is changed.
+
+    Args:
+        now: seconds since the epoch; the age of a memory counts from when it was written.
+    """
+    if not settings.retention:
+        return []
+    return [
+        one
+        for row in _rows(space, now - min(settings.retention.values()))
+        if (one := _due(space, settings, row, now))
+    ]
+
+
+def _rows(space: Space, before: float) -> Iterator[Row]:
+    after = 0
+    while True:
+        rows = list(space.records.select("r.id > ? AND r.created_at <= ?", (after, before), limit=_AT_ONCE))
+        yield from (row for row in rows if row["state"] != ERASED)
+        if len(rows) < _AT_ONCE:
+            return
+        after = rows[-1]["id"]
+
+
+def _due(space: Space, settings: Settings, row: Row, now: float) -> Overdue | None:
+    scope = space.places.numbered(row["place"]).scope
+    rule = rule_for(settings, scope, row["kind"], row["category"])
+    if not rule or row["created_at"] + settings.retention[rule] > now:
+        return None
+    due_at = row["created_at"] + settings.retention[rule]
+    return Overdue(row["uid"], row["kind"], row["category"], scope, rule, due_at, bool(row["protected"]))

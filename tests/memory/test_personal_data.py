@@ -1,0 +1,192 @@
+"""Personal data in memories: kept, redacted, refused or held back by scope, masked for readers, listed and erased."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sb.errors import NotFoundError
+from sb.memory import Brain
+from sb.memory.consent import about
+from sb.memory.operator_view import Overseer
+from sb.memory.personal_data import PersonalDataRefused, met
+from sb.memory.retention import overdue
+from sb.runtime import Runtime, open_runtime
+from sb.sources import SteeredClock
+from sb.stack.sqlite_stack import SQLiteStack
+from sb.types import Note
+from tests.conftest import CommandLine
+
+PHONE = "+49 171 5550199"
+TEXT = f"Grace is called at {PHONE} about the lighthouse"
+REDACTED = "Grace is called at [redacted:phone] about the lighthouse"
+DAY = 86_400
+SETTINGS = """
+memory:
+  personal_data: {"project:red": redact, "project:drop": drop, "project:wait": escalate, "team:*": redact}
+  personal_data_readers: [ada]
+  retention: {"project:*": 30d, "project:a/event": 2d}
+"""
+
+
+@pytest.fixture
+def clock() -> SteeredClock:
+    return SteeredClock()
+
+
+@pytest.fixture
+def runtime(home: Path, clock: SteeredClock) -> Iterator[Runtime]:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text(SETTINGS, encoding="utf-8")
+    with open_runtime(clock=clock) as opened:
+        yield opened
+
+
+def contents(brain: Brain, query: str = "Grace lighthouse") -> list[str]:
+    return [hit.content for hit in brain.search(query)]
+
+
+def test_personal_data_is_kept_where_no_rule_says_otherwise_and_the_write_is_logged(runtime: Runtime) -> None:
+    brain = runtime.brain("ada", scope="project:a")
+    record = brain.remember(TEXT)
+    brain.remember("the lighthouse has 12 windows and 3 doors")
+    assert TEXT in contents(brain)
+    (logged,) = met(runtime.database)
+    assert (logged.record, logged.label, logged.action) == (record, "phone", "keep")
+    assert (logged.agent, logged.scope) == ("ada", "project:a")
+
+
+@pytest.mark.parametrize("scope", ["project:red", "team:web"])
+def test_redacted_value_reaches_no_file(scope: str, runtime: Runtime, home: Path) -> None:
+    brain = runtime.brain("ada", scope=scope)
+    brain.remember(TEXT, tags=[PHONE])
+    brain.decide("call Grace", TEXT)
+    brain.entity("Grace", "person", observations=[TEXT], properties={"phone": PHONE})
+    assert brain.masked == ("phone",)
+    brain.handoff(TEXT, TEXT, [TEXT], TEXT)
+    brain.search(f"who has {PHONE}")
+    brain.forget(brain.remember("a word"), f"asked by {PHONE}")
+    brain.wrap_up(TEXT, goal=TEXT)
+    assert f"call Grace: {REDACTED}" in contents(brain)
+    assert b"5550199" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert {one.action for one in met(runtime.database)} == {"redact"}
+
+
+def test_scope_that_drops_refuses_the_write_and_logs_it_without_a_record(runtime: Runtime) -> None:
+    brain = runtime.brain("ada", scope="project:drop")
+    with pytest.raises(PersonalDataRefused, match="not saved: it holds personal data \\(phone\\)"):
+        brain.remember(TEXT)
+    assert contents(brain) == []
+    assert [(one.record, one.action) for one in met(runtime.database)] == [("", "drop")]
+
+
+def test_escalated_memory_is_found_once_it_is_released(runtime: Runtime) -> None:
+    brain = runtime.brain("ada", scope="project:wait")
+    record = brain.remember(TEXT)
+    assert contents(brain) == []
+    operator = Overseer(database=runtime.database, config=runtime.config)
+    assert operator.release(record, "the customer agreed") == record
+    assert contents(brain) == [TEXT]
+    with pytest.raises(NotFoundError, match="no escalated memory"):
+        operator.release(record, "again")
+
+
+def test_what_is_added_to_an_entity_is_escalated_too(runtime: Runtime) -> None:
+    brain = runtime.brain("ada", scope="project:wait")
+    brain.entity("Grace", "person", observations=["keeps the lighthouse"])
+    assert contents(brain)
+    brain.entity("Grace", "person", observations=[TEXT])
+    assert contents(brain) == []
+
+
+def test_reader_without_a_right_to_it_sees_masks_on_every_way(runtime: Runtime) -> None:
+    writer, reader = (runtime.brain(name, scope="project:a") for name in ("ada", "bob"))
+    record = writer.remember(TEXT, tags=[PHONE])
+    writer.entity("Grace", "person", observations=["old"])
+    writer.entity("Grace", "person", observations=[TEXT])
+    ways = [
+        reader.search("Grace lighthouse"), reader.get(record), reader.look_up("Grace"), reader.history("Grace"),
+        reader.think("Grace lighthouse"), reader.why(record), reader.graph(record), reader.orient(query="Grace lighthouse"),
+    ]  # fmt: skip
+    assert all("5550199" not in repr(one) for one in ways)
+    assert reader.get(record).content == REDACTED
+    assert writer.get(record).content == TEXT
+    assert Overseer(database=runtime.database, config=runtime.config).get(record).content == TEXT
+
+
+def test_a_text_too_long_to_be_searched_is_not_kept_where_values_are_redacted(runtime: Runtime) -> None:
+    with pytest.raises(PersonalDataRefused, match="too_long"):
+        runtime.brain("ada", scope="project:red").remember("a1b2@ " * 200_000)
+
+
+def test_access_grants_and_consent_decide_who_reads(runtime: Runtime) -> None:
+    writer, bob, eve = (runtime.brain(name, scope="project:a") for name in ("ada", "bob", "eve"))
+    granted = writer.remember("Grace keeps the lighthouse", access_grants=["bob"])
+    agreed = writer.remember("Grace likes the lighthouse", subject_ids=["grace"], consent_grants=["grace"])
+    missing = writer.log("Grace left the lighthouse", subject_ids=["grace", "hal"], consent_grants=["grace"])
+    assert {hit.id for hit in bob.search("Grace lighthouse")} == {granted, agreed}
+    assert {hit.id for hit in eve.search("Grace lighthouse")} == {agreed}
+    assert eve.get(granted).content == "withheld: access was not granted to you"
+    assert eve.get(missing).content == "withheld: somebody whom it is about has not agreed"
+    assert about(writer.space, "grace") == [agreed, missing]
+    assert about(writer.space, "hal") == [missing]
+
+
+def test_retention_names_what_is_past_it_by_the_longest_rule(runtime: Runtime, clock: SteeredClock) -> None:
+    brain = runtime.brain("ada", scope="project:a")
+    event, fact = brain.log("the lamp went out"), brain.remember("the lamp is white")
+    brain.remember("the sea is wide", scope="global")
+    protected = brain.log("the lamp was lit")
+    brain.protect(protected)
+
+    def due() -> list[tuple[str, str, bool]]:
+        found = overdue(brain.space, runtime.config.memory, clock.now())
+        return [(one.id, one.rule, one.protected) for one in found]
+
+    clock.time += 2 * DAY - 1
+    assert due() == []
+    clock.time += 2
+    assert due() == [(event, "project:a/event", False), (protected, "project:a/event", True)]
+    clock.time += 28 * DAY
+    assert (fact, "project:*", False) in due()
+
+
+def test_commands_list_release_and_erase(runtime: Runtime, sb: CommandLine) -> None:
+    kept = runtime.brain("ada", scope="project:a").remember(TEXT, subject_ids=["grace"])
+    held = runtime.brain("ada", scope="project:wait").remember(TEXT)
+    listed = sb("memory", "pii", "list", "--json").json["items"]
+    assert [(one["record"], one["action"]) for one in listed] == [(held, "escalate"), (kept, "keep")]
+    assert PHONE not in sb("memory", "pii", "list").out
+    assert sb("memory", "pii", "release", held, "--reason", "agreed", "--json").json == {
+        "id": held,
+        "state": "active",
+    }
+    done = sb("memory", "forget-subject", "grace", "--reason", "asked for it", "--yes", "--json")
+    assert (done.code, done.json["ids"]) == (0, [kept]), done.err
+    done = sb("memory", "pii", "erase", "--label", "phone", "--reason", "not needed", "--yes", "--json")
+    assert (done.code, done.json["ids"]) == (0, [held]), done.err
+    assert sb("memory", "pii", "list", "--json").json == {"items": []}
+
+
+def test_retention_command_erases_only_when_told(
+    runtime: Runtime, clock: SteeredClock, sb: CommandLine
+) -> None:
+    clock.time = 1_600_000_000.0
+    old = runtime.brain("ada", scope="project:a").log("the lamp went out")
+    assert [one["id"] for one in sb("memory", "retention", "--json").json["items"]] == [old]
+    done = sb("memory", "retention", "--apply", "--yes", "--json")
+    assert (done.code, done.json["ids"]) == (0, [old]), done.err
+    assert sb("memory", "retention", "--json").json == {"items": []}
+
+
+def test_what_a_stack_saves_follows_the_rule_of_its_scope(home: Path) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    rule = 'memory: {personal_data: {"*": redact}}\n'
+    (home / "config.yaml").write_text(rule, encoding="utf-8")
+    stack = SQLiteStack("self", components=[])
+    note = stack.save_note(Note("n1", "self", TEXT))
+    kept = stack.get_memory("note", note)
+    assert kept is not None
+    assert kept.content == REDACTED
