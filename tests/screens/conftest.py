@@ -140,10 +140,14 @@ class Console:
             text += line.text.removeprefix(HANGING) if more else f"\n{line.name} {line.text}"
         return re.sub(" +", " ", text)
 
-    def snapshot(self, name: str) -> None:
-        """Compare with the stored text; WRITE_SNAPSHOTS=1 stores it."""
+    def snapshot(self, name: str, shown: str = "") -> None:
+        """Compare with the stored text; WRITE_SNAPSHOTS=1 stores it.
+
+        Args:
+            shown: by default what is on screen.
+        """
         path = SNAPSHOTS / f"{name}.txt"
-        shown = self.text() + "\n"
+        shown = (shown or self.text()) + "\n"
         if os.environ.get("WRITE_SNAPSHOTS"):
             path.parent.mkdir(exist_ok=True)
             path.write_text(shown, encoding="utf-8")

@@ -367,6 +367,7 @@ def test_the_queue_is_paged_and_searched(bank: Bank) -> None:
     assert [item.id for item in bank.approvals.page(before=bank.approvals.get(ids[2]).number)] == ids[1::-1]
     assert [item.id for item in bank.approvals.page(states=[ApprovalState.DENIED])] == ids[:1]
     assert [item.id for item in bank.approvals.page(words="UNKNOWN clerk")] == ids[:1]
+    assert list(bank.approvals.page(words="enforcement")) == [], "what no operator reads of a request"
     assert bank.approvals.count(states=[ApprovalState.WAITING]) == 4
 
 

@@ -1,0 +1,86 @@
+"""Six screens in the light theme, in 256 colours and without colour, and a database in trouble, cell by cell."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from rich.color import ColorSystem
+from rich.style import Style
+from sb.screens.app import ConsoleApp
+from textual._context import visible_screen_stack
+from textual.pilot import Pilot
+
+from tests.screens.conftest import Agents, Console
+
+SCREENS = {"1": "home", "2": "approvals", "3": "contracts", "4": "recovery", "5": "runs", "7": "log"}
+
+
+def painted(app: ConsoleApp) -> str:
+    """Each line, and below it the styles of its cells, as a terminal of this many colours paints them."""
+    visible_screen_stack.set(app._background_screens)
+    system = ColorSystem.EIGHT_BIT if app.console.color_system != "truecolor" else ColorSystem.TRUECOLOR
+    lines, legend = [], dict[str, str]()
+    for strip in app.screen._compositor.render_strips():
+        cells = [(legend_name(legend, style, system), len(text)) for text, style, _ in strip]
+        runs = ((name, sum(size for _, size in run)) for name, run in groupby(cells, lambda cell: cell[0]))
+        lines += [strip.text.rstrip(), "  ~ " + " ".join(f"{name}{size}" for name, size in runs)]
+    return "\n".join([*lines, *(f"{name}: {look}" for look, name in legend.items())])
+
+
+def legend_name(legend: dict[str, str], style: Style | None, system: ColorSystem) -> str:
+    """A letter for a style."""
+    assert style is not None
+    colours = [colour.downgrade(system).name for colour in (style.color, style.bgcolor) if colour]
+    look = " on ".join(colours) + (" bold" if style.bold else "") + (" underline" if style.underline else "")
+    return legend.setdefault(look, chr(ord("a") + len(legend)))
+
+
+@pytest.mark.parametrize(
+    ("look", "environment", "keys"),
+    [
+        ("light", {"COLORTERM": "truecolor"}, ["T"]),
+        ("256", {"COLORTERM": ""}, []),
+        ("no-color", {"COLORTERM": "truecolor", "NO_COLOR": "1"}, []),
+    ],
+)
+def test_six_screens_are_painted_as_they_were(
+    agents: Agents,
+    console: Console,
+    monkeypatch: pytest.MonkeyPatch,
+    look: str,
+    environment: dict[str, str],
+    keys: list[str],
+) -> None:
+    agents.work(4)
+    agents.pay()
+    agents.call("bank.hang", {"text": "x"}, agent="courier", intent="post a letter")
+    agents.change_contract()
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    async def script(pilot: Pilot[None]) -> None:
+        pictures = []
+        await console.press(pilot, *keys)
+        for key, name in SCREENS.items():
+            await console.press(pilot, key)
+            pictures.append(f"# {name}\n{painted(console.app)}")
+        console.snapshot(f"look-{look}", "\n".join(pictures))
+
+    console(script)
+
+
+def test_a_database_that_is_gone_is_painted_as_it_was(agents: Agents, console: Console, home: Path) -> None:
+    agents.work(2)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "7")
+        (home / "brain.db").rename(home / "away.db")
+        await console.shows(pilot, "trying again: no database at")
+        console.snapshot("trouble-gone", console.text().replace(str(home), "HOME"))
+        (home / "away.db").rename(home / "brain.db")
+
+    console(script, (200, 24))
