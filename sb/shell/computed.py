@@ -29,6 +29,7 @@ _ACTIVE = re.compile(f"[{OPEN}{COMMA}{CLOSE}?\\[\\]]")
 _ESCAPE = r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|(.))"
 _SET = r"(?:[\w./ -]|\\\\)*"
 _SUBSTITUTES = r"s([/|#,])([\w ./-]{1,200})\1([\w ./-]{0,200})\1g?"
+_PART = r"cut -c(?P<first>\d{0,4})-(?P<last>\d{0,4})|(?P<end>head|tail) -c ?(?P<count>\d{1,4})"
 _NAMED = {"n": "\n", "t": "\t", "\\": "\\"}
 
 
@@ -93,7 +94,9 @@ def _formatted(words: Sequence[str]) -> str | None:
 
     shape = _unescaped(words[0])
     text = compiled("%[sbd]").sub(value, shape)
-    return f"{text}{' '.join(['', *rest])}"
+    while rest and "%" in shape and len(text) < _LONGEST:  # the format is used again for what is left
+        text += compiled("%[sbd]").sub(value, shape)
+    return text
 
 
 def _unescaped(text: str) -> str:
@@ -115,6 +118,8 @@ def _filtered(words: Sequence[str], text: str | None) -> str | None:
         return text[::-1]
     if program == "tr":
         return _translated(rest, text)
+    if part := compiled(_PART).fullmatch(" ".join(words)):
+        return _part(text.rstrip("\n"), part)
     if program == "sed" and (found := compiled(_SUBSTITUTES).fullmatch(rest[-1] if rest else "")):
         return text.replace(found[2], found[3]) if len(rest) == 1 or rest[:-1] == ["-e"] else None
     decode: Callable[[str], bytes] | None = None
@@ -131,6 +136,14 @@ def _filtered(words: Sequence[str], text: str | None) -> str | None:
     except (ValueError, binascii.Error):
         return None
     return decoded if decoded is None or decoded.replace("\n", " ").isprintable() else None
+
+
+def _part(text: str, part: re.Match[str]) -> str:
+    """The characters that `cut -c`, `head -c` or `tail -c` leave."""
+    first, count = part["first"] or "1", part["count"]
+    if count:
+        return text[: int(count)] if part["end"] == "head" else f"{text}\n"[-int(count) :]
+    return text[int(first) - 1 : int(part["last"]) if part["last"] else None]
 
 
 def _translated(rest: Sequence[str], text: str) -> str | None:

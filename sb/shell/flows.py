@@ -36,6 +36,7 @@ from sb.shell.showing import (
     PACKS,
     PASSES,
     PRINTS,
+    PRINTS_NAMES,
     RUN_OTHERS,
     SILENT,
     VIEWERS,
@@ -65,6 +66,7 @@ _RECURSIVE = "-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive"
 _LEAVES_OUT = r"(?:--exclude(?:-from)?=|-x|--filter=).*(?:env|ignore).*|--exclude-vcs-ignores|\.env.*|\*\.env|\**\.env\**"
 _NAME_TESTS = "-i?(?:name|path|wholename|regex|lname)"
 OF_A_CONTAINER = "prints the environment of a container"
+_QUOTED_NAME = "[\"'/]([\\w.][\\w./-]{1,200})[\"'/]"
 _TRACES = "-[a-z]*[vx][a-z]*"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
@@ -201,7 +203,10 @@ class Trail(TextTrail):
             return CLEAN  # the names alone are shown
         if program in ("echo", "printf"):
             found = [(word, secret_word(paths, word)) for word in named if STAR in word]
-        elif program in VIEWERS or program in GREPS or program in ("sort", "uniq", "sed", "cut", "awk"):
+        elif program in PRINTS_NAMES:
+            texts = [text for word in named for text in (word, *compiled(_QUOTED_NAME).findall(word))]
+            found = [(text, secret_word(paths, text)) for text in texts]
+        elif program in VIEWERS or program in GREPS or program in ("sort", "uniq", "cut"):
             names = (name for word in named[-1:] for name in self._judge.names_in(word))
             found = [(name, secret_word(paths, name)) for name in names]
         elif hidden := lists_hidden(program, arguments):
@@ -242,9 +247,9 @@ class Trail(TextTrail):
         searched = searched_folders(program, arguments)
         for word in searched if program not in FINDERS else ():
             for place in self._judge.paths.now(word) if is_literal(word) else ():
-                for name, own in secrets_inside(place):
+                for name, inside in secrets_inside(place):
                     if may_print(program, arguments, os.path.join(place, name)):
-                        return self._source(name, own)
+                        return self._source(name, inside)
         whole = program in PACKS or (
             program in COPIES and any(map(compiled(_RECURSIVE).fullmatch, arguments))
         )
@@ -316,8 +321,8 @@ class Trail(TextTrail):
                 why = f"{program}: {why}"
                 self._read(why)
                 found = Taint(CONTENT, why)
-            elif shows_every_file(code) and (own := self._secret_here()):
-                self._read(why := f"{program}: reads {own}")
+            elif shows_every_file(code) and (inside := self._secret_here()):
+                self._read(why := f"{program}: reads {inside}")
                 found = Taint(CONTENT, why)
             elif len(self.reads) > self._before:
                 found = Taint(CONTENT, next(reversed(self.reads)))  # what its text runs

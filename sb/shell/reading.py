@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 
+from sb.shell.computed import alternatives
 from sb.shell.nodes import Script, Unparsed, Word
 from sb.shell.outputs import output
 from sb.shell.words import (
@@ -195,7 +196,7 @@ class WordReader(ABC):
         rest = self.text[self.at : self.at + 3]
         if rest[0] == "`":
             scripts.append(self._backticks(in_quotes=variable == VARIABLE))
-            text.append(UNKNOWN)
+            text.append(alternatives(scripts[-1]) or UNKNOWN)
         elif rest == "$((":
             self.at += 3
             scripts += self._arithmetic()

@@ -133,7 +133,8 @@ class TextTrail(ABC):
         """Give variables what their words hold; the command behind them has words of its own."""
         if node.assigned:
             for name, word in node.assigned:
-                self._variables[name] = merged(self.words, self.of_word(word))
+                listed = self._named_in(word.text.strip("()")) if word.raw.startswith("(") else CLEAN
+                self._variables[name] = merged(self.words, self.of_word(word), listed)
             self.words = self._of_words(node)
 
     def finish(self) -> None:

@@ -38,6 +38,8 @@ PRINTS = frozenset(
 VIEWERS = frozenset(
     "cat tac head tail less more most bat batcat nl view base64 base32 xxd od hexdump hd strings rev fold".split()
 )
+# Programs that may print a name that they are given.
+PRINTS_NAMES = frozenset("basename dirname realpath readlink stat awk gawk mawk nawk sed gsed".split())
 FINDS = frozenset(("find", "fd", "fdfind", "locate", "mdfind", "ls", "rg", "grep"))
 CODE = frozenset(("node", "ruby", "perl", "php", "lua", "bun", "deno", "osascript", "julia", "rscript"))
 COPIES = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "gcp", "gmv", "ditto"))

@@ -23,6 +23,13 @@ cat $(echo vne. | rev)
 cat $(echo LmVudg== | base64 -d)
 cat $(base64 -d <<< LmVudg==)
 cat $(echo .xnv | tr x e)
+cat `echo .env`
+cat $(basename /x/.env)
+cat $(realpath .env)
+cat $(awk 'BEGIN{print ".env"}')
+cat $(head -c 4 <<< .envx)
+cat $(echo xx.env | cut -c3-)
+cat $(printf '%s' . e n v)
 cat $(echo .xnv | sed s/x/e/)
 a=.e b=nv; cat $(echo $a$b)
 f=$(echo .env); cat "$f"
