@@ -41,7 +41,7 @@ EMPTY = "Nothing to review.\n\nConflicts between copies, quarantined memories an
 _DECIDED = (ReviewKind.CONFLICT, ReviewKind.SUGGESTED)
 
 
-class ReviewScreen(Waiting, ListView[ReviewItem]):
+class ReviewScreen(ListView[ReviewItem], Waiting):
     """What waits in memory, kind by kind, and the item under the cursor in full."""
 
     name_ = "review"

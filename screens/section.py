@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, PANELS, Action, actions, bindings
+from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, LISTS, PANELS, Action, actions, bindings
 from sb.screens.chrome import KeyLine, TabLine, TroubleLine
 from sb.screens.panel import HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
@@ -88,7 +88,10 @@ class Section(Reading, Screen[None]):
 
     def show_keys(self) -> None:
         """Name in the line of keys what can be done now."""
-        if self.composed:
+        listed = (
+            bool(self.query(RowList)) or LISTS not in self.parts
+        )  # the list is gone while the screen closes
+        if self.composed and listed:
             impossible = frozenset(one.id for one in actions(*self.parts) if not self.possible(one))
             for keys in self.query(KeyLine):  # none before the screen is composed
                 keys.leave_out(impossible)
