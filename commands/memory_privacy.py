@@ -162,4 +162,4 @@ def retention(
     if apply:
         _erase(ctx, brain, log, due, "past its retention", who=who, yes=yes, json_=json_)
     else:
-        note(f"{counted(len(due), 'memory', 'memories')} past retention; --apply erases them")
+        note(f"{counted(len(due), 'memory')} past retention; --apply erases them")
