@@ -102,6 +102,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.transformers_model": one_of("/tmp/model"),
     "memory.includes": one_of("{'project:*': ['project:secret']}"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
+    "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
     "memory.hooks": one_of("true", "false"),
     "memory.orient_tokens": one_of(100, 2_000, 10_000),
     "entity.plugin_fail_fast": one_of("true", "false"),
