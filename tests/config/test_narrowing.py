@@ -103,6 +103,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.transformers_model": one_of("/tmp/model"),
     "memory.includes": one_of("{'project:*': ['project:secret']}"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
+    "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
     "memory.personal_data": one_of("{'project:*': redact}"),
     "memory.personal_data_readers": one_of("['nobody']"),
     "memory.retention": one_of("{'project:*': 30d}"),

@@ -24,6 +24,8 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.memory import context_package, erasure, handoffs, provenance
 from sb.memory.brain import Brain
 from sb.memory.context_package import Orienting
+from sb.memory.gate import likeness
+from sb.memory.gate.admission import Admission
 from sb.memory.handoffs import Handoffs
 from sb.memory.record_writer import RecordWriter
 from sb.memory.salience import WEIGHTS, salience
@@ -157,6 +159,21 @@ def no_budget_is_too_small(patch: pytest.MonkeyPatch) -> None:
 def what_is_private_is_kept_where_everybody_reads(patch: pytest.MonkeyPatch) -> None:
     real = Brain._place
     patch.setattr(Brain, "_place", lambda brain, project, scope, _: real(brain, project, scope, False))
+
+
+@breaks("HA-05")
+def gate_merges_whatever_is_alike(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(likeness, "changed", lambda *_: "")
+
+
+@breaks("HA-05")
+def gate_admits_everything(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Admission, "merged", lambda *_: False)
+
+
+@breaks("HA-05")
+def gate_trusts_everybody_alike(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Admission, "_lower", lambda *_: False)
 
 
 @breaks("HA-05")

@@ -77,6 +77,7 @@ def read_policy(h: Harness) -> Iterator[Check]:
 def write_policy(h: Harness) -> Iterator[Check]:
     """HA-05."""
     with h.open() as runtime:
+        yield from _gate(runtime)
         bundle = _bundle(h, runtime)
         bundle.working.put("draft", "half")
         bundle.durable.put("lasting", "kept")
@@ -94,6 +95,28 @@ def write_policy(h: Harness) -> Iterator[Check]:
         record = runtime.brain("ada").remember("Quixote reads his letters at quixote@posteo.de.")
         hits = [(one.record, one.label, one.action) for one in met(runtime.database)]
     yield Check("pii", hits == [(record, "email", "keep")], f"personal_data.met: {hits}")
+
+
+def _gate(runtime: Runtime) -> Iterator[Check]:
+    brain = runtime.brain("ada", scope="project:gate")
+    rule = brain.remember("Deploys go out on Tuesdays.", source_type="user-written")
+    other = brain.remember("Deploys go out on Mondays.")
+    yield Check("novel", other != rule, f"Brain.remember: {rule}, {other} for two different days")
+    row = brain.space.records.find(rule)
+    assert row is not None
+    number = row["id"]
+    again = brain.remember("On Tuesdays deploys go out.", source_type="user-written")
+    uses = brain.space.reads.stats([number]).get(number, (0, 0.0))[0]
+    yield Check("repeat", again == rule and uses == 1, f"Brain.remember: {again} again, used {uses} times")
+    before = brain.get(rule)
+    low = brain.remember("Deploys go out on Tuesdays, always.", source_type="tool-output")
+    after = brain.get(rule)
+    held = low == rule and (after.content, after.confidence) == (before.content, before.confidence)
+    yield Check(
+        "supersede",
+        held,
+        f"a tool's restatement: confidence {before.confidence:.2f}, then {after.confidence:.2f}",
+    )
 
 
 def _bundle(h: Harness, runtime: Runtime) -> MemoryBundle:
