@@ -102,7 +102,7 @@ class PaletteScreen(Reading, Dialog[Do | None]):
     @on(Input.Changed)
     def _typed(self) -> None:
         self._found = []
-        self._show()
+        self._show(keep_choice=False)
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(FIND_AFTER_S, self._find)
@@ -140,12 +140,13 @@ class PaletteScreen(Reading, Dialog[Do | None]):
             records.append(Entry(RECORDS_, f"search the log for {text}", "", search))
         return [*(entry for entry in fitting if entry.group != TERMINAL), *records, *commands]
 
-    def _show(self) -> None:
+    def _show(self, *, keep_choice: bool = True) -> None:
         options = self.query_one(OptionList)
         size = self.app.size
         width = min(WIDEST, size.width * 94 // 100) - AROUND
         options.styles.max_height = min(MOST_LINES, size.height - AROUND)
-        chosen = self._listed[options.highlighted] if options.highlighted is not None else None
+        at = options.highlighted
+        chosen = self._listed[at] if keep_choice and at is not None else None
         self._listed, group = [], ""
         lines: list[Option] = []
         for entry in self._fitting():
@@ -157,7 +158,7 @@ class PaletteScreen(Reading, Dialog[Do | None]):
             lines.append(Option(_line(entry, width)))
         options.clear_options()
         options.add_options(lines)
-        if chosen in self._listed and chosen is not None and self._found:
+        if chosen is not None and chosen in self._listed:
             options.highlighted = self._listed.index(chosen)
         elif len(lines) > 1:
             options.highlighted = 1

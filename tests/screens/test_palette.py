@@ -65,6 +65,18 @@ def test_a_command_for_a_terminal_is_copied(agents: Agents, console: Console) ->
     console(script)
 
 
+def test_the_choice_stays_when_the_search_for_records_finds_none(agents: Agents, console: Console) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "colon", *"doctor", "up")
+        palette = console.app.screen
+        assert isinstance(palette, PaletteScreen)
+        palette._find()
+        await console.press(pilot, "enter")
+        await console.says(pilot, "copied sb doctor")
+
+    console(script)
+
+
 def test_what_is_typed_in_one_burst_with_its_key_is_looked_for_and_escape_does_nothing(
     agents: Agents, console: Console
 ) -> None:
