@@ -85,6 +85,11 @@ class Brain(Writes, Reads, Sessions):
         """The labels of the secrets that the last write or query masked."""
         return tuple(self.writer.masked)
 
+    @property
+    def quarantined(self) -> tuple[str, ...]:
+        """The ids of what the last write quarantined."""
+        return tuple(self.writer.record_writer.held)
+
     def close(self) -> None:
         """Close the database, if this Brain opened it, after a little housekeeping if that is due; a second time does nothing.
 

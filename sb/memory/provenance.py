@@ -11,7 +11,7 @@ import orjson
 from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
-from sb.store.records.columns import ERASED, Row
+from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 
@@ -171,7 +171,11 @@ def history(space: Space, row: Row) -> list[Change]:
     later, version = dict(row), row["version"]
     for entry in reversed(space.records.history(row["id"])):
         before = later | (entry["former"] or {})
-        changed = {} if entry["former"] is None else _differences(row["kind"], before, later)
+        changed = (
+            {}
+            if entry["former"] is None or row["state"] == QUARANTINED
+            else _differences(row["kind"], before, later)
+        )
         changes.append(
             Change(entry["at"], entry["actor"], entry["operation"], entry["reason"], version, changed)
         )

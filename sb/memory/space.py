@@ -24,7 +24,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
-from sb.store.records.columns import Row
+from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.edges import EdgeStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
 from sb.store.records.reads import ReadLog
@@ -69,6 +69,11 @@ class Space:
         self._settings = settings
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
+
+    @property
+    def untrusted_sources(self) -> tuple[str, ...]:
+        """The source types whose memories are quarantined."""
+        return self._settings.quarantine
 
     @cached_property
     def statistics(self) -> TextStatistics:
@@ -178,7 +183,7 @@ class Space:
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
-        refusal = self.refusal(row) if row["kind"] == "handoff" else ""
+        refusal = self._withheld(row)
         return {
             "id": row["uid"],
             "kind": row["kind"],
@@ -193,10 +198,16 @@ class Space:
             "happened_at": row["happened_at"],
             "created_at": row["created_at"],
             "session": self.session_name(row["session"]),
-            "speaker": row["speaker"],
-            "tags": tuple(orjson.loads(row["tags"]) if row["tags"] else ()),
+            "speaker": None if refusal else row["speaker"],
+            "tags": tuple(orjson.loads(row["tags"]) if row["tags"] and not refusal else ()),
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
+
+    def _withheld(self, row: Row) -> str:
+        """Why nothing that a record says is shown, on any face; "" if it is."""
+        if row["state"] == QUARANTINED:
+            return "it is quarantined"
+        return self.refusal(row) if row["kind"] == "handoff" else ""
 
     def session_name(self, number: int | None) -> str | None:
         """Returns the name of a session, which never changes."""

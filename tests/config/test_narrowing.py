@@ -101,6 +101,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.ollama_model": one_of("other"),
     "memory.transformers_model": one_of("/tmp/model"),
     "memory.includes": one_of("{'project:*': ['project:secret']}"),
+    "memory.quarantine": lists("tool-output", "web-page", "ingested-document"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
     "memory.hooks": one_of("true", "false"),
     "memory.orient_tokens": one_of(100, 2_000, 10_000),

@@ -25,6 +25,7 @@ from sb.memory import context_package, erasure, handoffs, provenance
 from sb.memory.brain import Brain
 from sb.memory.context_package import Orienting
 from sb.memory.handoffs import Handoffs
+from sb.memory.quarantine import holding
 from sb.memory.record_writer import RecordWriter
 from sb.memory.salience import WEIGHTS, salience
 from sb.memory.search import Searcher
@@ -173,6 +174,21 @@ def what_expired_is_returned(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-05")
 def durable_memory_is_not_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryStore, "save", lambda *_: None)
+
+
+@breaks("HA-05")
+def every_source_is_trusted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Space, "untrusted_sources", ())
+
+
+@breaks("HA-05")
+def quarantine_reaches_nothing_derived(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(holding, "sources_of", lambda _: [])
+
+
+@breaks("HA-05")
+def a_purge_leaves_relations(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(EdgeStore, "retract", lambda *_: 0)
 
 
 @breaks("HA-09")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sb.harness.harness import Harness
 from sb.harness.probes.failures import refusal
+from sb.harness.probes.quarantine import quarantined
 from sb.harness.probes.reach import EVERY_WAY, plant, said, ways
 from sb.harness.probes.stacks import loaded, sourced, tiers
 from sb.kernel.harness_audit import Check
@@ -89,6 +90,8 @@ def write_policy(h: Harness) -> Iterator[Check]:
     held = draft is None and before == ["kept", "kept"] and after == ["kept", None]
     seen = f"working {draft}, durable {before} after a restart, {after} after {TTL_S:g} s"
     yield Check("tiers", held, f"MemoryBundle: {seen}")
+    with h.open() as runtime:
+        yield from quarantined(runtime)
 
 
 def _bundle(h: Harness, runtime: Runtime) -> MemoryBundle:
