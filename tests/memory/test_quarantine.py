@@ -25,6 +25,7 @@ from sb.memory.bundles import export
 from sb.memory.markdown import markdown
 from sb.memory.operator_view import Overseer
 from sb.memory.quarantine.review import Quarantine
+from sb.present.find import find_records
 from sb.present.memories import matched_text
 from sb.stack import SQLiteStack
 from sb.stack.importer import take_in
@@ -136,6 +137,8 @@ def doors(desk: Desk, held: str, folder: Path) -> dict[str, str]:
         "stack json": stack.dump(format="json", include_forgotten=True),
         "console list": _browsed(desk, ""),
         "console filter": _browsed(desk, WORD),
+        "console search": str(find_records(desk.log, WORD)),
+        "console search by id": str(find_records(desk.log, held)),
     }
 
 
