@@ -25,7 +25,7 @@ from sb.memory import context_package, erasure, handoffs, provenance
 from sb.memory.brain import Brain
 from sb.memory.context_package import Orienting
 from sb.memory.handoffs import Handoffs
-from sb.memory.quarantine import holding
+from sb.memory.quarantine import holding, spreading
 from sb.memory.record_writer import RecordWriter
 from sb.memory.salience import WEIGHTS, salience
 from sb.memory.search import Searcher
@@ -184,6 +184,11 @@ def every_source_is_trusted(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-05")
 def quarantine_reaches_nothing_derived(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(holding, "sources_of", lambda _: [])
+
+
+@breaks("HA-36")
+def a_quarantine_stays_with_its_source(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(spreading, "reached", lambda *_: iter(()))
 
 
 @breaks("HA-05")

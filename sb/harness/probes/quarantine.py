@@ -39,3 +39,20 @@ def quarantined(runtime: Runtime) -> Iterator[Check]:
     waits = derived in {one.id for one in review.items()}
     said = f"{before} relations before, {after} after; what was derived {'waits' if waits else 'is out'}"
     yield Check("purge", before > after == 0 and waits, f"Quarantine.purge: {said}")
+
+
+def compromised(runtime: Runtime) -> Check:
+    """HA-36: a source is quarantined after the fact."""
+    brain = runtime.brain("ada", scope="project:c")
+    source = brain.remember("The vendor sends invoices on Mondays.")
+    near = brain.remember("Invoices are paid on Tuesdays.", derived_from=[source])
+    far = brain.remember("Cash is low on Wednesdays.", derived_from=[near])
+    other = brain.remember("The office is in Bonn.")
+    review = Quarantine(brain.space, runtime.log, Authority(None, runtime.log))
+    done = review.add([source], by=Label("operator"), reason="the vendor was compromised")
+    rows = brain.space.records.known([source, near, far, other])
+    held = {uid for uid, row in rows.items() if row["state"] == "quarantined"}
+    kept = [row for row in rows.values() if row["text"]]
+    right = held == set(done.ids) == {source, near, far} and len(kept) == len(rows)
+    seen = f"{len(held)} of 3 held, {len(kept)} of {len(rows)} texts kept"
+    return Check("quarantine", right, f"Quarantine.add: {seen}")
