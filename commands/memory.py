@@ -176,6 +176,8 @@ def _kept(brain: Brain, record: str, json_: bool) -> None:
         output.line(record)
         note_masked(brain.masked)
         note(f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
+        if record in brain.quarantined:
+            note("quarantined, since its source is untrusted: no agent finds it until a person releases it")
 
 
 @app.command(epilog="Example: sb memory relate shop depends_on postgres")

@@ -154,6 +154,10 @@ def _imported(found: Imported, json_: bool) -> None:
             one_line=True,
         )
         note_masked(found.masked)
+        if found.quarantined:
+            note(
+                f"{found.quarantined:,} quarantined, since no operator signed the bundle: sb quarantine list"
+            )
         for record, reason in found.conflicts:
             output.line(f"left out {record}: {reason}", one_line=True)
         if found.conflicting > len(found.conflicts):

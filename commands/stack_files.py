@@ -84,6 +84,8 @@ def import_stack(
             f"{counted(found.memories, 'memory')} imported into stack {found.stack_id}",
             one_line=True,
         )
+        if found.quarantined:
+            note(f"{found.quarantined:,} quarantined, since nobody signs a dump: sb quarantine list")
     _conflicting(found.stack_id, found.conflicts)
 
 

@@ -35,6 +35,7 @@ VERBS = {
     "runtime-guard": "tools mismatches show snapshot approve-contract",
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",
+    "quarantine": "list show add release purge",
     "trust": "set list show",
 }
 LEAVES = {f"{group} {verb}": verb for group, verbs in VERBS.items() for verb in verbs.split()}

@@ -49,6 +49,7 @@ SECTIONS = {
     "Memory": {
         "memory": "Save what agents learn, and search it.",
         "suggestions": "Review suggested memories.",
+        "quarantine": "Review memories of untrusted sources.",
         "trust": "Set and show trust scores.",
         "entity": "Save and search memories through an agent's core.",
         "stack": "Manage stacks of memories.",

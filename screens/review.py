@@ -18,6 +18,8 @@ from sb.screens.state.review import (
     REVIEW_COLUMNS,
     Reviewed,
     conflict_question,
+    decide_quarantine,
+    quarantine_question,
     resolve,
     review_row,
     reviewed,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = "Nothing to review.\n\nConflicts between copies, quarantined memories and suggestions appear here."
-_DECIDED = (ReviewKind.CONFLICT, ReviewKind.SUGGESTED)
+_DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
 
 
 class ReviewScreen(ListView[ReviewItem], Waiting):
@@ -140,11 +142,15 @@ class ReviewScreen(ListView[ReviewItem], Waiting):
         self._answer("dismiss", BOTH)
 
     def _answer(self, verb: str, keep: str) -> None:
-        """Accept or dismiss the marked suggestions, or resolve the conflict under the cursor."""
+        """Accept or dismiss the marked suggestions, release or purge what is quarantined, or resolve a conflict."""
         marked, item = self.rows.listing.marked, self.current
         chosen = [self.known[key] for key in sorted(marked)] if marked else [item] if item else []
         records = [one.record for one in chosen if one.kind is ReviewKind.SUGGESTED]
-        if records:
+        held = [one for one in chosen if one.kind is ReviewKind.QUARANTINE]
+        if held and not records:
+            which = "release" if verb == "accept" else "purge"
+            self.ask(quarantine_question(held, which), held, partial(self._review_held, which))
+        elif records:
             self.ask(question(verb, records), records, partial(self._change, verb))
         elif item is None or item.kind not in _DECIDED:
             self.console_app.say(f"nothing to {verb} here")
@@ -157,6 +163,9 @@ class ReviewScreen(ListView[ReviewItem], Waiting):
 
     def _change(self, verb: str, record: Record, by: Decider, reason: str) -> str:
         return change(self.records, verb, record, by.name, reason)
+
+    def _review_held(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
+        return decide_quarantine(self.records, verb, item, by, reason)
 
     def _resolve(self, keep: str, item: ReviewItem, by: Decider, reason: str) -> str:
         return resolve(self.records, item, keep, by.name, reason)

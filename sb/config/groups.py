@@ -28,6 +28,17 @@ MIB = 1 << 20
 KIB = 1 << 10
 _MANY = 1_000_000_000
 
+# Of the source types of memories, those of which anything may be untrusted.
+SOURCES = (
+    "tool-output",
+    "web-page",
+    "mcp-result",
+    "import",
+    "ingested-document",
+    "external",
+    "observation",
+    "unknown",
+)
 EMBEDDERS = ("static", "ollama", "transformers", "none")
 
 
@@ -329,6 +340,13 @@ class Memory:
         "Which scopes a session reads beside its own and global, by its scope or by TYPE:* for every scope of a type; "
         "what an included scope includes is read too.",
         example='{"project:*": ["team:web"], "project:shop": ["customer:acme"]}',
+    )
+    quarantine: tuple[str, ...] = setting(
+        ("tool-output", "web-page", "mcp-result", "import"),
+        kinds.listing(kinds.choice(*SOURCES)),
+        "Source types whose memories are quarantined, with what is derived from them: no search, session or prompt has them "
+        "until a person releases them (`sb quarantine`).",
+        example='["tool-output", "web-page", "mcp-result", "import", "ingested-document"]',
     )
     sync_scopes: tuple[str, ...] = setting(
         ("*",),

@@ -96,6 +96,11 @@ class Brain(Writes, Reads, Sessions):
         """The gate's answer to the last `remember`; None before the first."""
         return self.writer.verdict
 
+    @property
+    def quarantined(self) -> tuple[str, ...]:
+        """The ids of what the last write quarantined."""
+        return tuple(self.writer.record_writer.held)
+
     def close(self) -> None:
         """Close the database, if this Brain opened it, after a little housekeeping if that is due; a second time does nothing.
 

@@ -19,6 +19,7 @@ from sb.log.search import Clause, LogFilter, contains, windows
 from sb.memory.ranking.terms import words
 from sb.store.database import Database
 from sb.store.index.full_text import WordIndex
+from sb.store.records.columns import QUARANTINED
 from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
 from sb.types.vocabulary import FADING, STRONG, WEAK
@@ -52,6 +53,7 @@ class RecordFilter(LogFilter):
     def word(self, word: str) -> Clause:
         """Its letters are looked for first, then whether a word begins with them: the costly pattern is tried last."""
         sql, (letters,) = contains(word, "r.text")
+        sql = f"(r.state <> '{QUARANTINED}' AND {sql})"  # whose words only the review shows
         word = word.translate(_LOWER)
         if word[0] not in _WORD:
             return sql, (letters,)

@@ -18,6 +18,7 @@ from sb.log import kinds
 from sb.log.event_log import EventLog
 from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
 from sb.memory.masking import Labels, masked_row
+from sb.memory.quarantine.holding import Holding, note_held
 from sb.memory.record_writer import count_words
 from sb.memory.space import Space
 from sb.memory.views import View
@@ -41,6 +42,7 @@ from sb.text import with_article
 MEMORY_IMPORTED = "memory.imported"
 kinds.register(MEMORY_IMPORTED, "Memories were read from a bundle")
 MOST_TOLD = 100
+IMPORT = "import"  # the source type of what comes in a file
 _AT_ONCE = 500  # records in a transaction: others wait for some 20 ms
 _TIMES = ("created_at", "updated_at", "happened_at")
 _NAMES = ("uid", "agent", "text")
@@ -57,7 +59,7 @@ class Imported(View):
     Args:
         added, same: records that are new, and that were here with the same content.
         conflicting: how many were left out, since something else is here; conflicts: the first of them with the reason.
-        relations: how many are new or were here.
+        relations: how many are new or were here. quarantined: how many of those added wait for an operator's release.
         masked: the labels of the secrets that were masked in what came.
     """
 
@@ -68,6 +70,7 @@ class Imported(View):
     conflicts: tuple[tuple[str, str], ...]
     relations: int
     masked: tuple[str, ...] = ()
+    quarantined: int = 0
 
 
 def load(
@@ -83,6 +86,8 @@ def load(
     progress: Progress | None = None,
 ) -> Imported:
     """Take in a bundle. Nothing that is here is changed, so that it can be done again, also after it was cut short.
+
+    What no operator of this home signed is quarantined, as `memory.quarantine` says.
 
     Args:
         log: of the same database; it records what came, and from whom. authority: who this home's operators are.
@@ -122,6 +127,10 @@ class _Import:
         self._session_numbers: dict[str, int] = {}
         self._elsewhere: dict[str, str] = {}  # what was left out to what is here of the same name
         self._left_out: set[str] = set()
+        self._trusted = seal.standing == "operator"
+        self._holding = Holding(space, "" if self._trusted else IMPORT)
+        self._holds = not self._trusted and IMPORT in space.untrusted_sources
+        self._quarantined = 0
         self._added = self._same = self._relations = 0
         self._conflicts: list[tuple[str, str]] = []
         self._conflicting = 0
@@ -149,6 +158,7 @@ class _Import:
             tuple(self._conflicts),
             self._relations,
             tuple(self._masked),
+            self._quarantined,
         )
 
     def _place(self, document: Mapping[str, Any]) -> Place:
@@ -220,12 +230,17 @@ class _Import:
                 here[row["uid"]] = row
                 keys.add((row["place"], row["kind"], row["key"]))
                 new.append(row)
+            held = self._holding.hold(new, by_source=not self._trusted)
             numbers = space.records.insert(execute, new)
+            for row, number in zip(new, numbers, strict=True):
+                row["id"] = number
             reason = f"bundle of {self._seal.by or 'nobody'}, {self._seal.digest[:19]}"
             space.records.note(execute, numbers, actor=self._actor, operation="import", reason=reason)
+            note_held(space, execute, new, held, self._actor)
             if self._embed:
                 space.embed(execute, numbers)
         self._added += len(new)
+        self._quarantined += sum(row["state"] == QUARANTINED for row in new)
 
     def _is_here(self, row: Row, here: Mapping[str, Row], keys: set[tuple[int, str, str]]) -> bool:
         """Whether the record, or another one in its stead, is here, which is noted."""
@@ -278,6 +293,8 @@ class _Import:
                     continue
                 if any(here[uid]["state"] == ERASED or uid in self._left_out for uid in (source, target)):
                     continue
+                if self._holds and here[source]["state"] != QUARANTINED:
+                    continue  # a stranger relates nothing of what is here
                 weight = _number(one, "weight")
                 if weight < 0:
                     raise _damaged("a relation has a weight below 0")

@@ -29,7 +29,7 @@ from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.sources import iso
-from sb.store.records.columns import Row
+from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.text import counted
@@ -154,14 +154,16 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
 
 
 def readable(agent: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the condition over `r` for records that may be exported: an agent's own view, without others' handoffs.
+    """Returns the condition over `r` for records that may be exported: nothing quarantined; an agent's own view, without
+    others' handoffs.
 
     Args:
         agent: "" for operators, who may read everything.
     """
+    trusted = f"r.state <> '{QUARANTINED}'"
     if not agent:
-        return "1", ()
-    return f"NOT ({BETWEEN_OTHERS})", (agent, agent)
+        return trusted, ()
+    return f"{trusted} AND NOT ({BETWEEN_OTHERS})", (agent, agent)
 
 
 class _Export:

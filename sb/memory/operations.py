@@ -13,7 +13,7 @@ from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
 from sb.redaction import one_line
 from sb.references import full_one, is_prefix
-from sb.store.records.columns import ACTIVE, Row
+from sb.store.records.columns import ACTIVE, QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 
@@ -37,14 +37,18 @@ class Operations:
         return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")
 
     def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
-        """The row of a record that this agent sees: by its id, or the entity of that name."""
+        """The row of a record that this agent sees: by its id, or the entity of that name.
+
+        Args:
+            states: that it may be in; None for all but quarantined.
+        """
         places = self.writer.places()
         row = self.space.records.find(record) or self._beginning(record, places)
         own = row is not None and record.startswith(ID_PREFIX)  # others may be an entity's name
         rows = [*([] if own else self._entities(record, places)), *([row] if row else [])]
         seen = [one for one in rows if one["place"] in places]
         for one in seen:
-            if states is None or one["state"] in states:
+            if one["state"] in states if states else one["state"] != QUARANTINED:
                 return one
         if seen:
             raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")

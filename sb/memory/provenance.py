@@ -12,7 +12,7 @@ from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.personal_data import masked
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
-from sb.store.records.columns import ERASED, Row
+from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 
@@ -172,7 +172,8 @@ def history(space: Space, row: Row) -> list[Change]:
     later, version = dict(row), row["version"]
     for entry in reversed(space.records.history(row["id"])):
         before = later | (entry["former"] or {})
-        changed = {} if entry["former"] is None else _differences(row["kind"], before, later)
+        unseen = entry["former"] is None or row["state"] == QUARANTINED
+        changed = {} if unseen else _differences(row["kind"], before, later)
         if not space.shows_personal_data:
             changed = masked(changed)
         changes.append(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sb.memory.operations import Operations
 from sb.memory.search import Filters
 from sb.memory.views import Hit, Memory
+from sb.store.records.columns import STATES
 from sb.text import storable
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them
@@ -86,17 +87,19 @@ class Reads(Operations):
         Raises:
             NotFoundError: there is none that this agent sees.
         """
-        found = self.look_up(record)
+        found = self.space.memory(self._visible_row(record, states=None))
         self.writer.note_read("get", [found])
         return found
 
     def look_up(self, record: str) -> Memory:
         """As `get`, for who acts on a memory instead of reading it: it does not count as read.
 
+        Of a quarantined memory what it says is withheld.
+
         Raises:
             NotFoundError: there is none that this agent sees.
         """
-        return self.space.memory(self._visible_row(record, states=None))
+        return self.space.memory(self._visible_row(record, states=STATES))
 
     def graph(self, record: str, depth: int = 1) -> Neighbour:
         """Return the neighbourhood of a memory as a tree, as far as this agent sees it.

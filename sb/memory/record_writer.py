@@ -8,6 +8,7 @@ from typing import Any
 from sb.memory.decay import recovered
 from sb.memory.entities import ONE, added
 from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
+from sb.memory.quarantine.holding import Holding, note_held
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
 from sb.store.records.columns import CONTENT, FORGOTTEN, QUARANTINED, Row
@@ -19,12 +20,18 @@ Pair = tuple[Row, Any]  # a row, and the record that it was made of
 
 
 class RecordWriter:
-    """Writes records of any kind for one agent, within a transaction of whoever calls it."""
+    """Writes records of any kind for one agent, within a transaction of whoever calls it.
 
-    def __init__(self, space: Space, agent: str) -> None:
+    Args:
+        door: the source type of everything that comes this way, whatever it says of itself; see `Holding`.
+    """
+
+    def __init__(self, space: Space, agent: str, door: str = "") -> None:
         self.space = space
         self.agent = agent
         self.masked: Labels = {}  # what it met of secrets
+        self.held: dict[str, str] = {}  # why what it kept last is quarantined, by id
+        self.holding = Holding(space, door)
 
     def pairs(self, records: Sequence[Any]) -> list[Pair]:
         """New records with their rows, but for place and session.
@@ -47,8 +54,16 @@ class RecordWriter:
         count_words(row)
         return row
 
+    def holds(self, row: Row) -> bool:
+        """Whether a new record would be quarantined; called within a transaction."""
+        return bool(self.holding.hold([dict(row)])) or row.get("state") == QUARANTINED
+
     def keep(self, execute: Execute, pairs: Sequence[Pair]) -> None:
-        """Insert what is new, update what is there, and make the vectors of both; rows get their `id`."""
+        """Insert what is new, update what is there, and make the vectors of both; rows get their `id`.
+
+        What is untrusted, or derived from what is, is quarantined.
+        """
+        self.held = held = self.holding.hold([row for row, _ in pairs])
         new: list[Pair] = []
         known: set[tuple[str, str]] = set()
         quoting: list[int] = []
@@ -64,6 +79,7 @@ class RecordWriter:
                 new.append((row, record))
                 known.update(names)
         self._inserted(execute, new)
+        note_held(self.space, execute, [row for row, _ in pairs], held, self.agent)
         self.space.embed(execute, list(dict.fromkeys([*(row["id"] for row, _ in pairs), *quoting])))
 
     def change(

@@ -25,7 +25,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
-from sb.store.records.columns import Row
+from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.edges import EdgeStore
 from sb.store.records.evidence import EvidenceStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
@@ -77,6 +77,11 @@ class Space:
         self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
+
+    @property
+    def untrusted_sources(self) -> tuple[str, ...]:
+        """The source types whose memories are quarantined."""
+        return self.settings.quarantine
 
     @cached_property
     def statistics(self) -> TextStatistics:
@@ -197,7 +202,7 @@ class Space:
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
-        refusal = self.refusal(row)
+        refusal = self._withheld(row)
         shown = {
             "id": row["uid"],
             "kind": row["kind"],
@@ -212,13 +217,19 @@ class Space:
             "happened_at": row["happened_at"],
             "created_at": row["created_at"],
             "session": self.session_name(row["session"]),
-            "speaker": row["speaker"],
-            "tags": tuple(orjson.loads(row["tags"]) if row["tags"] else ()),
+            "speaker": None if refusal else row["speaker"],
+            "tags": tuple(orjson.loads(row["tags"]) if row["tags"] and not refusal else ()),
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
         if not self.shows_personal_data:
             shown |= {name: masked(shown[name]) for name in ("content", "speaker", "tags", "details")}
         return shown
+
+    def _withheld(self, row: Row) -> str:
+        """Why nothing that a record says is shown, on any face; "" if it is."""
+        if row["state"] == QUARANTINED:
+            return "it is quarantined"
+        return self.refusal(row)
 
     def session_name(self, number: int | None) -> str | None:
         """Returns the name of a session, which never changes."""

@@ -153,7 +153,7 @@ def _memories(log: EventLog, text: str, now: int, most: int) -> Iterator[FoundRe
     if not begun:
         return
     expression = "body : (" + " AND ".join(f'"{part}" *' for part in begun) + ")"
-    numbers = WordIndex(log.database).newest(expression, most)
+    numbers = WordIndex(log.database).newest(expression, most, where="r.state <> 'quarantined'")
     for row in sorted(RecordStore(log.database).rows(numbers), key=lambda row: -row["id"]):
         yield _memory(row, text.split(), now)
 

@@ -13,7 +13,7 @@ from sb.memory.highlights import beginnings, spans
 from sb.present.states import State, state
 from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewItem, ReviewKind
-from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
+from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED, SUPERSEDED
 from sb.store.records.places import Place
 from sb.text import plain
 from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
@@ -115,7 +115,7 @@ def review_line(item: ReviewItem, now: int) -> ReviewLine:
     return ReviewLine(
         item.reference,
         state(str(item.kind)),
-        matched_text(item.record, ()).text,
+        matched_text({**item.record, "state": ACTIVE}, ()).text,  # of a quarantined one, too
         ANOTHER if item.kind is ReviewKind.CONFLICT else plain(item.origin, one_line=True),
         relative_age(int(item.at * MICROSECONDS), now),
     )
@@ -133,7 +133,12 @@ def memory_heading(found: Memory, now: float) -> str:
 
 
 def text_of(record: Record) -> str:
-    """The text of a memory; of a handoff whose goal and next step only repeat its state, the state alone."""
+    """The text of a memory; of a handoff whose goal and next step only repeat its state, the state alone.
+
+    What a quarantined memory says is shown by the review alone.
+    """
+    if record["state"] == QUARANTINED:
+        return "quarantined: sb quarantine shows it"
     text = str(record["text"])
     if is_suggestion(record):
         return _suggested_text(record) or text

@@ -28,6 +28,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
     "config": frozenset(("trust",)),
+    "quarantine": frozenset(),  # shows what no agent may read
     "log": frozenset(("prune",)),
     "audit": frozenset(("prune",)),  # the older name of `log`
     "incident": frozenset(("close",)),

@@ -108,8 +108,11 @@ class Dumper:
             parts += [f"\n## {title}\n\n", *lines] if lines else []
         return "".join(parts)
 
-    def load(self, text: str) -> dict[str, int]:
+    def load(self, text: str, door: str = "") -> dict[str, int]:
         """Take in what `dump` wrote as JSON, all of it or nothing, into a stack that belongs to nobody yet.
+
+        Args:
+            door: their source type for quarantine, whatever they say of themselves; "" for what each says.
 
         Returns:
             How many memories of each list there were.
@@ -129,7 +132,7 @@ class Dumper:
         if odd:
             raise ValueError(f"{', '.join(odd)} of this dump must be a list")
         found = {kind: [self._read(kind, one) for one in whole.get(name, ())] for kind, name in LISTS.items()}
-        self._saver.restore([record for records in found.values() for record in records])
+        self._saver.restore([record for records in found.values() for record in records], door)
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}
 
     def _read(self, kind: str, document: Any) -> Any:

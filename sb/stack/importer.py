@@ -10,6 +10,7 @@ import orjson
 
 from sb.config import Config
 from sb.errors import NotFoundError, UsageError
+from sb.memory.bundle_import import IMPORT
 from sb.memory.views import View
 from sb.stack.catalogue import stack_names
 from sb.stack.sqlite_stack import SQLiteStack
@@ -24,15 +25,17 @@ class ImportedStack(View):
 
     Args:
         memories: how many. conflicts: how many were changed here and there, and wait for somebody to choose.
+        quarantined: how many of the memories wait for an operator's release.
     """
 
     stack_id: str
     memories: int
     conflicts: int
+    quarantined: int = 0
 
 
 def take_in(database: Database, config: Config, path: Path, stack_id: str = "", **more: Any) -> ImportedStack:
-    """Read a file that `SQLiteStack.dump` or `export_stack` wrote.
+    """Read a file that `SQLiteStack.dump` or `export_stack` wrote. A dump, which nobody signed, is quarantined.
 
     Args:
         stack_id: its name here, or of several in a database which one; by default the file's own.
@@ -52,8 +55,10 @@ def take_in(database: Database, config: Config, path: Path, stack_id: str = "", 
     if begins == _DATABASE:
         return _from_database(database, config, path, stack_id, more)
     with SQLiteStack(stack_id or _named(path, text), database=database, config=config, **more) as stack:
-        counts = stack.load_dump(text.decode("utf-8", "replace"))
-        return ImportedStack(stack.stack_id, sum(counts.values()), 0)
+        counts = stack.load_dump(text.decode("utf-8", "replace"), IMPORT)
+        number = sum(counts.values())
+        held = number if IMPORT in config.memory.quarantine else 0
+        return ImportedStack(stack.stack_id, number, 0, held)
 
 
 def _named(path: Path, text: bytes) -> str:

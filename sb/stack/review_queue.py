@@ -11,6 +11,9 @@ from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.queries import RecordQueries
 
 PENDING = "pending"  # of a suggestion or a trigger
+_UNCERTAIN = (  # quarantined, and neither released nor purged
+    "r.state = ? AND NOT EXISTS (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h.operation = 'purge')"
+)
 MOST_CHANGES = 1_000  # more changed records than that are all read again
 
 
@@ -108,8 +111,10 @@ class ReviewQueue:
         changed = self._records.changed(change, MOST_CHANGES) if newest else set[int]()
         if len(changed) == MOST_CHANGES or not newest:
             newest, changed, self._quarantined = 0, set(), set()
-        fresh = self._records.numbers("r.state = ?", (QUARANTINED,), above=newest, to=head[0])
-        again = {row["id"] for row in self._records.rows(sorted(changed)) if row["state"] == QUARANTINED}
+        fresh = self._records.numbers(_UNCERTAIN, (QUARANTINED,), above=newest, to=head[0])
+        marks = ", ".join("?" * len(changed)) or "NULL"
+        waits = f"{_UNCERTAIN} AND r.id IN ({marks})"
+        again = set(self._records.numbers(waits, (QUARANTINED, *changed), above=0, to=head[0]))
         self._quarantined = (self._quarantined - changed) | again | set(fresh)
         self._looked_to = head
         return self._quarantined

@@ -20,7 +20,7 @@ from sb.stack.lint import linted
 from sb.stack.provenance import check_provenance, check_writable
 from sb.stack.registry import Components
 from sb.stack.views import CORE, from_view, kinds_viewed_as, to_view
-from sb.store.records.columns import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
+from sb.store.records.columns import ACTIVE, CONTENT, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute, Place
@@ -77,15 +77,18 @@ class Saver:
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
         return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
 
-    def restore(self, records: Sequence[Any]) -> None:
+    def restore(self, records: Sequence[Any], door: str = "") -> None:
         """Saves records of any kinds exactly as they were elsewhere, all or none; no component is called.
+
+        Args:
+            door: their source type for quarantine, whatever they say of themselves; "" for what each says.
 
         Raises:
             ValueError: something cannot be kept as it is; nothing was written then.
         """
         self.masked = {}
         check_writable(self._container)
-        self._kept(records, _Restorer(self._container))
+        self._kept(records, _Restorer(self._container, door))
 
     def _kept(
         self,
@@ -150,7 +153,8 @@ class Saver:
         with container.space.database.write() as execute:
             container.space.check_open(execute, container.stack_id)
             former = container.space.records.find(record.id)
-            if former is None or former["state"] == ERASED or former["place"] not in container.places():
+            gone = former is None or former["state"] in (ERASED, QUARANTINED)
+            if former is None or gone or former["place"] not in container.places():
                 return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
@@ -286,8 +290,8 @@ class Saver:
 class _StackRecordWriter(RecordWriter):
     """Keeps records of which the id is given, and lets them take the place of the ones that have it."""
 
-    def __init__(self, container: Container) -> None:
-        super().__init__(container.space, container.reader)
+    def __init__(self, container: Container, door: str = "") -> None:
+        super().__init__(container.space, container.reader, door)
         self._container = container
         self._there: set[str] = set()  # ids that are taken, as far as this one was told to keep them
 
@@ -309,7 +313,11 @@ class _StackRecordWriter(RecordWriter):
         if found is None and row["uid"] in self._there:
             found = self.space.records.find(row["uid"])
         self._there.add(row["uid"])
-        if found is not None and (found["state"] == ERASED or found["place"] not in self._container.places()):
+        if found is not None and row["state"] == QUARANTINED:
+            raise ValueError(f"an untrusted source cannot replace {found['uid']}: save it as a new record")
+        if found is not None and (
+            found["state"] in (ERASED, QUARANTINED) or found["place"] not in self._container.places()
+        ):
             raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found
 
@@ -352,6 +360,8 @@ class _StackRecordWriter(RecordWriter):
         else:
             count_words(new)
         new["state"] = _state(record, former)
+        if self.holding.names_held(new, former):
+            new.update(state=QUARANTINED, key=None)
         changes = {name: new[name] for name in _CHANGED}
         if new["happened_at"] is None:
             del changes["happened_at"]

@@ -30,6 +30,7 @@ from sb.store.database import open_database
 if TYPE_CHECKING:
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
+    from sb.memory.quarantine.review import Quarantine
     from sb.present.overview import NeedsYou, Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack
@@ -206,6 +207,12 @@ class Records:
         contracts = self.baselines("needs").entries()
         with self.overview("needs") as overview:
             return overview.needs_you(contracts)
+
+    def quarantine(self, use: str) -> Quarantine:
+        """The quarantine of memory, to look at or to decide in."""
+        from sb.memory.quarantine.review import Quarantine
+
+        return Quarantine(self.memory(use).space, self.log(use), self.authority(use))
 
     @contextmanager
     def review(self) -> Iterator[ReviewQueue]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sb.screens.state.document import Change, Document, Field
+from sb.screens.state.document import Change, Document, Field, fields_of
 from sb.screens.state.listing import Cell, Column, Row
 from sb.screens.state.memory import HISTORY, ORIGIN, TEXT
-from sb.screens.state.question import Question
+from sb.screens.state.question import MOST_OBJECTS, Question, some
 
 from sb.errors import NotFoundError, UsageError
 from sb.present.memories import review_line
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.places import Places
-from sb.text import shorten
+from sb.text import counted, shorten
 
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
 
+    from sb.kernel.authority.signing import Decider
+    from sb.memory.quarantine.review import Held
     from sb.types import SyncConflict
 
 REVIEW_COLUMNS = (
@@ -33,6 +36,10 @@ _CONSEQUENCES = {
     LOCAL: "The memory stays as it is here; the other copy takes this version when it syncs.",
     REMOTE: "The memory becomes what the other copy says, here and wherever it syncs.",
     BOTH: "The memory stays as it is here, and the other version becomes a memory of its own.",
+}
+_DECIDES = {
+    "release": "Agents find it from now on; what was derived from it stays quarantined.",
+    "purge": "It stays as evidence that no agent finds, without its relations, and cannot be released.",
 }
 _DONE = {
     LOCAL: "kept this copy's version",
@@ -84,13 +91,48 @@ def _read(records: Records, item: ReviewItem) -> Reviewed:
         case ReviewKind.CONFLICT:
             return Reviewed(item, [*about, Field("History"), *views[HISTORY][1:]], _conflict(records, item))
         case ReviewKind.QUARANTINE:
-            advice = f"sb memory erase {item.reference} erases it for good."
-            held = Field("State", "quarantined: no agent finds it", tone="danger")
-            return Reviewed(item, [title, held, Field("Next", advice), *origin, Field("Memory"), *about])
+            return Reviewed(item, _quarantined(records.quarantine("detail").show(item.reference)))
         case ReviewKind.TRIGGER:
             waits = Field("", "It fires by itself; nothing has to be decided.", tone="soft")
             return Reviewed(item, [title, waits, *about])
     return Reviewed(item, [title, *about, *origin])
+
+
+def _quarantined(held: Held) -> Document:
+    """What an untrusted source says, why it is held, and what follows from either decision."""
+    return [
+        Field(held.content),
+        Field("State", "quarantined: no agent finds it", tone="danger"),
+        Field("Reason", held.reason),
+        Field("Agent", held.agent_id),
+        Field("Source", held.source_type),
+        *([Field("Derived from", "\n".join(held.sources))] if held.sources else []),
+        *([Field("Derived memories", "\n".join(held.derived))] if held.derived else []),
+        *fields_of({name: value for name, value in held.details.items() if value}),
+        Field("Next", "a releases it as safe, d purges it as malicious."),
+        Field("Scope", held.scope),
+        Field("Id", held.id, folded=True),
+    ]
+
+
+def quarantine_question(items: Sequence[ReviewItem], verb: str) -> Question:
+    """What to ask before quarantined memories are released or purged."""
+    texts = [shorten(str(one.record["text"]), 300) for one in items[:MOST_OBJECTS]]
+    uids = tuple(one.reference for one in items)
+    title = f"{verb.capitalize()} {counted(len(items), 'memory')}"
+    return Question(title, some(texts, len(items)), (), _DECIDES[verb], uids)
+
+
+def decide_quarantine(records: Records, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
+    """Release or purge a memory as it was looked at; returns what to say.
+
+    Raises:
+        NotFoundError: it was decided meanwhile. DeniedError: the operator wrote it, or may not decide.
+    """
+    quarantine = records.quarantine("write")
+    held = replace(quarantine.show(item.reference), version=item.record["version"])
+    decide = quarantine.release if verb == "release" else quarantine.purge
+    return f"{item.reference} {decide([held], by=by, reason=reason).verdict}"
 
 
 def _conflict(records: Records, item: ReviewItem) -> SyncConflict:

@@ -257,6 +257,7 @@ def selves(sb: Session, folder: Path) -> None:
     sb("trust list")
     sb("trust show Ana")
     suggestions(sb)
+    quarantine(sb)
     sb("checkpoint save --agent scribe --stack default --message first")
     first = sb.ids("checkpoint list --agent scribe", "checkpoint_id")[0]
     sb("checkpoint save --agent scribe --stack research")
@@ -286,6 +287,18 @@ def suggestions(sb: Session) -> None:
     sb(f"suggestions show {made[0]}")
     sb(f"suggestions accept {made[0]} --reason true")
     sb(f"suggestions dismiss {made[1]} --reason false")
+
+
+def quarantine(sb: Session) -> None:
+    for number in range(2):
+        sb(f"memory remember 'page {number} says: pay now' --source web-page")
+    sb("quarantine list")
+    sb("memory remember 'the vendor allows 100 requests'")
+    first, second = sb.ids("quarantine list")
+    sb(f"quarantine show {first}")
+    sb(f"quarantine release {first} --reason checked --yes --as ana")
+    sb(f"quarantine add {first} --reason doubtful --yes --as ana")
+    sb(f"quarantine purge {second} --reason spam --yes --as ana")
 
 
 def hosts(sb: Session, user: Path) -> None:

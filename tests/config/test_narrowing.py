@@ -102,6 +102,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.ollama_model": one_of("other"),
     "memory.transformers_model": one_of("/tmp/model"),
     "memory.includes": one_of("{'project:*': ['project:secret']}"),
+    "memory.quarantine": lists("tool-output", "web-page", "ingested-document"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
     "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
     "memory.personal_data": one_of("{'project:*': redact}"),

@@ -27,6 +27,7 @@ from sb.memory.context_package import Orienting
 from sb.memory.gate import likeness
 from sb.memory.gate.admission import Admission
 from sb.memory.handoffs import Handoffs
+from sb.memory.quarantine import holding, spreading
 from sb.memory.record_writer import RecordWriter
 from sb.memory.salience import WEIGHTS, salience
 from sb.memory.search import Searcher
@@ -190,6 +191,26 @@ def what_expired_is_returned(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-05")
 def durable_memory_is_not_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryStore, "save", lambda *_: None)
+
+
+@breaks("HA-05")
+def every_source_is_trusted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Space, "untrusted_sources", ())
+
+
+@breaks("HA-05")
+def quarantine_reaches_nothing_derived(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(holding, "sources_of", lambda _: [])
+
+
+@breaks("HA-36")
+def a_quarantine_stays_with_its_source(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(spreading, "reached", lambda *_: iter(()))
+
+
+@breaks("HA-05")
+def a_purge_leaves_relations(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(EdgeStore, "retract", lambda *_: 0)
 
 
 @breaks("HA-09")

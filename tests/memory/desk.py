@@ -23,14 +23,17 @@ class Desk:
 
     Args:
         home: SB_HOME, which is made.
-        embedder: as the setting `memory.embedder`.
+        embedder: as the setting `memory.embedder`. quarantine: as `memory.quarantine`; by default what is imported
+            comes in as it is.
     """
 
-    def __init__(self, home: Path, *, embedder: str = "none") -> None:
+    def __init__(
+        self, home: Path, *, embedder: str = "none", quarantine: str = "tool-output, web-page, mcp-result"
+    ) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.home = home
         self.clock, self.ids = SteeredClock(), SYSTEM_IDS  # ids of two homes differ
-        (home / "config.yaml").write_text(f"memory:\n  embedder: {embedder}\n")
+        (home / "config.yaml").write_text(f"memory:\n  embedder: {embedder}\n  quarantine: [{quarantine}]\n")
         self.config: Config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
         self.database = open_database(self.config.database, clock=self.clock, ids=self.ids)
         self.log = EventLog(self.database, clock=self.clock, ids=self.ids)

@@ -33,6 +33,10 @@ def contents(sb: CommandLine, query: str) -> set[str]:
     return {hit["content"] for hit in sb("memory", "search", query, "--json").json["items"]}
 
 
+def released(sb: CommandLine) -> None:
+    assert len(sb("quarantine", "release", "--all", "--reason", "mine", "--yes", "--json").json["ids"]) == 2
+
+
 @pytest.mark.usefixtures("elsewhere")
 def test_a_bundle_is_looked_at_then_taken_in_and_again_without_harm(sb: CommandLine, bundle: Path) -> None:
     looked = sb("memory", "import", str(bundle), "--verify-only")
@@ -40,6 +44,8 @@ def test_a_bundle_is_looked_at_then_taken_in_and_again_without_harm(sb: CommandL
     assert "not an operator of this home" in looked.out
     assert sb("memory", "stats", "--json").json["records"] == 0
     assert sb("memory", "import", str(bundle), "--embed").out.startswith("2 new, 0 already here, 0 left out")
+    assert contents(sb, "limits and cursors") == set(), "no operator of this home signed it"
+    released(sb)
     assert contents(sb, "limits and cursors") == {"the limit is 100", "page by cursor: offsets skip orders"}
     again = sb("memory", "import", str(bundle), "--json").json
     assert (again["added"], again["same"], again["conflicting"]) == (0, 2, 0)
@@ -48,6 +54,7 @@ def test_a_bundle_is_looked_at_then_taken_in_and_again_without_harm(sb: CommandL
 @pytest.mark.usefixtures("elsewhere")
 def test_a_bundle_may_go_into_one_scope(sb: CommandLine, bundle: Path) -> None:
     assert sb("memory", "import", str(bundle), "--into", "project:copy").code == 0
+    released(sb)
     assert sb("memory", "stats", "--json").json["scopes"] == {"project:copy": 2}
     elsewhere = sb("memory", "import", str(bundle))
     assert elsewhere.code == 1

@@ -17,7 +17,15 @@ def fact(sb: CommandLine) -> str:
     """A fact that was related, read and made something of."""
     sb("memory", "entity", "orders", "service")
     record = saved_id(
-        sb, "remember", "the limit is 100", "--tag", "api", "--source", "tool-output", "--project", "shop"
+        sb,
+        "remember",
+        "the limit is 100",
+        "--tag",
+        "api",
+        "--source",
+        "ingested-document",
+        "--project",
+        "shop",
     )
     saved_id(sb, "decide", "page by cursor", "the limit is low", "--from", record, "--project", "shop")
     sb("memory", "relate", record, "about", "orders")
@@ -30,7 +38,7 @@ def test_an_operator_is_shown_everything_about_a_memory(sb: CommandLine, fact: s
     shown = sb("memory", "show", fact).out
     for text in (
         "the limit is 100",
-        "source: tool-output",
+        "source: ingested-document",
         "tags: api",
         "state: active, protected, version 1",
         "related: about → entity orders",
@@ -66,7 +74,7 @@ def test_where_a_memory_came_from_is_a_tree(sb: CommandLine, fact: str) -> None:
     assert lines[3] == "└─ derived_from → call_7 (call)"
     tree = sb("memory", "why", last, "--json").json
     assert tree["origins"][0]["origins"][0]["reference"] == fact
-    assert "derived from nothing: tool-output, by operator" in sb("memory", "why", fact).err
+    assert "derived from nothing: ingested-document, by operator" in sb("memory", "why", fact).err
 
 
 def test_a_history_says_who_changed_what_and_why(sb: CommandLine) -> None:

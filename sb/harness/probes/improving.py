@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.failures import refusal
 from sb.harness.probes.operators import enrolled
+from sb.harness.probes.quarantine import compromised
 from sb.harness.probes.stacks import suggested
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
@@ -75,6 +76,7 @@ def incident_response(h: Harness) -> Iterator[Check]:
         yield Check(
             "restart", again == both and ran == (1, 1, 0), f"KillSwitch.check: stopped {_said(again)}"
         )
+        yield compromised(runtime)
         yield _lifting(plant)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sb.harness.harness import Harness
 from sb.harness.probes.failures import refusal
+from sb.harness.probes.quarantine import quarantined
 from sb.harness.probes.reach import EVERY_WAY, plant, said, ways
 from sb.harness.probes.stacks import loaded, sourced, tiers
 from sb.kernel.harness_audit import Check
@@ -94,7 +95,8 @@ def write_policy(h: Harness) -> Iterator[Check]:
     with h.open() as runtime:
         record = runtime.brain("ada").remember("Quixote reads his letters at quixote@posteo.de.")
         hits = [(one.record, one.label, one.action) for one in met(runtime.database)]
-    yield Check("pii", hits == [(record, "email", "keep")], f"personal_data.met: {hits}")
+        yield Check("pii", hits == [(record, "email", "keep")], f"personal_data.met: {hits}")
+        yield from quarantined(runtime)
 
 
 def _gate(runtime: Runtime) -> Iterator[Check]:

@@ -17,11 +17,12 @@ from sb.stack.sync.feed import Feed
 from sb.stack.sync.merge import compare
 from sb.stack.sync.receive import ACTOR, Receiver, with_parts
 from sb.stack.views import VIEWS, to_view
-from sb.store.records.columns import SUPERSEDED, Row
+from sb.store.records.columns import QUARANTINED, SUPERSEDED, Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import content, from_row, to_moment
 from sb.types import SyncConflict
 
+_WITHHELD = "withheld: it is quarantined"
 Keep = Literal["local", "remote", "both"]
 KEEPS = ("local", "remote", "both")
 
@@ -216,17 +217,19 @@ def _listed(
     remote = parse(document.encode())
     said = parts_of(row)
     place = space.places.numbered(row["place"])
-    here, there = space.record(row), from_row(row_of(remote), place)
+    other = row_of(remote)
+    here, there = space.record(row), from_row(other, place)
+    held = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
     return SyncConflict(
         id=conflict,
         table=row["kind"],
         record_id=row["uid"],
-        local_version=_version(row["kind"], here),
-        cloud_version=_version(row["kind"], there),
+        local_version={} if held else _version(row["kind"], here),
+        cloud_version={} if held else _version(row["kind"], there),
         resolution=resolution,
         resolved_at=to_moment(at),
-        local_summary=content(here),
-        cloud_summary=content(there),
+        local_summary=_WITHHELD if held else content(here),
+        cloud_summary=_WITHHELD if held else content(there),
         source=peer,
         differing=sorted(
             name for name in said.keys() | remote.parts.keys() if said.get(name) != remote.parts.get(name)

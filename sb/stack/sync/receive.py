@@ -11,6 +11,8 @@ from enum import Enum
 from typing import Any
 
 from sb.memory.masking import Labels
+from sb.memory.quarantine.holding import note_held
+from sb.memory.quarantine.spreading import quarantine
 from sb.memory.record_writer import RecordWriter
 from sb.redaction import Masking
 from sb.secret_shapes import may_hold_secret
@@ -31,7 +33,7 @@ from sb.stack.sync.changes import (
 )
 from sb.stack.sync.feed import Feed
 from sb.stack.sync.merge import Comparison, compare
-from sb.store.records.columns import CONTENT, ERASED, Row
+from sb.store.records.columns import CONTENT, ERASED, QUARANTINED, Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute
 from sb.store.records.sessions import Session
@@ -227,11 +229,13 @@ class Receiver:
         change = stored.change
         row = row_of(change)
         place = self._space.places.make(execute, change.place)
+        row["place"], row["session"] = place, self._session(execute, change.session)
+        held = self._keeper.holding.hold([row], by_source=False)
         if row["key"] and self._space.records.keyed(place, change.kind, row["key"]):
             self._unnamed.append(stored)
             return Outcome.WAITS
-        row["place"], row["session"] = place, self._session(execute, change.session)
         (number,) = self._space.records.insert(execute, [row])
+        note_held(self._space, execute, [{**row, "id": number}], held, ACTOR)
         self._note(execute, number)
         self._new.append(number)
         self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
@@ -331,6 +335,9 @@ class Receiver:
         """
         new = row_of(change)
         names = (*_SAID, *(_PRESENCE if STANDING in taken else ()))
+        if (new if STANDING in taken else row)["state"] == QUARANTINED:
+            new["key"] = None
+            quarantine(self._keeper, execute, [row], reason)
         try:
             self._space.records.update(
                 execute,

@@ -39,3 +39,4 @@ FORGOTTEN = "forgotten"
 QUARANTINED = "quarantined"
 SUPERSEDED = "superseded"
 ERASED = "erased"
+STATES = (ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED, ERASED)

@@ -114,11 +114,15 @@ class EdgeStore:
             "SELECT e.id, s.uid, e.relation, t.uid, e.weight, e.place, e.agent, e.created_at FROM edges AS e"
             " JOIN records AS s ON s.id = e.source JOIN records AS t ON t.id = e.target"
             f" WHERE e.id > ? AND e.place IN ({marks}) AND s.place IN ({marks}) AND t.place IN ({marks})"
-            " AND max(s.id, t.id) <= ? ORDER BY e.id LIMIT 1000",
+            " AND max(s.id, t.id) <= ? AND 'quarantined' NOT IN (s.state, t.state) ORDER BY e.id LIMIT 1000",
             (after, *places, *places, *places, last),
         ):
             yield from (dict(zip(names, row[1:], strict=True)) for row in rows)
             after = rows[-1][0]
+
+    def retract(self, execute: Execute, record: int) -> int:
+        """Remove all relations of a record; returns how many these were."""
+        return int(execute("DELETE FROM edges WHERE ? IN (source, target)", (record,)).rowcount)
 
     def drop_orphans(self, execute: Execute) -> int:
         """Remove the relations that `orphans` counts; returns how many these were."""

@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from sb.config.groups import Memory
 from sb.redaction import may_be_sensitive
 from sb.sources import CountingIds, SteeredClock
 from sb.store.database import open_database
@@ -123,13 +124,16 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     return _BY_TYPE[hint]
 
 
+UNTRUSTED = frozenset(Memory().quarantine)  # source types whose memories are quarantined
+
+
 def records_of(kind: str) -> st.SearchStrategy[Any]:
     """Any record of a kind that can be kept, with every field at random."""
     about = DESCRIPTORS[kind]
     hints = get_type_hints(about.type)
     given = {name: values_of(hints[name]) for name in about.attributes}
     given |= {name: st.floats(least, most) for name, least, most in about.ranges if hints[name] is float}
-    given |= {name: st.sampled_from(sorted(words)) for name, words in about.vocabulary.items()}
+    given |= {name: st.sampled_from(sorted(words - UNTRUSTED)) for name, words in about.vocabulary.items()}
     given["id"] = st.uuids().map(str)
     given["stack_id"] = st.uuids().map(
         str
@@ -155,7 +159,7 @@ def full_record(kind: str) -> Any:
         default = None if one.default is MISSING else one.default
         found[one.name] = _unlike(default, hints[one.name], number)
         if one.name in about.vocabulary:
-            found[one.name] = max(about.vocabulary[one.name] - {default})
+            found[one.name] = max(about.vocabulary[one.name] - {default} - UNTRUSTED)
     if about.of_a_brain:
         found["scope"] = "project:full"
     for twin in about.twins:

@@ -1,0 +1,259 @@
+"""Review the quarantine: list, show, add, release and purge; a person decides.
+
+Source: the memory whitepaper, "quarantine" and "incident response". A record is uncertain until somebody releases it as safe or
+purges it as malicious. A purged one stays in quarantine for good, as evidence without relations; `sb memory erase` removes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from sb.canonical import digest
+from sb.errors import DeniedError, NotFoundError
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider, signed_statement
+from sb.log import kinds
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
+from sb.memory.decay import state_of
+from sb.memory.masking import masked_text
+from sb.memory.quarantine.holding import HOLD, sources_of
+from sb.memory.quarantine.spreading import quarantine
+from sb.memory.record_writer import RecordWriter
+from sb.memory.space import Space
+from sb.memory.views import View
+from sb.sources import iso
+from sb.store.records.columns import ERASED, QUARANTINED, SUPERSEDED, Row
+from sb.store.records.edges import DERIVED_FROM, SUPERSEDES, Edge
+from sb.store.records.rows import to_row
+
+QUARANTINE_ADDED = "memory.quarantined"
+QUARANTINE_RELEASED = "memory.released"
+QUARANTINE_PURGED = "memory.purged"
+kinds.register(QUARANTINE_ADDED, "A person quarantined a memory and what was derived from it")
+kinds.register(QUARANTINE_RELEASED, "A person released a memory from quarantine as safe")
+kinds.register(QUARANTINE_PURGED, "A person purged a quarantined memory as malicious")
+UNCERTAIN, MALICIOUS, SAFE = "uncertain", "malicious", "safe"
+PURGE, RELEASE = "purge", "release"  # operations in a record's history
+_PURGED = "EXISTS (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h.operation = 'purge')"
+_CORE = "core:"
+
+
+@dataclass(frozen=True)
+class Held(View):
+    """A quarantined memory.
+
+    Args:
+        verdict: uncertain, or malicious once it was purged. reason: why it is here, such as `source web-page`.
+        since: when it came here, in seconds since the epoch. version: of the memory, which a decision is about.
+        details: what its kind has beyond its text.
+        sources: ids of what it names as its sources. derived: ids of quarantined memories that were derived from it.
+    """
+
+    id: str
+    kind: str
+    content: str
+    scope: str
+    stack: str
+    agent_id: str
+    source_type: str
+    verdict: str
+    reason: str
+    since: float
+    created_at: float
+    version: int
+    details: dict[str, Any]
+    sources: tuple[str, ...]
+    derived: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Decided(View):
+    """The result of a decision.
+
+    Args:
+        verdict: safe, malicious or uncertain. ids: of the memories that it changed.
+        relations: how many were retracted. merged: ids of released memories that were added to the record of their name.
+    """
+
+    verdict: str
+    ids: tuple[str, ...]
+    relations: int = 0
+    merged: tuple[str, ...] = ()
+
+
+class Quarantine:
+    """The quarantine of one database, as operators see it.
+
+    Args:
+        log: of the same database; it records what was decided. authority: who may decide.
+    """
+
+    def __init__(self, space: Space, log: EventLog, authority: Authority) -> None:
+        if log.database is not space.database:
+            raise ValueError("the log belongs to another database")
+        self._space = space
+        self._log = log
+        self._authority = authority
+
+    def items(self, *, limit: int = 0, purged: bool = False) -> list[Held]:
+        """The memories that wait for a decision, the newest first; reads all records.
+
+        Args:
+            limit: the most that are returned; 0 for all. purged: those that were purged instead.
+        """
+        where = f"r.state = 'quarantined' AND {'' if purged else 'NOT '}{_PURGED}"
+        rows = self._space.records.select(where, (), order="r.id DESC", limit=limit or -1)
+        return [self._held(row) for row in rows]
+
+    def show(self, uid: str) -> Held:
+        """A quarantined memory in full.
+
+        Raises:
+            NotFoundError: none of that id is quarantined.
+        """
+        return self._held(self._row(uid))
+
+    def add(self, uids: Sequence[str], *, by: Decider, reason: str) -> Decided:
+        """Quarantine memories, and all that was derived from them.
+
+        Raises:
+            NotFoundError: there is none of that id; nothing was changed then. Unauthorised: `by` may not decide.
+        """
+        writer = RecordWriter(self._space, by.name)
+        with self._log.write() as write:
+            rows = []
+            for uid in dict.fromkeys(uids):
+                row = self._space.records.find(uid)
+                if row is None or row["state"] == ERASED:
+                    raise NotFoundError(f"no memory {uid!r}", "sb memory search finds ids")
+                self._record(write, QUARANTINE_ADDED, row, UNCERTAIN, by, reason)
+                rows.append(row)
+            return Decided(UNCERTAIN, tuple(quarantine(writer, write.execute, rows, masked_text(reason, {}))))
+
+    def release(self, items: Sequence[Held], *, by: Decider, reason: str) -> Decided:
+        """Release memories as safe; what was derived from them stays until it is released too.
+
+        Args:
+            items: as they were looked at.
+
+        Raises:
+            NotFoundError: one is not quarantined, or was purged. DeniedError: `by` wrote it. Unauthorised: `by` may not decide.
+            VersionConflictError: it was changed since it was looked at. Nothing was changed then.
+        """
+        writer = RecordWriter(self._space, by.name)
+        merged = []
+        with self._log.write() as write:
+            for item in items:
+                row = self._uncertain(item.id)
+                _refuse_writer(by, row)
+                self._record(write, QUARANTINE_RELEASED, row, SAFE, by, reason)
+                state, key = self._released(row)
+                same = self._space.records.keyed(row["place"], row["kind"], key) if key else None
+                if same is not None:
+                    self._merge(writer, write, row, same)
+                    state, key = SUPERSEDED, None
+                    merged.append(item.id)
+                self._space.records.update(
+                    write.execute, row["id"], {"state": state, "key": key}, actor=by.name, operation=RELEASE,
+                    reason=masked_text(reason, {}), expected_version=item.version,
+                )  # fmt: skip
+                writer.reindex(write.execute, row["id"])
+        return Decided(SAFE, tuple(item.id for item in items), merged=tuple(merged))
+
+    def purge(self, items: Sequence[Held], *, by: Decider, reason: str) -> Decided:
+        """Purge memories as malicious: they stay as evidence, without relations, and can no longer be released.
+
+        Raises:
+            As `release`, but whoever wrote one may purge it.
+        """
+        retracted = 0
+        with self._log.write() as write:
+            for item in items:
+                row = self._uncertain(item.id)
+                retracted += self._space.edges.retract(write.execute, row["id"])
+                self._record(write, QUARANTINE_PURGED, row, MALICIOUS, by, reason)
+                self._space.records.note(
+                    write.execute, [row["id"]], actor=by.name, operation=PURGE, reason=masked_text(reason, {})
+                )
+        return Decided(MALICIOUS, tuple(item.id for item in items), retracted)
+
+    def _row(self, uid: str) -> Row:
+        row = self._space.records.find(uid)
+        if row is None or row["state"] != QUARANTINED:
+            raise NotFoundError(f"no quarantined memory {uid!r}", "sb quarantine list")
+        return row
+
+    def _uncertain(self, uid: str) -> Row:
+        row = self._row(uid)
+        if self._is_purged(row):
+            raise NotFoundError(f"memory {uid} was purged", "sb memory erase removes it for good")
+        return row
+
+    def _is_purged(self, row: Row) -> bool:
+        return any(entry["operation"] == PURGE for entry in self._space.records.history(row["id"]))
+
+    def _held(self, row: Row) -> Held:
+        history = self._space.records.history(row["id"])
+        came = next((entry for entry in reversed(history) if entry["operation"] == HOLD), None)
+        place = self._space.places.numbered(row["place"])
+        lineage = [edge for edge in self._space.edges.lineage(row["id"]) if edge.relation == DERIVED_FROM]
+        made = self._space.records.rows([edge.source for edge in lineage if edge.target == row["id"]])
+        return Held(
+            id=row["uid"],
+            kind=row["kind"],
+            content=row["text"],
+            scope=place.scope,
+            stack=place.stack,
+            agent_id=row["agent"],
+            source_type=row["source_type"],
+            verdict=MALICIOUS if any(entry["operation"] == PURGE for entry in history) else UNCERTAIN,
+            reason=came["reason"] if came else "it came so from another database",
+            since=came["at"] if came else row["created_at"],
+            created_at=row["created_at"],
+            version=row["version"],
+            details=orjson.loads(row["fields"]),
+            sources=tuple(dict.fromkeys(sources_of(row))),
+            derived=tuple(sorted(one["uid"] for one in made if one["state"] == QUARANTINED)),
+        )
+
+    def _released(self, row: Row) -> tuple[str, str | None]:
+        """The state and the key of a record that is quarantined no longer."""
+        record = self._space.record(row)
+        state = state_of(row["strength"]) if getattr(record, "is_active", True) else SUPERSEDED
+        return state, to_row(record, row)["key"]
+
+    def _merge(self, writer: RecordWriter, write: LogWrite, row: Row, same: Row) -> None:
+        """Add what a released record says to the one that has its name by now."""
+        record = self._space.record(row)
+        said = {**to_row(record, row), "agent": row["agent"]}
+        writer.update(write.execute, said, same, record)
+        edge = Edge(same["id"], SUPERSEDES, row["id"])
+        self._space.edges.add(
+            write.execute, edge, place=row["place"], agent=row["agent"], at=self._space.clock.now()
+        )
+        writer.reindex(write.execute, same["id"])
+
+    def _record(self, write: LogWrite, kind: str, row: Row, verdict: str, by: Decider, reason: str) -> None:
+        """Log a decision about a memory as it is, signed and verified."""
+        facts = {
+            "memory": row["uid"],
+            "verdict": verdict,
+            "content": digest(orjson.dumps([row["text"], row["fields"]])),
+            "at": iso(self._log.clock.now()),
+        }
+        signed = signed_statement(by, facts)
+        self._authority.verify(signed)
+        said = {"by": by.name, "reason": reason, **signed}
+        write.append(kind, said, Subject(agent=row["agent"], call_id=row["uid"]), {"kind": row["kind"]})
+
+
+def _refuse_writer(by: Decider, row: Row) -> None:
+    """Raise DeniedError when who releases a memory is who wrote it."""
+    source = orjson.loads(row["fields"]).get("source_entity") or ""
+    if by.name in (row["agent"], str(source).removeprefix(_CORE)):
+        raise DeniedError(f"{by.name} wrote {row['uid']} and cannot release it", "another operator has to")
