@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sb.memory.operator_view import Overseer
 
 app = single()
-pii = group("List, release and erase personal data in memories.")
+pii = group("List and erase personal data in memories.")
 app.add_typer(pii, name="pii")
 Label = Annotated[str, typer.Option(help="Only this kind, such as phone, email or national_id.")]
 Pattern = Annotated[str, typer.Option(help="Only scopes of this pattern, such as project:*.")]
@@ -58,20 +58,6 @@ def list_pii(
         ("LABEL", "ACTION", "SCOPE", "AGENT", "WHEN", "MEMORY"),
         [(one.label, one.action, one.scope, one.agent, iso(one.at), one.record or "-") for one in found],
     )
-
-
-@pii.command(epilog='Example: sb memory pii release mem_7c2e91 --reason "the customer agreed"')
-def release(
-    ctx: typer.Context,
-    record: Annotated[str, typer.Argument(metavar="ID", help="Id of a memory that was escalated.")],
-    reason: ChangeReason = "",
-    json_: AsJson = False,
-) -> None:
-    """Let an escalated memory be found."""
-    required(reason)
-    brain, _ = _opened(ctx)
-    uid = brain.release(record, reason)
-    output.emit_json({"id": uid, "state": "active"}) if json_ else output.line(f"{uid} released")
 
 
 @pii.command(name="erase", epilog='Example: sb memory pii erase --label national_id --reason "not needed"')

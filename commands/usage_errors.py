@@ -29,7 +29,7 @@ VERBS = {
     "log": "verify tail show export prune",
     "memory": "remember decide log entity relate search orient think gate outcome calibrate wrap-up handoff resume show history why graph "
     "forget recover protect erase tidy stats export import pii retention forget-subject",
-    "memory pii": "list release erase",
+    "memory pii": "list erase",
     "operator": "init list add revoke rotate whoami",
     "recovery": "list show approve dismiss settle invalidate watch",
     "runtime-guard": "tools mismatches show snapshot approve-contract",

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.errors import NotFoundError, UsageError
+from sb.errors import UsageError
 from sb.memory.brain import Brain
-from sb.memory.personal_data import ESCALATE, met
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
 from sb.redaction import one_line
-from sb.store.records.columns import ACTIVE, QUARANTINED, Row
+from sb.store.records.columns import Row
 
 if TYPE_CHECKING:
     from sb.memory.provenance import Dossier
@@ -53,20 +52,6 @@ class Overseer(Brain):
 
     def __init__(self, name: str = OPERATOR, **more: Any) -> None:
         super().__init__(name, **more)
-
-    def release(self, record: str, reason: str) -> str:
-        """Let a memory that was escalated for its personal data be found; returns its id.
-
-        Raises:
-            NotFoundError: there is none of that id that waits.
-        """
-        row = self.space.records.find(record)
-        escalated = {one.record for one in met(self.database, action=ESCALATE)}
-        if row is None or row["state"] != QUARANTINED or row["uid"] not in escalated:
-            problem = f"no escalated memory {one_line(record, 80)!r}"
-            raise NotFoundError(problem, "sb memory pii list --action escalate")
-        self.writer.change(row, {"state": ACTIVE}, "release", reason)
-        return str(row["uid"])
 
     def _refusal(self, row: Row) -> str:
         """Operators look at what was altered, too."""

@@ -179,11 +179,14 @@ def redacted(screened: Sequence[Screened]) -> dict[str, None]:
     return dict.fromkeys(label for one in screened if one.action == REDACT for label in one.labels)
 
 
-def hold_back(rows: Sequence[Row], screened: Sequence[Screened]) -> None:
-    """Let new rows that are to be escalated wait for an operator, out of every search."""
+def hold_back(rows: Sequence[Row], screened: Sequence[Screened]) -> dict[str, str]:
+    """Quarantine new rows that are to be escalated; returns the reasons by public id."""
+    reasons = {}
     for row, one in zip(rows, screened, strict=True):
         if one.labels and one.action == ESCALATE:
             row["state"] = QUARANTINED
+            reasons[row["uid"]] = f"personal data ({', '.join(one.labels)})"
+    return reasons
 
 
 def met(

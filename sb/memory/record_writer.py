@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sb.memory.decay import recovered
@@ -54,16 +55,17 @@ class RecordWriter:
         count_words(row)
         return row
 
-    def holds(self, row: Row) -> bool:
-        """Whether a new record would be quarantined; called within a transaction."""
-        return bool(self.holding.hold([dict(row)])) or row.get("state") == QUARANTINED
-
-    def keep(self, execute: Execute, pairs: Sequence[Pair]) -> None:
+    def keep(
+        self, execute: Execute, pairs: Sequence[Pair], quarantined: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Insert what is new, update what is there, and make the vectors of both; rows get their `id`.
 
         What is untrusted, or derived from what is, is quarantined.
+
+        Args:
+            quarantined: why some of them already are, by public id.
         """
-        self.held = held = self.holding.hold([row for row, _ in pairs])
+        self.held = held = {**quarantined, **self.holding.hold([row for row, _ in pairs])}
         new: list[Pair] = []
         known: set[tuple[str, str]] = set()
         quoting: list[int] = []

@@ -11,7 +11,7 @@ from sb.memory.personal_data import hold_back, redacted, settle
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
-from sb.store.records.columns import Row
+from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
 from sb.store.records.sessions import Session
@@ -120,7 +120,7 @@ class SessionWriter:
         screened = self.space.screening.screen(records, place.scope, self.agent)
         pairs = self.record_writer.pairs(records)
         rows = [row for row, _ in pairs]
-        hold_back(rows, screened)
+        quarantined = hold_back(rows, screened)
         self.record_writer.masked |= redacted(screened)
         admission = gate.look(*pairs[0], place) if gate is not None else None
         with self.space.database.write() as execute:
@@ -129,12 +129,12 @@ class SessionWriter:
             session = self._opened(execute)
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
-            merged = (
-                admission is not None
-                and not self.record_writer.holds(rows[0])  # what is quarantined says nothing about others
-                and admission.merged(execute, session.number)
-            )
-            self.record_writer.keep(execute, pairs[merged:])
+            merged = False
+            if admission is not None:
+                quarantined |= self.record_writer.holding.hold(rows[:1])
+                waits = rows[0].get("state") == QUARANTINED  # and says nothing about others
+                merged = not waits and admission.merged(execute, session.number)
+            self.record_writer.keep(execute, pairs[merged:], quarantined)
             at = self.space.clock.now()
             settle(execute, rows[merged:], screened[merged:], self.agent, place.scope, at)
             if also is not None:

@@ -6,7 +6,8 @@ Source: the stack protocol, "Write operations" and "Component hooks".
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sb.errors import StoreError, VersionConflictError
@@ -103,7 +104,7 @@ class Saver:
         screened = space.screening.screen(records, scope, agent)
         pairs = record_writer.pairs(records)
         rows = [row for row, _ in pairs]
-        hold_back(rows, screened)
+        escalated = hold_back(rows, screened)
         with space.database.write() as execute:
             space.check_open(execute, self._container.stack_id)
             places = dict[Place, int]()  # most of a batch stand in the same one
@@ -112,7 +113,7 @@ class Saver:
                 if place not in places:
                     places[place] = space.places.make(execute, place)
                 row["place"] = places[place]
-            record_writer.keep(execute, pairs)
+            record_writer.keep(execute, pairs, escalated)
             settle(execute, rows, screened, agent, scope, space.clock.now())
             if also is not None:
                 also(execute, [row["uid"] for row, _ in pairs])
@@ -295,9 +296,14 @@ class _StackRecordWriter(RecordWriter):
         self._container = container
         self._there: set[str] = set()  # ids that are taken, as far as this one was told to keep them
 
-    def keep(self, execute: Execute, pairs: Sequence[tuple[Row, Any]]) -> None:
+    def keep(
+        self,
+        execute: Execute,
+        pairs: Sequence[tuple[Row, Any]],
+        quarantined: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._there.update(self.space.records.known([row["uid"] for row, _ in pairs]))
-        super().keep(execute, pairs)
+        super().keep(execute, pairs, quarantined)
 
     def completed(self, row: Row, record: Any) -> Row:
         row = super().completed(row, record)

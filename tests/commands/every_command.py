@@ -221,9 +221,8 @@ def memories(sb: Session) -> None:
     sb("memory import m.sbmem --verify-only")
     sb("memory import m.sbmem")
     sb(f"memory erase {fact} --reason asked --yes --as ana")
-    held = sb("memory remember 'call +49 171 5550199' --agent scribe --scope team:held")["id"]
+    sb("memory remember 'call +49 171 5550199' --agent scribe --scope team:held")
     sb("memory pii list")
-    sb(f"memory pii release {held} --reason agreed")
     sb("memory pii erase --label phone --reason asked --yes --as ana")
     sb("memory forget-subject grace --reason asked --yes --as ana")
     sb("memory retention")

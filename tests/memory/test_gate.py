@@ -121,7 +121,7 @@ def test_less_trusted_source_changes_nothing_and_is_flagged(agents: Agents) -> N
     before = row(agents, first)
     assert (before["confidence"], before["evidence_n"]) == (0.75, 4.0)
     brain = agents.brain()
-    assert brain.remember(AGAIN, source_type="tool-output") == first
+    assert brain.remember(AGAIN, source_type="inference") == first
     assert brain.verdict is not None
     assert brain.verdict.downgraded
     after = row(agents, first)

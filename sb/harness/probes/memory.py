@@ -111,13 +111,13 @@ def _gate(runtime: Runtime) -> Iterator[Check]:
     uses = brain.space.reads.stats([number]).get(number, (0, 0.0))[0]
     yield Check("repeat", again == rule and uses == 1, f"Brain.remember: {again} again, used {uses} times")
     before = brain.get(rule)
-    low = brain.remember("Deploys go out on Tuesdays, always.", source_type="tool-output")
+    low = brain.remember("Deploys go out on Tuesdays, always.", source_type="derived")
     after = brain.get(rule)
     held = low == rule and (after.content, after.confidence) == (before.content, before.confidence)
     yield Check(
         "supersede",
         held,
-        f"a tool's restatement: confidence {before.confidence:.2f}, then {after.confidence:.2f}",
+        f"a derived restatement: confidence {before.confidence:.2f}, then {after.confidence:.2f}",
     )
 
 
