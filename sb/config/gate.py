@@ -1,7 +1,7 @@
 """The settings of the worthiness gate: weights, prior, threshold and decay of each category, by scope.
 
 Source: the memory whitepaper, "the worthiness gate W(m)". The numbers are set by hand, so that among fresh memories the gate
-merges from a likeness of about two thirds on; `docs/guides/memory-gate.md` has what that gives on labelled pairs.
+merges from a likeness of about two thirds on; `docs/reference/memory-gate.md` has what that gives on labelled pairs.
 """
 
 from __future__ import annotations

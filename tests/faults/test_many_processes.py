@@ -44,7 +44,7 @@ from sb.memory import Brain
 folder, memories = sys.argv[1], int(sys.argv[2])
 with Brain("agent", path=f"{folder}/brain.db", scope="project:shop") as brain:
     for n in range(memories):
-        print(brain.remember(f"the limit is {n} requests"))
+        print(brain.remember(f"the limit is {n} requests", force=True))
         brain.entity("orders", "service", observations=[f"answered {n} requests"])
         assert brain.search("which limit?")
 """
