@@ -80,9 +80,8 @@ def remember(
             derived_from=derived,
             **more,
         )
-        if brain.verdict is not None and not brain.verdict.admitted:
-            note(f"merged into {kept}, which says the same; --force saves it apart")
-        _kept(brain, kept, json_)
+        merged = brain.verdict is not None and not brain.verdict.admitted
+        _kept(brain, kept, json_, "merged: a memory says the same; --force saves it apart" if merged else "")
 
 
 @app.command(epilog='Example: sb memory decide "use SQLite" "one file, no server"')
@@ -168,14 +167,14 @@ def entity(
         _kept(brain, kept, json_)
 
 
-def _kept(brain: Brain, record: str, json_: bool) -> None:
+def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
     found = brain.look_up(record)
     if json_:
         output.emit_json(as_json(found) | {"masked": list(brain.masked)})
     else:
         output.line(record)
         note_masked(brain.masked)
-        note(f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
+        note(outcome or f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
         if record in brain.quarantined:
             note("quarantined, since its source is untrusted: no agent finds it until a person releases it")
 

@@ -148,4 +148,5 @@ def retention(
     if apply:
         _erase(ctx, brain, log, due, "past its retention", who=who, yes=yes, json_=json_)
     else:
-        note(f"{counted(len(due), 'memory')} past retention; --apply erases them")
+        advice = "; --apply erases them" if due else ""
+        note(f"{counted(len(due), 'memory')} past retention{advice}")

@@ -27,6 +27,8 @@ WORTH = {ControlStatus.FAIL: 0, ControlStatus.PARTIAL: 1, ControlStatus.PASS: 2}
 
 # A memory names what it was made from, and is related to it: with both broken at once another control has nothing to look at.
 BOTH_ENDS = {"what_a_memory_rests_on_is_not_kept", "derivations_are_not_related"}
+# What a quarantine reaches is found by what a memory rests on, and a stop is lifted by signed decisions.
+NEEDED_BY = {**{name: {"HA-05"} for name in BOTH_ENDS}, "unsigned_decisions_count": {"HA-36"}}
 
 
 class Unbroken:
@@ -141,6 +143,7 @@ def together(saboteurs: list[Saboteur]) -> list[list[Saboteur]]:
 def spoiled(saboteurs: list[Saboteur], unbroken: Unbroken, but: str) -> set[str]:
     """Which controls other than that one have another status when all that is broken at once."""
     others = set().union(*map(unbroken.within_reach, saboteurs)) - {but}
+    others -= set().union(*(NEEDED_BY.get(one.__name__, set()) for one in saboteurs))
     found = graded(others, saboteurs)
     return {one for one in found if found[one].status is not unbroken.grades[one].status}
 
