@@ -11,15 +11,26 @@ import typer
 from sb.commands import output
 from sb.commands.arguments import read_stdin
 from sb.commands.diagnostics import note
-from sb.commands.session import configuration
+from sb.commands.session import configuration, event_log
 
 from sb.errors import SBError, UsageError
 from sb.present.memories import memory_heading
 from sb.sources import iso
 
 if TYPE_CHECKING:
+    from sb.log.event_log import EventLog
     from sb.memory import Brain
+    from sb.memory.operator_view import Overseer
     from sb.memory.views import Memory
+
+
+def overseer(ctx: typer.Context) -> tuple[Overseer, EventLog]:
+    """The memory, and the log of the same database."""
+    from sb.memory.operator_view import Overseer
+
+    log = event_log(ctx)
+    config = configuration(ctx, quietly=True)
+    return Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids), log
 
 
 def scopes(incomplete: str) -> list[str]:

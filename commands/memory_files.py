@@ -9,29 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.memories import note_masked, scopes
+from sb.commands.memories import note_masked, overseer, scopes
 from sb.commands.options import As, AsJson, single
-from sb.commands.session import configuration, decider, event_log
+from sb.commands.session import decider
 
 from sb.errors import ExitCode, UsageError
 from sb.text import counted
 
 if TYPE_CHECKING:
-    from sb.log.event_log import EventLog
     from sb.memory.bundle_import import Imported
     from sb.memory.bundles import Seal
     from sb.memory.operator_view import Overseer
 
 app = single()
-
-
-def _opened(ctx: typer.Context) -> tuple[Overseer, EventLog]:
-    """The memory, and the log of the same database."""
-    from sb.memory.operator_view import Overseer
-
-    log = event_log(ctx)
-    config = configuration(ctx, quietly=True)
-    return Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids), log
 
 
 @app.command(name="export", epilog="Example: sb memory export shop.sbmem --scope project:shop")
@@ -53,7 +43,7 @@ def export_memories(
     from sb.memory.bundles import export
     from sb.parts import open_authority
 
-    brain, log = _opened(ctx)
+    brain, log = overseer(ctx)
     if markdown:
         _document(brain, file, stack, scope or (), json_)
         return
@@ -108,7 +98,7 @@ def import_memories(
     from sb.memory.bundles import opened, verify
     from sb.parts import open_authority
 
-    brain, log = _opened(ctx)
+    brain, log = overseer(ctx)
     authority = open_authority(brain.config, log)
     if verify_only:
         _sealed(verify(file, authority, progress("checking")), json_)

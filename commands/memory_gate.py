@@ -37,7 +37,7 @@ def gate(
     if json_:
         output.emit_json(found.as_json())
         return
-    output.line("saved as a memory of its own" if found.admitted else f"merged into {found.nearest}")
+    output.line("saved as a separate memory" if found.admitted else f"merged into {found.nearest}")
     output.line(f"reason: {found.reason}", one_line=True)
     if found.nearest:
         output.line(f"nearest: {shorten(found.content, WIDEST)} ({found.likeness:.2f} alike)", one_line=True)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import required, with_times
+from sb.commands.memories import overseer, required, with_times
 from sb.commands.memory_records import erase_found
 from sb.commands.options import As, AsJson, ChangeReason, Limit, Yes, group, single
-from sb.commands.session import configuration, event_log
 
 from sb.sources import iso
 from sb.text import counted
@@ -24,15 +23,6 @@ pii = group("List and erase personal data in memories.")
 app.add_typer(pii, name="pii")
 Label = Annotated[str, typer.Option(help="Only this kind, such as phone, email or national_id.")]
 Pattern = Annotated[str, typer.Option(help="Only scopes of this pattern, such as project:*.")]
-
-
-def _opened(ctx: typer.Context) -> tuple[Overseer, EventLog]:
-    """The memory, and the log of the same database."""
-    from sb.memory.operator_view import Overseer
-
-    log = event_log(ctx)
-    config = configuration(ctx, quietly=True)
-    return Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids), log
 
 
 @pii.command(name="list", epilog="Example: sb memory pii list --label phone --scope 'project:*'")
@@ -49,7 +39,7 @@ def list_pii(
     """List personal data that was met, never the values."""
     from sb.memory.personal_data import met
 
-    brain, _ = _opened(ctx)
+    brain, _ = overseer(ctx)
     found = met(brain.database, label=label, action=action, scope=scope, limit=limit)
     if json_:
         output.emit_json({"items": [with_times(one.as_json()) for one in found]})
@@ -74,7 +64,7 @@ def erase_pii(
     from sb.memory.personal_data import REDACT, met
 
     required(reason)
-    brain, log = _opened(ctx)
+    brain, log = overseer(ctx)
     found = [
         one.record
         for one in met(brain.database, label=label, scope=scope)
@@ -96,7 +86,7 @@ def forget_subject(
     from sb.memory.consent import about
 
     required(reason)
-    brain, log = _opened(ctx)
+    brain, log = overseer(ctx)
     _erase(ctx, brain, log, about(brain.space, subject), reason, who=who, yes=yes, json_=json_)
 
 
@@ -131,7 +121,7 @@ def retention(
     """List memories past their retention, or erase them."""
     from sb.memory.retention import overdue
 
-    brain, log = _opened(ctx)
+    brain, log = overseer(ctx)
     found = overdue(brain.space, brain.config.memory, log.clock.now())
     due = [one.id for one in found if not one.protected]
     if json_ and not apply:

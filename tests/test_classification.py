@@ -15,7 +15,7 @@ from sb.classification import LONGEST, Sensitivity, classify
 from sb.classification.phones import MOST_LOOKED_UP
 
 
-def found(text: str) -> list[tuple[str, str]]:
+def labelled_values(text: str) -> list[tuple[str, str]]:
     return [(one.label, text[one.start : one.end]) for one in classify(text).findings]
 
 
@@ -74,7 +74,7 @@ def test_the_highest_class_of_a_text_counts() -> None:
 
 def test_spans_point_into_the_text_as_it_was_given() -> None:
     text = "\uff43\uff41\uff4c\uff4c \uff0b\uff14\uff19 \uff11\uff17\uff11 \uff15\uff15\uff15\uff10\uff11\uff19\uff19 or 4111\u00a01111\u00a01111\u00a01111"
-    assert [value for _, value in found(text)] == [
+    assert [value for _, value in labelled_values(text)] == [
         "\uff0b\uff14\uff19 \uff11\uff17\uff11 \uff15\uff15\uff15\uff10\uff11\uff19\uff19",
         "4111\u00a01111\u00a01111\u00a01111",
     ]

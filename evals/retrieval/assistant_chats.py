@@ -140,7 +140,7 @@ def chats_of_people(conversations: Sequence[Corpus]) -> list[Corpus]:
             )
             said = [row for row in conversation.rows if row.speaker == person]
             for row in said:
-                writer.told(row.id, row.text, session=row.session, at=row.happened_at)
+                writer.repeat_back(row.id, row.text, session=row.session, at=row.happened_at)
             questions = list(_asked_by(person, conversation, {row.id for row in said}, writer))
             chats.append(Corpus(writer.name, tuple(writer.rows), tuple(questions)))
     return chats
@@ -185,7 +185,7 @@ class _Writer:
         at = _FIRST_DAY + _DAY * (self._told // _RECORDS_A_SESSION) + 60 * self._told
         way = self._random.random()
         if way < 0.6:
-            self.told(source, text, session=session, at=at)
+            self.repeat_back(source, text, session=session, at=at)
             return
         topic = _topic(text)
         self._say(self._style.user, self._random.choice(_ASKS).format(topic=topic), session, at)
@@ -203,7 +203,7 @@ class _Writer:
         self.ids[source] = self._say(self._style.assistant, answer, session, at + 10)
         self._said_by[source] = "assistant"
 
-    def told(self, source: str, text: str, *, session: str, at: float) -> None:
+    def repeat_back(self, source: str, text: str, *, session: str, at: float) -> None:
         """The user says a text, perhaps in the midst of a long one, and the assistant repeats half of it and goes on."""
         pasted = self._random.random() < self._style.pastes
         if pasted or self._style.wordy_user:

@@ -69,6 +69,10 @@ class Writes(Operations):
         place = self._place(project, scope, private)
         fact = self._fact(content, category, place, more)
         [(row, _)] = self.writer.record_writer.pairs([fact])
+        if row["source_type"] in self.space.untrusted_sources:
+            from sb.memory.gate.worth import Verdict
+
+            return Verdict(True, f"quarantined: {row['source_type']} is an untrusted source")
         return self.gate.look(row, fact, place).verdict
 
     def _fact(self, content: str, category: str, place: Place, more: dict[str, Any]) -> Fact:

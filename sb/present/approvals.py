@@ -17,7 +17,7 @@ from sb.kernel.review.request_context import Decided
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.calls import ARGV, OBJECTS, call_object
 from sb.present.effects import BETWEEN, command_does, request_effect, request_why
-from sb.present.times import ago, left, moment, when
+from sb.present.times import ago, left, when
 from sb.text import counted, revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
@@ -29,7 +29,7 @@ class RequestLine:
     """One request, cell by cell.
 
     Args:
-        left: until it expires. asked: how long ago; asked_at: when.
+        left: until it expires. asked: how long ago.
         call: with its arguments. object: its command, file or address alone. effect: what it does, in a word.
     """
 
@@ -39,7 +39,6 @@ class RequestLine:
     agent: str
     risk: str
     asked: str
-    asked_at: str
     call: str
     object: str
     effect: str
@@ -173,7 +172,6 @@ def request_line(disclosed: Disclosure, now: int, *, reveal: bool = False, limit
         revealed_line(approval.agent),
         approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else ""),
         ago(approval.requested_at, now),
-        moment(approval.requested_at),
         blocked + call_text(disclosed, reveal=reveal, limit=limit),
         blocked + short_call(disclosed),
         request_effect(disclosed),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
-from sb.present.times import moment
 from sb.text import counted, revealed_line
 
 _CHANGES = {
@@ -28,7 +27,6 @@ class ContractLine:
     tool: str
     status: str
     kind: str
-    first_met: str
     source: str
     fingerprint: str
     approved_by: str
@@ -63,7 +61,6 @@ def contract_line(entry: ContractEntry) -> ContractLine:
         entry.tool_id,
         str(entry.status),
         str(document.get("safety_class") or document.get("reversal_class") or "?"),
-        "-" if entry.first_seen_at is None else moment(entry.first_seen_at),
         entry.source,
         entry.live_fingerprint[:SHORT] or "-",
         entry.baseline.by if entry.baseline else "-",

@@ -15,7 +15,7 @@ from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.review.needs import call_args
 from sb.log.event_log import EventLog
 from sb.present.calls import call_object
-from sb.present.times import ago, date_and_time, left, moment
+from sb.present.times import date_and_time, left, moment
 from sb.redaction import redact_json
 from sb.text import revealed_line, shorten
 
@@ -31,7 +31,7 @@ class RecoveryLine:
     """One line, cell by cell.
 
     Args:
-        left: until it is too late. since: when, since_ago: how long ago it was opened or done.
+        left: until it is too late. since: when it was opened or done.
     """
 
     id: str
@@ -40,7 +40,6 @@ class RecoveryLine:
     agent: str
     tool: str
     since: str
-    since_ago: str
     why: str
 
 
@@ -61,7 +60,6 @@ def recovery_line(
         revealed_line(about.agent),
         revealed_line(about.tool_id),
         "-" if since is None else moment(since),
-        "-" if since is None else ago(since, now),
         revealed_line(why(about, now)),
     )
 

@@ -50,6 +50,14 @@ def test_restatement_is_merged_and_leaves_evidence(agents: Agents) -> None:
     assert facts(agents) == 1
 
 
+def test_explanation_says_that_an_untrusted_source_is_quarantined_and_not_merged(agents: Agents) -> None:
+    brain = agents.brain()
+    first = brain.remember(RULE)
+    assert "quarantined" in brain.explain(AGAIN, source_type="tool-output").reason
+    assert brain.remember(AGAIN, source_type="tool-output") != first
+    assert row(agents, first)["evidence_n"] == 2.0
+
+
 def test_new_fact_is_admitted(agents: Agents) -> None:
     brain = agents.brain()
     assert brain.remember(RULE) != brain.remember("The logo is blue.")

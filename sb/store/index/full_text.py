@@ -170,8 +170,3 @@ class WordIndex:
             if done:
                 return
             pages = _MERGED_AT_ONCE
-
-
-def in_places(places: Sequence[int]) -> str:
-    """The part of an FTS5 expression that says who may see a record."""
-    return "place : (" + " OR ".join(f'"p{place}"' for place in places) + ")"
