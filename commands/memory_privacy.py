@@ -36,7 +36,7 @@ def list_pii(
     limit: Limit = 50,
     json_: AsJson = False,
 ) -> None:
-    """List personal data that was met, never the values."""
+    """List the kinds of personal data in memories, not the values."""
     from sb.memory.personal_data import met
 
     brain, _ = overseer(ctx)
@@ -61,15 +61,11 @@ def erase_pii(
     json_: AsJson = False,
 ) -> None:
     """Erase memories that hold personal data, for good."""
-    from sb.memory.personal_data import REDACT, met
+    from sb.memory.personal_data import holders
 
     required(reason)
     brain, log = overseer(ctx)
-    found = [
-        one.record
-        for one in met(brain.database, label=label, scope=scope)
-        if one.action != REDACT and one.record
-    ]
+    found = holders(brain.database, label=label, scope=scope)
     _erase(ctx, brain, log, found, reason, who=who, yes=yes, json_=json_)
 
 

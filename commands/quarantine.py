@@ -134,7 +134,7 @@ def _chosen(
     """What is decided, once it was shown and confirmed."""
     required(reason)
     if bool(records) == all_:
-        raise UsageError("name memories, or all of them", "ID..., or --all")
+        raise UsageError("which memories?", "give their IDs, or --all")
     quarantine, authority, now = _opened(ctx)
     names = dict.fromkeys(_full(quarantine, one) for one in records or ())
     items = quarantine.items() if all_ else [quarantine.show(one) for one in names]

@@ -205,3 +205,9 @@ def met(
         (label, label, action, action, scope, scope, limit or -1),
     )
     return [Met(*row) for row in rows]
+
+
+def holders(database: Database, *, label: str = "", scope: str = "") -> list[str]:
+    """The ids of the memories that still hold such values; arguments as in `met`."""
+    writes = met(database, label=label, scope=scope)
+    return [one.record for one in writes if one.action != REDACT and one.record]
