@@ -6,7 +6,7 @@ SITE := .venv/.site
 
 .PHONY: help install format site
 .PHONY: check style types test-changed
-.PHONY: demo test test-kernel lint bench prove docs picture clean
+.PHONY: demo test test-kernel lint bench prove explore docs picture clean
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
@@ -21,7 +21,7 @@ format: $(STAMP)  ## format the code, and fix what ruff can fix
 	$(BIN)/ruff format .
 
 # With bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test module.
-test test-kernel prove check test-changed: export PYTHONDONTWRITEBYTECODE =
+test test-kernel prove explore check test-changed: export PYTHONDONTWRITEBYTECODE =
 test: lint $(FRAMEWORKS)  ## lint, types, tests; three processes, since many tests wait for others
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal
 
@@ -48,6 +48,9 @@ bench: $(STAMP)  ## ratios to floors measured in the same run
 
 prove: $(STAMP)  ## the fault tests again, with hundreds of kills
 	SB_PROVE_ROUNDS=300 $(BIN)/python -m pytest -q -m prove
+
+explore: $(STAMP)  ## the property tests, on examples not tried before
+	SB_EXPLORE=1 $(BIN)/python -m pytest -q $$(grep -rl --include='test_*.py' 'from hypothesis' tests)
 
 docs: $(STAMP)  ## write the generated parts of docs/ and config.example.yaml
 	$(BIN)/python -m evals.docs

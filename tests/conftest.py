@@ -25,9 +25,13 @@ from sb.sources import CountingIds, SteeredClock, iso
 from sb.store import database, migrate
 from sb.store.database import MEMORY, Database
 
-# A shared machine stalls now and then.
-settings.register_profile("sb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("sb")
+# A shared machine stalls now and then. The same examples in each run, so that a failure belongs to the change that
+# is tested; `make explore` looks for new ones.
+settings.register_profile(
+    "sb", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
+settings.register_profile("explore", settings.get_profile("sb"), derandomize=False)
+settings.load_profile("explore" if os.environ.get("SB_EXPLORE") else "sb")
 
 FAILED = pytest.StashKey[bool]()
 WALKED_ONCE_IN = 200  # smaller collections: some 1.4 million new objects

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.config import Config, Home, HostPattern, check, find_project, is_trusted, load_config, trust
@@ -296,6 +296,11 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "audit.retention_days": st.integers(0, 9),
 }
 contents = st.fixed_dictionaries({}, optional=VALUES)
+BOTH = ("files.roots", "http.allow")
+contents_with_both = st.fixed_dictionaries(
+    {key: VALUES[key] for key in BOTH},
+    optional={key: values for key, values in VALUES.items() if key not in BOTH},
+)
 
 
 def as_yaml(values: dict[str, object]) -> str:
@@ -348,12 +353,11 @@ def test_an_untrusted_file_never_gives_a_wider_value_than_the_home(
         assert (key in asked) == any(f" {key}: ignored" in note for note in after.notes)
 
 
-@given(contents, contents)
+@given(contents, contents_with_both)
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_what_an_untrusted_file_gets_is_all_that_both_allow(
     project: Project, home: dict[str, object], asked: dict[str, object]
 ) -> None:
-    assume("files.roots" in asked and "http.allow" in asked)
     project.file.unlink(missing_ok=True)
     before = project.load(home=as_yaml(home))
     after = project.load(as_yaml(asked))
