@@ -1,4 +1,4 @@
-"""`sb config`: show and check settings, trust a project's file."""
+"""`sb config`: show and check settings, trust a project's file, sign an organization's policy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.options import AsJson, Yes, group
-from sb.commands.session import configuration
+from sb.commands.options import As, AsJson, Yes, group
+from sb.commands.session import configuration, decider
 
 from sb.canonical import digest
-from sb.config import Home, Problem, check, current_settings, find_project, trust
+from sb.config import DEFAULT, Home, Problem, check, current_settings, find_project, trust
 from sb.config.trust import named_packs
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.text import nearest, plain
@@ -27,6 +27,7 @@ app = group("Show and check settings, and trust a project's file.")
 def show(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(help="Only this setting, such as files.roots.")] = "",
+    origin: Annotated[bool, typer.Option("--origin", help="Only what is not at its default.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print every setting, and where its value came from."""
@@ -35,7 +36,7 @@ def show(
         raise NotFoundError(
             f"no setting {key!r}{nearest(key, [line.key for line in lines])}", "sb config show"
         )
-    wanted = [line for line in lines if key in ("", line.key)]
+    wanted = [line for line in lines if key in ("", line.key) and not (origin and line.origin == DEFAULT)]
     if as_json:
         output.emit_json({"items": [line._asdict() for line in wanted]})
     else:
@@ -123,3 +124,54 @@ def trust_project(
     else:
         output.line(f"trusted {path} (sha256 {recorded[:16]}…)")
         note("trust ends when the file changes")
+
+
+@app.command(epilog="Example: sb config organization")
+def organization(as_json: AsJson = False) -> None:
+    """Show your organization's policy, if there is one."""
+    from sb.config.organization import FOLDER, installed_policies
+
+    policies = installed_policies()
+    if as_json:
+        output.emit_json(
+            {
+                "items": [
+                    {
+                        "file": str(policy.path),
+                        "organization": policy.organization,
+                        "version": policy.version,
+                        "sha256": policy.sha256,
+                        "settings": sorted(policy.settings),
+                    }
+                    for policy in policies
+                ]
+            }
+        )
+        return
+    for policy in policies:
+        output.line(str(policy))
+        output.line(f"  {policy.path} sets {', '.join(sorted(policy.settings)) or 'nothing'}")
+    if not policies:
+        note(f"no organization manages this machine: {FOLDER} holds no policy")
+
+
+@app.command(epilog="Example: sb config sign policy.yaml --as it-desk")
+def sign(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy.")],
+    who: As = "",
+    as_json: AsJson = False,
+) -> None:
+    """Sign an organization's policy, as FILE.sig."""
+    from sb.config.organization import sign_policy
+    from sb.parts import open_authority, open_log
+
+    config = configuration(ctx)
+    by = decider(ctx, open_authority(config, open_log(config)), who)
+    policy = sign_policy(file, by.sign)
+    if as_json:
+        output.emit_json(
+            {"file": str(file), "signature": f"{file}.sig", "sha256": policy.sha256, "by": by.name}
+        )
+    else:
+        output.line(f"signed {policy} by {by.name}: {file}.sig")

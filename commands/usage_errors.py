@@ -20,7 +20,7 @@ from sb.text import nearest, plain, shorten
 VERBS = {
     "approvals": "list show approve deny revoke grants watch servers",
     "checkpoint": "save list show diff restore",
-    "config": "show check trust",
+    "config": "show check trust organization sign",
     "entity": "episode belief value goal note drive relationship raw search load status",
     "harness": "audit",
     "incident": "open list show close",

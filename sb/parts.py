@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sb.config import Config
+from sb.config.organization import FOLDER as ORGANIZATION_FOLDER
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
@@ -109,7 +110,7 @@ def open_snapshots(config: Config) -> SnapshotStore:
 
 def protected(config: Config) -> list[Path]:
     """What no tool and no host may touch, wherever it is."""
-    return [config.home.folder, *database_files(config.database), config.operators.file]
+    return [config.home.folder, *database_files(config.database), config.operators.file, ORGANIZATION_FOLDER]
 
 
 def shell_rules(config: Config) -> Ruleset:

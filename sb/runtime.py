@@ -323,6 +323,7 @@ def open_runtime(
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),
             power=config.durability == "power",
+            run_facts={"organization": list(config.organization)} if config.organization else {},
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,
             telemetry=Telemetry(arguments=config.telemetry.arguments, tracer_provider=tracer_provider),

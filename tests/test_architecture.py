@@ -28,6 +28,7 @@ LAYERS = (
             "sb.numeric",
             "sb.repository",
             "sb.references",
+            "sb.signatures",
             "sb.config",
             "sb.types",
             "sb.protocols",

@@ -7,7 +7,7 @@ from sb.config.home import Home
 from sb.config.host_patterns import HostPattern
 from sb.config.kinds import AgentSettings
 from sb.config.load import current_config, load_config
-from sb.config.model import SETTINGS, Config
+from sb.config.model import DEFAULT, SETTINGS, Config
 from sb.config.setting import Setting
 from sb.config.sources import check, find_project
 from sb.config.trust import is_trusted, trust
@@ -21,6 +21,7 @@ else:
     )
 
 __all__ = [
+    "DEFAULT",
     "SETTINGS",
     "AgentSettings",
     "Config",

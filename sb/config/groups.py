@@ -14,7 +14,9 @@ from sb.config.host_patterns import HostPattern
 from sb.config.narrowing import (
     inner_folders,
     lower_than_set,
+    only_longer,
     only_off,
+    only_on,
     same,
     shared,
     shared_hosts,
@@ -192,6 +194,7 @@ class Approvals:
         "Tools of which two people have to approve each call, as patterns of their ids; both have to be enrolled "
         "operators.",
         example='["payments.*"]',
+        within=only_longer(),
     )
 
 
@@ -225,6 +228,7 @@ class Kill:
         False,
         kinds.boolean(),
         "Once two operators are enrolled, what is killed from then on needs two of them to lift it.",
+        within=only_on(),
     )
 
 

@@ -2,7 +2,7 @@
 
 A flag counts before the environment, the environment before a trusted project file, that before the file in
 SB_HOME, and that before the default. An untrusted project file may only narrow what the file in SB_HOME and the
-defaults give.
+defaults give. Where an organization sets something, all of them may only narrow that.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.canonical import digest
 from sb.config.document import Report, Scalar
 from sb.config.home import Home
 from sb.config.kinds import Reading
 from sb.config.model import BY_KEY, SETTINGS, Config, assemble, known_setting
+from sb.config.narrowing import Narrow
+from sb.config.organization import MAIN, PolicyFile, installed_policies
 from sb.config.pack_files import PackFile
+from sb.config.rules import PolicyRule
 from sb.config.setting import Setting
 from sb.config.sources import Found, find_project, read_bytes, read_settings
 from sb.config.trust import trusted_digests
@@ -26,6 +29,7 @@ from sb.errors import ConfigError
 from sb.text import plain, shorten
 
 _ROOTS = "files.roots"
+_POLICY = "policy"
 _PACKS = "hooks.packs"
 _REFUSED_SHOWN = 3
 _WHERE = ("", "database", "operators")  # "" is the key of what is wrong with a whole file
@@ -57,7 +61,8 @@ def load_config(
         flags: key of a setting to the value typed for its flag; None means that it was not typed.
         with_project: whether a project file counts.
         tolerant: leave out wrong settings of SB_HOME's file, with a note, unless they say where database and
-            operators are. For what has to work then too, such as an emergency stop.
+            operators are, and an organization's policy that cannot be read. For what has to work then too, such as an
+            emergency stop.
 
     Raises:
         ConfigError: something is wrong with a file, flag or variable; the first problem and how many more.
@@ -65,6 +70,7 @@ def load_config(
     home = Home.locate(env)
     layers = _Layers(env, tolerant)
     layers.note(home.exposure())
+    layers.read_organization()
     layers.read_home(home)
     project = find_project(cwd, home) if with_project else None
     if project is not None:
@@ -83,7 +89,16 @@ def load_config(
         layers.note("budget.session_cost_usd limits nothing without prices")
     if "budget.daily_cost_usd" in layers.values and not layers.values.get("prices"):
         layers.note("budget.daily_cost_usd has nothing to compare with without prices")
-    return assemble(home, layers.values, layers.origins, tuple(layers.notes), layers.start)
+    return assemble(
+        home, layers.values, layers.origins, tuple(layers.notes), layers.start, layers.organization
+    )
+
+
+class _Limit(NamedTuple):
+    """What the organization sets of one setting."""
+
+    value: Any
+    origin: str
 
 
 class _Layers:
@@ -95,6 +110,8 @@ class _Layers:
         self.values: dict[str, Any] = {}
         self.origins: dict[str, str] = {}
         self.notes: list[str] = []
+        self.limits: dict[str, _Limit] = {}
+        self.organization: tuple[str, ...] = ()
         self.start: Path | None = (
             None  # of relative paths, if an untrusted file has taken the first root away
         )
@@ -104,10 +121,27 @@ class _Layers:
             self.notes.append(line)
 
     def put(self, key: str, value: Any, origin: str) -> None:
+        if key in self.limits:
+            value, origin = self._limited(BY_KEY[key], value, origin)
         self.values[key] = value
         self.origins[key] = origin
 
+    def _limited(self, row: Setting, asked: Any, origin: str) -> _Limit:
+        """What counts of a value that another layer than the organization gives."""
+        limit = self.limits[row.key]
+        if asked == limit.value:
+            return limit
+        narrow = row.within or row.narrow
+        if narrow is None:
+            self.note(f"{origin}: {row.key}: ignored: {limit.origin} sets it")
+            return limit
+        value = self._narrowed(narrow, limit.value, row.key, asked, origin, f"ignored: {limit.origin}")
+        return _Limit(value, limit.origin if value == limit.value else f"{origin}, within {limit.origin}")
+
     def put_word(self, row: Setting, source: str, word: str, cwd: Path) -> None:
+        if row.key in self.limits and not (row.within or row.narrow):
+            limit = self.limits[row.key]
+            raise ConfigError(f"{source}: {row.key} is set by {limit.origin}", f"leave out {source}")
         report = Report(source)
         value = row.kind.parse(Scalar(0, word), row.key, Reading(report, cwd, self.env))
         report.require_none()
@@ -121,6 +155,22 @@ class _Layers:
         for problem in report.in_order():
             self.note(f"{problem}: left out")
         return found
+
+    def read_organization(self) -> None:
+        try:
+            policies = installed_policies()
+        except ConfigError as error:
+            if not self.tolerant:
+                raise
+            self.note(f"{error.message}: left out")
+            return
+        self.organization = tuple(map(str, policies))
+        for policy in policies:
+            for key, found in policy.settings.items():
+                value = _named(policy, found.value) if key == _POLICY else found.value
+                origin = f"{policy.path}:{found.line} ({policy.organization})"
+                self.put(key, value, origin)  # each file narrows those before it
+                self.limits[key] = _Limit(self.values[key], self.origins[key])
 
     def read_home(self, home: Home) -> None:
         report = Report(str(home.config_file))
@@ -156,15 +206,28 @@ class _Layers:
             self.note(f"{origin}: {row.key}: ignored until sb config trust: an untrusted file cannot set it")
             return
         current = self.values.get(row.key, row.default)
-        value, refused = row.narrow.apply(current, asked)
+        value = self._narrowed(
+            row.narrow, current, row.key, asked, origin, "ignored, as far as it does, until sb config trust"
+        )
+        if value != current:
+            self.put(row.key, value, origin)
+            if row.key == _ROOTS and value[:1] != current[:1]:
+                self.start = current[0]
+
+    def _narrowed(
+        self, narrow: Narrow[Any], current: Any, key: str, asked: Any, origin: str, ignored: str
+    ) -> Any:
+        value, refused = narrow.apply(current, asked)
         if refused:
             more = f" and {len(refused) - _REFUSED_SHOWN} more" if len(refused) > _REFUSED_SHOWN else ""
             names = ", ".join(
                 shorten(plain(name, one_line=True), _NAME_SHOWN) for name in refused[:_REFUSED_SHOWN]
             )
-            widens = f"{origin}: {row.key}: {names}{more} would widen it"
-            self.note(f"{widens}: ignored, as far as it does, until sb config trust")
-        if value != current:
-            self.put(row.key, value, origin)
-            if row.key == _ROOTS and value[:1] != current[:1]:
-                self.start = current[0]
+            self.note(f"{origin}: {key}: {names}{more} would widen it: {ignored}")
+        return value
+
+
+def _named(policy: PolicyFile, rules: tuple[PolicyRule, ...]) -> tuple[PolicyRule, ...]:
+    """An organization's rules under names that no rule of a home or of another file has."""
+    whose = "organization" if policy.path.name == MAIN else f"organization {policy.path.stem}"
+    return tuple(replace(rule, name=f"{whose} {rule.name}") for rule in rules)

@@ -42,6 +42,7 @@ from sb.errors import ConfigError
 from sb.text import nearest
 
 DURABILITIES = ("process", "power")
+DEFAULT = "default"  # the origin of what nothing sets
 ENFORCEMENTS = ("off", "observe", "enforce")
 SAFETY_MODES = ("normal", "safe", "strict")
 
@@ -53,6 +54,7 @@ class Config:
     Args:
         origins: key to origin, for the settings that are not at their default.
         notes: what was ignored and why, one line each.
+        organization: name, version and digest of each file of the organization that is in force.
     """
 
     home: Home
@@ -114,6 +116,7 @@ class Config:
         "one rule allows, what no rule names is denied. Patterns of tools, agents, classes and arguments; "
         "docs/guides/policy.md.",
         example="[{deny: http.*, args: {url: '*internal*'}, reason: internal hosts are off limits}]",
+        within=rules.more_rules(),
     )
     prices: Mapping[str, ModelPrice] = setting(
         MappingProxyType({}),
@@ -138,6 +141,7 @@ class Config:
     telemetry: Telemetry = field(default_factory=Telemetry)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    organization: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "database", self.home.folder / self.database)  # the defaults are relative
@@ -157,7 +161,7 @@ class Config:
         Raises:
             ConfigError: no setting has this key.
         """
-        return self.origins.get(known_setting(key).key, "default")
+        return self.origins.get(known_setting(key).key, DEFAULT)
 
 
 SETTINGS: tuple[Setting, ...] = tuple(settings_of(Config))
@@ -179,11 +183,12 @@ def assemble(
     origins: Mapping[str, str],
     notes: tuple[str, ...],
     start: Path | None = None,
+    organization: tuple[str, ...] = (),
 ) -> Config:
     """A Config of the values by key; settings that are not among them keep their defaults.
 
     Args:
-        start: as in `Files`.
+        start: as in `Files`. organization: as in `Config`.
     """
     parts: dict[str, Any] = {name: {} for name in GROUPS}
     for key, value in values.items():
@@ -191,4 +196,5 @@ def assemble(
         (parts[row.group] if row.group else parts)[row.name] = value
     parts["files"]["start"] = start
     parts |= {name: cls(**parts[name]) for name, cls in GROUPS.items()}
-    return Config(home, **parts, origins=MappingProxyType(dict(origins)), notes=notes)
+    origins = MappingProxyType(dict(origins))
+    return Config(home, **parts, origins=origins, notes=notes, organization=organization)

@@ -1,6 +1,7 @@
-"""Narrow settings by an untrusted project file; what would widen one is left out.
+"""Narrow settings; what would widen one is left out.
 
-A narrowing takes the value in force and the one the project file asks for. It gives the value that now counts,
+A narrowing takes the value in force and the one that an untrusted project file asks for, or the value of the
+organization and the one of anybody else. It gives the value that now counts,
 never wider than the one in force, and names what was asked for in vain.
 """
 
@@ -65,6 +66,24 @@ def only_off() -> Narrow[bool]:
         return ours and theirs, ("true",) if theirs and not ours else ()
 
     return Narrow("false", apply)
+
+
+def only_on() -> Narrow[bool]:
+    """It can be switched on, not off."""
+
+    def apply(ours: bool, theirs: bool) -> tuple[bool, tuple[str, ...]]:
+        return ours or theirs, ("false",) if ours and not theirs else ()
+
+    return Narrow("true", apply)
+
+
+def only_longer() -> Narrow[tuple[T, ...]]:
+    """Entries can be added, none taken away."""
+
+    def apply(ours: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[tuple[T, ...], tuple[str, ...]]:
+        return tuple(dict.fromkeys((*ours, *theirs))), ()
+
+    return Narrow("more entries", apply)
 
 
 Overlap = tuple[T, bool]  # what two entries have in common, and whether that is all of the second

@@ -10,6 +10,7 @@ from typing import Any
 from sb.config.command_patterns import parse_pattern
 from sb.config.document import Entry, Listing, Node, Table, describe
 from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, text
+from sb.config.narrowing import Narrow
 from sb.text import nearest
 
 EFFECTS = ("deny", "approve", "allow")
@@ -120,6 +121,21 @@ _KEYS: Mapping[str, Kind[Any]] = {
     "name": _name(),
     "reason": text("a reason"),
 }
+
+
+def more_rules() -> Narrow[tuple[PolicyRule, ...]]:
+    """Rules can be added; an `allow` only where there is none, since it would let more calls pass then."""
+
+    def apply(
+        ours: tuple[PolicyRule, ...], theirs: tuple[PolicyRule, ...]
+    ) -> tuple[tuple[PolicyRule, ...], tuple[str, ...]]:
+        closed = any(rule.effect == "allow" for rule in ours)
+        refused = [rule for rule in theirs if closed and rule.effect == "allow"]
+        return (*ours, *(rule for rule in theirs if rule not in refused)), tuple(
+            rule.name for rule in refused
+        )
+
+    return Narrow("more rules, none that allows beside one that allows", apply)
 
 
 def policy() -> Kind[tuple[PolicyRule, ...]]:

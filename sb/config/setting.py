@@ -23,6 +23,7 @@ class Setting:
     Args:
         key: with dots, as in `budget.max_tool_calls`.
         narrow: how an untrusted project file may tighten it; None: it may not touch it.
+        within: how anybody may tighten what the organization sets, where that is more than `narrow` allows.
         env: the environment variable that sets it, or "".
         flag: the command-line flag that sets it, or "".
         example: a value in YAML, where the default shows too little.
@@ -36,6 +37,7 @@ class Setting:
     env: str = ""
     flag: str = ""
     example: str = ""
+    within: Narrow[Any] | None = None
 
     @property
     def group(self) -> str:
@@ -55,9 +57,10 @@ def setting(
     env: str = "",
     flag: str = "",
     example: str = "",
+    within: Narrow[T] | None = None,
 ) -> T:
     """Declare a field as a setting; see `Setting` for the arguments."""
-    row = Setting("", kind, default, doc, narrow, env, flag, example)
+    row = Setting("", kind, default, doc, narrow, env, flag, example, within)
     return field(default_factory=lambda: default, metadata={"setting": row})
 
 

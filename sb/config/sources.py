@@ -59,7 +59,7 @@ def read_bytes(path: Path, report: Report) -> bytes | None:
         report.add(0, "", "is a symbolic link" if link else f"cannot be read: {error.strerror}")
         return b""
     try:
-        data, problem = _read_regular(handle)
+        data, problem = read_regular(handle)
     except OSError as error:
         data, problem = b"", f"cannot be read: {error.strerror}"
     finally:
@@ -69,7 +69,8 @@ def read_bytes(path: Path, report: Report) -> bytes | None:
     return data
 
 
-def _read_regular(handle: int) -> tuple[bytes, str]:
+def read_regular(handle: int) -> tuple[bytes, str]:
+    """The bytes of an open file, and what is wrong if it is not a file of at most `MAX_BYTES`; raises OSError."""
     mode = os.fstat(handle).st_mode
     if stat.S_ISDIR(mode):
         return b"", "is a folder, not a file"
@@ -84,11 +85,12 @@ def read_settings(data: bytes, reading: Reading) -> dict[str, Found]:
     """The settings that the bytes of a file give, by key; problems go to the report of `reading`."""
     found: dict[str, Found] = {}
     if not reading.report.problems:
-        _read_table(parse_document(data, reading.report), "", reading, found)
+        read_table(parse_document(data, reading.report), reading, found)
     return found
 
 
-def _read_table(table: Table, prefix: str, reading: Reading, found: dict[str, Found]) -> None:
+def read_table(table: Table, reading: Reading, found: dict[str, Found], prefix: str = "") -> None:
+    """Add the settings of a mapping to `found`; problems go to the report of `reading`."""
     for entry in table.entries:
         key = prefix + entry.key
         if "." in entry.key:  # a second spelling could set a value twice
@@ -105,7 +107,7 @@ def _read_table(table: Table, prefix: str, reading: Reading, found: dict[str, Fo
 
 def _read_group(entry: Entry, reading: Reading, found: dict[str, Found]) -> None:
     if isinstance(entry.value, Table):
-        _read_table(entry.value, f"{entry.key}.", reading, found)
+        read_table(entry.value, reading, found, f"{entry.key}.")
     elif not (isinstance(entry.value, Scalar) and entry.value.missing):  # all its lines may be commented out
         reading.wrong(entry, entry.key, f"must be a mapping of settings, not {describe(entry.value)}")
 

@@ -21,13 +21,14 @@ from sb.canonical import canonical_bytes
 from sb.errors import CheckFailed, NotFoundError, UsageError
 from sb.files import atomic_file
 from sb.kernel.authority.authority import Authority
-from sb.kernel.authority.signing import Decider, Operator, key_id_of, signature_fits, signed_statement
+from sb.kernel.authority.signing import Decider, Operator, signed_statement
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View
+from sb.signatures import key_id_of, signature_fits
 from sb.sources import iso
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS

@@ -155,6 +155,7 @@ def checks(sb: Session, folder: Path) -> None:
     sb("doctor")
     sb("config show")
     sb("config show files.roots")
+    sb("config organization")
     sb("config check", 0, 1)
     (folder / "sb.yaml").write_text("safety_mode: safe\n", encoding="utf-8")
     sb("config trust --yes")
@@ -187,10 +188,13 @@ def stops(sb: Session) -> None:
     sb("kill agent:scribe --lift --reason mended")
 
 
-def people(sb: Session) -> None:
+def people(sb: Session, folder: Path) -> None:
     sb("operator init ana --no-passphrase --yes")
     sb("operator add ben --no-passphrase --as ana --reason two")
     sb("operator list")
+    policy = folder / "policy.yaml"
+    policy.write_text("organization: Example\nversion: 1\nsettings: {safety_mode: safe}\n", encoding="utf-8")
+    sb(f"config sign {policy} --as ana")
     sb("operator whoami")
     sb("operator rotate ben --no-passphrase --reason spring")
     sb("operator revoke ben --as ana --reason left")
@@ -323,7 +327,7 @@ def run_all(sb: Session, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Itera
     looking_back(sb)
     checks(sb, folder)
     stops(sb)
-    people(sb)
+    people(sb, folder)
     memories(sb)
     selves(sb, folder)
     hosts(sb, folder / "user")

@@ -12,10 +12,10 @@ from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.errors import DeniedError, NotFoundError, SBError
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster
-from sb.kernel.authority.signing import signature_fits
 from sb.log.event import Event, link_of
 from sb.log.event_log import EventLog
 from sb.log.people_events import people_events
+from sb.signatures import signature_fits
 
 OPERATORS = "operators"  # what the events about enrolment are found under
 _MOST_LINKS = 5000  # events that are followed from a decision to the next anchor

@@ -14,11 +14,12 @@ from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority, Unauthorised
 from sb.kernel.authority.keys import KeyFile, KeyFolder, checked_name, make_key, name_from
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster, new_entry
-from sb.kernel.authority.signing import Decider, Label, Operator, key_id_of, public_bytes
+from sb.kernel.authority.signing import Decider, Label, Operator
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import OPERATOR_CHANGED
 from sb.redaction import redact_text
+from sb.signatures import key_id_of, public_bytes
 from sb.sources import iso
 from sb.text import nearest, plain
 

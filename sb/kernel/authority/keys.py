@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from sb.canonical import canonical_bytes
 from sb.errors import ConfigError, DeniedError, NotFoundError, UsageError
 from sb.files import write_atomic
-from sb.kernel.authority.signing import PUBLIC_PREFIX, Operator
+from sb.kernel.authority.signing import Operator
 from sb.redaction import one_line
+from sb.signatures import PUBLIC_PREFIX
 from sb.text import nearest, plain
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")

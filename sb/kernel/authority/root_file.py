@@ -19,7 +19,8 @@ from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.errors import ConfigError, SBError
 from sb.files import write_atomic
 from sb.kernel.authority.keys import NAME
-from sb.kernel.authority.signing import Decider, key_id_of, public_bytes, signature_fits
+from sb.kernel.authority.signing import Decider
+from sb.signatures import key_id_of, public_bytes, signature_fits
 
 LARGEST = 1 << 20  # bytes: thousands of entries
 ACTIONS = ("root", "add", "revoke", "rotate")

@@ -6,20 +6,18 @@ Ed25519 (RFC 8032) over the canonical form (RFC 8785) of a statement.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sb.canonical import canonical_bytes
 from sb.errors import UsageError
 from sb.redaction import redact_text
+from sb.signatures import key_id_of
 from sb.text import plain
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-PUBLIC_PREFIX = "ed25519:"
 LONGEST_TEXT = 1000  # characters that a person says about a decision
 
 
@@ -64,36 +62,6 @@ class Operator(NamedTuple):
 
     def sign(self, data: bytes) -> str:
         return base64.b64encode(self.private_key.sign(data)).decode()
-
-
-def key_id_of(public_key: str) -> str:
-    """The first 16 hex digits of the SHA-256 of a public key."""
-    return sha256(public_key.encode()).hexdigest()[:16]
-
-
-def public_bytes(public_key: str) -> bytes:
-    """The 32 bytes of `ed25519:<base64>`; raises ValueError for any other text."""
-    try:
-        raw = base64.b64decode(public_key.removeprefix(PUBLIC_PREFIX), validate=True)
-    except binascii.Error:
-        raw = b""
-    if len(raw) != 32 or public_key != PUBLIC_PREFIX + base64.b64encode(raw).decode():
-        raise ValueError("not a public key: ed25519: and 32 bytes in base64")
-    return raw
-
-
-def signature_fits(public_key: str, data: bytes, signature: str) -> bool:
-    """Whether this key made this signature over `data`; False for whatever is not a signature at all."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        key = Ed25519PublicKey.from_public_bytes(public_bytes(public_key))
-        raw = base64.b64decode(signature, validate=True)
-        key.verify(raw, data)
-        return base64.b64encode(raw).decode() == signature  # one spelling only
-    except (InvalidSignature, ValueError, TypeError):
-        return False
 
 
 def signed_statement(by: Decider, facts: Mapping[str, Any]) -> dict[str, Any]:

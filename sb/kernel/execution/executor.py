@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import SBError
@@ -67,6 +68,7 @@ class ToolExecutor:
             or "enforce" (hold runs to blast radius and ceilings as well).
         irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
+        run_facts: what the start of each run says beside, in plain JSON.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
     """
@@ -86,6 +88,7 @@ class ToolExecutor:
         reversibility: str = "off",
         irreversibility_ceilings: Mapping[str, float] | None = None,
         power: bool = False,
+        run_facts: Mapping[str, Any] = MappingProxyType({}),
         max_args_bytes: int = 1 << 20,
         max_result_bytes: int = 8 << 20,
         telemetry: Telemetry | None = None,
@@ -100,7 +103,9 @@ class ToolExecutor:
         self._gate = ApprovalGate(self.approvals, approvals)
         seen = contract_baseline_store.seen if contract_baseline_store else SeenContracts(self.event_log)
         self.kill = kill_switch or KillSwitch(self.event_log, authority)
-        self._recorder = Recorder(self.event_log, self._gate, seen, self.kill, power=power)
+        self._recorder = Recorder(
+            self.event_log, self._gate, seen, self.kill, power=power, run_facts=run_facts
+        )
         self._admission = Admission(
             registry,
             self.policy,

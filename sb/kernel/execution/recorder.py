@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sb.errors import SBError
@@ -105,6 +106,7 @@ class Recorder:
         kills: the calls that are stopped.
         seen: keeps the contracts of the tools that are met.
         power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
+        run_facts: what the start of each run says beside, in plain JSON.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Recorder:
         kills: KillSwitch,
         *,
         power: bool = False,
+        run_facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.log = log
         self.intents = Intents(log)
@@ -124,6 +127,7 @@ class Recorder:
         self._seen = seen
         self._seen_reversals = SeenContracts(log, REVERSAL_SURFACE)
         self._power = power
+        self._run_facts = run_facts
 
     def run_started(self, ctx: RunContext) -> None:
         with self.log.write() as write:
@@ -166,6 +170,7 @@ class Recorder:
             "safety_mode": str(ctx.safety_mode),
             "locale": str(ctx.locale),
             "budget": ctx.budget.to_dict(),
+            **self._run_facts,
         }
         said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
         said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}

@@ -15,9 +15,9 @@ import pytest
 
 from sb.canonical import canonical_bytes
 from sb.config import current_config
-from sb.kernel.authority.signing import signature_fits
 from sb.log.kinds import APPROVAL_APPROVED
 from sb.parts import open_log
+from sb.signatures import signature_fits
 from tests.screens.web.conftest import Start, browser, closed, gone, read_value
 
 
