@@ -32,6 +32,7 @@ VERBS = {
     "memory pii": "list erase",
     "operator": "init list add revoke rotate whoami",
     "recovery": "list show approve dismiss settle invalidate watch",
+    "replay": "capture list run diff delete",
     "runtime-guard": "tools mismatches show snapshot approve-contract",
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",

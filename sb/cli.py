@@ -58,6 +58,7 @@ SECTIONS = {
     "Checks": {
         "doctor": "Check the installation.",
         "explain": "Explain how a command line would be judged.",
+        "replay": "Capture runs, and run them again without effects.",
         "harness": "Grade the harness against the forty controls.",
         "kernel": "Show the kernel's tools, and run one.",
     },

@@ -32,6 +32,8 @@ from sb.tools.hosted.files import CallLimits, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.kernel.execution.capturing import Capturing
+    from sb.kernel.replay.shelf import PacketShelf
     from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
 
@@ -132,6 +134,35 @@ def _guarded_below(roots: Sequence[Path], config: Config) -> Iterator[Path]:
     for place in guarded(config.home, os.environ).places if folders else ():
         if any(os.path.realpath(place.path).startswith(folder.rstrip("/") + "/") for folder in folders):
             yield Path(place.path)
+
+
+def open_packets(config: Config, clock: Clock = SYSTEM_CLOCK) -> PacketShelf:
+    """The captured runs of a home."""
+    from sb.kernel.replay.shelf import PacketShelf
+
+    settings = config.replay
+    return PacketShelf(
+        config.home.packets,
+        config.home.digest_key,
+        clock,
+        keep_days=settings.keep_days,
+        max_bytes=settings.max_bytes,
+    )
+
+
+def open_capture(config: Config, clock: Clock) -> Capturing | None:
+    """Who takes down runs for a replay; None where no agent is captured.
+
+    Raises:
+        ConfigError: which ones are cannot be read.
+    """
+    if not config.home.packets.exists():
+        return None
+    from sb.kernel.replay.shelf import Capture
+
+    shelf = open_packets(config, clock)
+    agents = shelf.agents()
+    return Capture(shelf, frozenset(agents), clock) if agents else None
 
 
 def open_approvals(config: Config, log: EventLog) -> Approvals:

@@ -28,6 +28,7 @@ from sb.parts import (
     baselines_of,
     granted_permissions,
     open_authority,
+    open_capture,
     open_kill_switch,
     open_policy,
     open_registry,
@@ -40,6 +41,8 @@ from sb.store.database import Database, open_database
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.entity import Entity
     from sb.kernel.events import AssumptionInvalidated, EventBus
+    from sb.kernel.execution.attempts import Attempts
+    from sb.kernel.execution.capturing import Capturing
     from sb.kernel.memory import MemoryStore
     from sb.kernel.recovery.compensation import CompensationDispatcher
     from sb.kernel.recovery.loop import RecoveryLoop, RuntimeDecisionRecord
@@ -283,6 +286,8 @@ def open_runtime(
     ids: Ids = SYSTEM_IDS,
     tracer_provider: Any = None,
     hosted: bool = False,
+    capture: Capturing | None = None,
+    attempts: Attempts | None = None,
 ) -> Runtime:
     """Everything, wired; database and folders are made where they are missing.
 
@@ -290,6 +295,7 @@ def open_runtime(
         config: by default that of this process.
         tracer_provider: an OpenTelemetry provider of spans; by default the one of the process.
         hosted: as for open_registry.
+        capture, attempts: as for ToolExecutor; by default what the home captures, and the tools themselves.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -323,6 +329,8 @@ def open_runtime(
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),
             power=config.durability == "power",
+            capture=capture or open_capture(config, clock),
+            attempts=attempts,
             run_facts={"organization": list(config.organization)} if config.organization else {},
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,

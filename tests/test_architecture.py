@@ -48,14 +48,17 @@ LAYERS = (
     ("sb.parts", "sb.runtime"),
     ("sb.present",),
     ("sb.hosts",),
-    ("sb.harness", "sb.demo", "sb.doctor", "sb.attention"),
+    ("sb.harness", "sb.reproduction", "sb.demo", "sb.doctor", "sb.attention"),
     ("sb.cli", "sb.__main__", "sb.commands", "sb.screens", "sb.resident"),
 )
 # The floors of `sb.kernel`: each imports only from itself and those before it.
 FLOORS = (
     GROUND,
     *([name] for name in "authority registry failures policy calls approvals baselines incidents".split()),
-    *([name] for name in "execution recovery workflows functions harness_audit review decision_desk".split()),
+    *(
+        [name]
+        for name in "execution replay recovery workflows functions harness_audit review decision_desk".split()
+    ),
 )
 # Modules that only re-export rooms, under names that the specification gives; no code of ours imports them.
 DOORS = {

@@ -19,7 +19,8 @@ from sb.kernel.execution import recorder
 from sb.kernel.execution.admission import Admission
 from sb.kernel.execution.attempts import Attempts
 from sb.kernel.execution.executor import ToolExecutor
-from sb.kernel.execution.recorder import Outcome, Recorder
+from sb.kernel.execution.outcome import Outcome
+from sb.kernel.execution.recorder import Recorder
 from sb.kernel.policy.permissions import PolicyAction, PolicyDecision
 from sb.log import event_log
 from sb.log.event_log import LogWrite
@@ -68,7 +69,7 @@ def parts() -> Parts:
         ("arguments against their schema", [(Admission, "_check_arguments", _nothing)]),
         ("whether a person must approve it", [(Admission, "_check_approval", _nothing)]),
         ("the tool, with copies of arguments and result", [(Attempts, "run", lambda *given: _OUTCOME)]),
-        ("copy and canonical form of the result", [(Attempts, "_judge", lambda *given: _OUTCOME)]),
+        ("copy and canonical form of the result", [(Attempts, "judge", lambda *given: _OUTCOME)]),
         ("redaction of the event", [(event_log, "redact_json", lambda value: '{"args":{},"result":{}}')]),
         ("hash of the chain", [(event_log, "link_hash", lambda *given: "0" * 64)]),
         ("secrets masked in arguments and result", [(recorder, "scrub", lambda value, secrets: value)]),

@@ -450,6 +450,20 @@ class Audit:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """Packets of captured runs (`sb replay`)."""
+
+    keep_days: int = setting(
+        30,
+        kinds.integer(0, 36_500),
+        "Days after which a packet that nothing was added to is removed; 0 keeps it for ever.",
+    )
+    max_bytes: int = setting(
+        64 * MIB, kinds.size(), "The largest packet; later calls of its run are missing."
+    )
+
+
+@dataclass(frozen=True)
 class Telemetry:
     """Traces and metrics."""
 

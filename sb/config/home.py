@@ -118,6 +118,11 @@ class Home:
         return self.folder / "resident"
 
     @property
+    def packets(self) -> Path:
+        """Captured runs, encrypted."""
+        return self.folder / "replay"
+
+    @property
     def keys(self) -> Path:
         return self.folder / "keys"
 

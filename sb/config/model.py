@@ -25,6 +25,7 @@ from sb.config.groups import (
     Kill,
     Memory,
     Operators,
+    Replay,
     Shell,
     Telemetry,
     Undo,
@@ -138,6 +139,7 @@ class Config:
     entity: Entity = field(default_factory=Entity)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
+    replay: Replay = field(default_factory=Replay)
     telemetry: Telemetry = field(default_factory=Telemetry)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -114,6 +114,8 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "operators.file": one_of("mine.json"),
     "audit.anchor_every": COUNTS,
     "audit.retention_days": one_of(0, 1, 9),
+    "replay.keep_days": one_of(0, 1, 90),
+    "replay.max_bytes": SIZES,
     "telemetry.arguments": one_of("true", "false"),
 }  # fmt: skip
 

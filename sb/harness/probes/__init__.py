@@ -18,6 +18,7 @@ from sb.harness.probes import (
     policy_governed,
     privacy,
     recovery,
+    replaying,
     reversible,
     tool_controlled,
 )
@@ -40,6 +41,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-20": memory.grounding,
         "HA-21": observable.observability,
         "HA-22": observable.telemetry,
+        "HA-24": replaying.replayability,
         "HA-25": observable.state_machine,
         "HA-27": reversible.idempotency,
         "HA-28": reversible.durable_execution,

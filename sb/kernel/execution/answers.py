@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import ToolErrorCode, ToolResult
-from sb.kernel.execution.recorder import Outcome
+from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.telemetry import CallSpan
 from sb.kernel.results import ResultDetails
 

@@ -13,7 +13,8 @@ import orjson
 from sb.canonical import NotCanonical, freeze
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import ToolErrorCode, ToolResult, value_matches
-from sb.kernel.execution.recorder import Outcome, safe_message
+from sb.kernel.execution.outcome import Outcome
+from sb.kernel.execution.recorder import safe_message
 from sb.kernel.failures.error_codes import code_for, may_retry, message_for
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolFunction
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
@@ -77,7 +78,7 @@ class Attempts:
                 ):
                     break
             else:
-                outcome = self._judge(call, value)
+                outcome = self.judge(call, value)
                 break
             wait = min(FIRST_WAIT_S * 2**attempt, LONGEST_WAIT_S)
             self._clock.sleep(wait * (0.5 + self._ids.random() / 2))
@@ -132,7 +133,7 @@ class Attempts:
         except CancelledError:
             raise TimeoutError("the event loop ended before the tool did") from None
 
-    def _judge(self, call: ToolCall, value: Any) -> Outcome:
+    def judge(self, call: ToolCall, value: Any) -> Outcome:
         """What a returned value amounts to; one that cannot be used does not undo what the tool did."""
         provenance = None
         if isinstance(value, ToolResult):

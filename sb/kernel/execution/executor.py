@@ -28,8 +28,10 @@ from sb.kernel.contracts import Assumption, ResultDetails, ToolErrorCode, ToolPr
 from sb.kernel.execution.admission import Admission, ContractEnforcement, release
 from sb.kernel.execution.answers import error_of, result_of
 from sb.kernel.execution.attempts import Attempts
+from sb.kernel.execution.capturing import Capturing
 from sb.kernel.execution.external import ExternalCalls
-from sb.kernel.execution.recorder import Outcome, Recorder, safe_message
+from sb.kernel.execution.outcome import Outcome
+from sb.kernel.execution.recorder import Recorder, safe_message
 from sb.kernel.execution.telemetry import CallSpan, Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
@@ -69,6 +71,8 @@ class ToolExecutor:
         irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
         run_facts: what the start of each run says beside, in plain JSON.
+        capture: takes down runs for a replay; None for nobody.
+        attempts: makes the calls; by default by calling the tools.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
     """
@@ -89,6 +93,8 @@ class ToolExecutor:
         irreversibility_ceilings: Mapping[str, float] | None = None,
         power: bool = False,
         run_facts: Mapping[str, Any] = MappingProxyType({}),
+        capture: Capturing | None = None,
+        attempts: Attempts | None = None,
         max_args_bytes: int = 1 << 20,
         max_result_bytes: int = 8 << 20,
         telemetry: Telemetry | None = None,
@@ -104,7 +110,7 @@ class ToolExecutor:
         seen = contract_baseline_store.seen if contract_baseline_store else SeenContracts(self.event_log)
         self.kill = kill_switch or KillSwitch(self.event_log, authority)
         self._recorder = Recorder(
-            self.event_log, self._gate, seen, self.kill, power=power, run_facts=run_facts
+            self.event_log, self._gate, seen, self.kill, power=power, run_facts=run_facts, capture=capture
         )
         self._admission = Admission(
             registry,
@@ -123,7 +129,7 @@ class ToolExecutor:
         )
         self._workers = workers or _workers
         refuse_killed = self._recorder.refuse_killed
-        self._attempts = Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
+        self._attempts = attempts or Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
         self._telemetry = telemetry or Telemetry()
         self._ids = ids
 

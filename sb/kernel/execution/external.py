@@ -17,7 +17,8 @@ from sb.kernel.calls.call import Ask, Refused, ToolCall
 from sb.kernel.calls.intents import Intent, IntentState, KnownStep, Step, step_name
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.kernel.execution.admission import Admission, release
-from sb.kernel.execution.recorder import Ended, Outcome, Recorder, safe_message
+from sb.kernel.execution.outcome import Outcome
+from sb.kernel.execution.recorder import Ended, Recorder, safe_message
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
 from sb.kernel.results import Effect, ResultDetails
 from sb.kernel.run_context import SUBAGENT, RunContext

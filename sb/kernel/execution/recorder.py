@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -22,12 +21,14 @@ from sb.kernel.calls.intents import (
     step_of,
 )
 from sb.kernel.calls.mutations import Done, MutationStore, begun, sources_of
-from sb.kernel.contracts import REVERSAL_SURFACE, SafetyClass, ToolErrorCode, ToolProvenance
+from sb.kernel.contracts import REVERSAL_SURFACE, SafetyClass, ToolErrorCode
+from sb.kernel.execution.capturing import Capturing
+from sb.kernel.execution.outcome import Outcome
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
-from sb.kernel.results import OUTCOME_UNKNOWN, Effect
+from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.run_context import SUBAGENT, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
@@ -64,32 +65,6 @@ class Ended(Exception):
     """The call that a host reports has an outcome by now, from another process."""
 
 
-@dataclass(slots=True)
-class Outcome:
-    """How a call ended.
-
-    Args:
-        value: what it returned, as plain JSON; None on failure.
-        encoded: the canonical form of that value.
-        latency_ms: milliseconds inside the tool, waits between attempts included.
-        provenance: where the value came from, if the tool said so.
-        final: whether another attempt could not help.
-        done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
-        effect: of a failure: whether something was changed all the same.
-    """
-
-    value: Any = None
-    encoded: bytes = b"null"
-    code: ToolErrorCode | None = None
-    message: str = ""
-    latency_ms: float = 0.0
-    retries: int = 0
-    provenance: ToolProvenance | None = None
-    done: bool = True
-    final: bool = False
-    effect: Effect = Effect.UNSTATED
-
-
 def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
     """Done, failed as the tool reported it, or in doubt: a side effect that ended in a timeout or network error."""
     if outcome.done:
@@ -107,6 +82,7 @@ class Recorder:
         seen: keeps the contracts of the tools that are met.
         power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
         run_facts: what the start of each run says beside, in plain JSON.
+        capture: takes down runs for a replay; None for nobody.
     """
 
     def __init__(
@@ -118,6 +94,7 @@ class Recorder:
         *,
         power: bool = False,
         run_facts: Mapping[str, Any] = MappingProxyType({}),
+        capture: Capturing | None = None,
     ) -> None:
         self.log = log
         self.intents = Intents(log)
@@ -128,6 +105,7 @@ class Recorder:
         self._seen_reversals = SeenContracts(log, REVERSAL_SURFACE)
         self._power = power
         self._run_facts = run_facts
+        self._capture = capture
 
     def run_started(self, ctx: RunContext) -> None:
         with self.log.write() as write:
@@ -144,6 +122,8 @@ class Recorder:
             facts["budget"] = ctx.budget.to_dict()
         with self.log.write() as write:
             self._announce(write, ctx)
+            if self._capture is not None:
+                facts |= self._capture.finished(ctx, error)
             write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)
 
     def turn_began(self, ctx: RunContext) -> None:
@@ -174,6 +154,8 @@ class Recorder:
         }
         said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
         said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
+        if self._capture is not None:
+            facts |= self._capture.began(ctx, facts)
         write.append(RUN_STARTED, said, _run_subject(ctx), facts)
         announced.add(self.log.database_id)
         write.undo.append(lambda: announced.discard(self.log.database_id))
@@ -198,6 +180,8 @@ class Recorder:
         with self.log.write() as write:
             self._announce(write, call.ctx)
             self._meet(write, call)
+            if self._capture is not None:
+                facts |= self._capture.refused(call, refusal)
             if refusal.opens is not None:
                 opened = self._gate.open(write, refusal.opens, call)
                 refusal.name_request(opened)
@@ -357,6 +341,8 @@ class Recorder:
             if intent_id is None:  # else both are on record since it was announced
                 self._announce(write, call.ctx)
                 self._meet(write, call)
+            if self._capture is not None:
+                facts |= self._capture.ended(call, outcome)
             if call.bound and state is IntentState.DONE:
                 event_id = self._bind(write, call, outcome, said, facts)
             else:

@@ -1,0 +1,69 @@
+"""Where two runs part: the first call that is another one, and each that ended otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sb.kernel.replay.packet import Packet, Step
+
+_FACETS = (  # of a call that both made: what may differ, as people say it
+    ("fingerprint", "contract"),
+    ("became", "verdict"),
+    ("asked", "asked for"),
+    ("code", "error"),
+    ("value", "result"),
+)
+
+
+class Divergence(NamedTuple):
+    """One difference.
+
+    Args:
+        position: of the call, from 1. what: call, contract, verdict, asked for, error, result, missing or extra.
+        then, now: plain JSON; None for nothing.
+    """
+
+    position: int
+    tool_id: str
+    what: str
+    then: Any
+    now: Any
+
+
+def divergences(then: Sequence[Step], now: Sequence[Step]) -> list[Divergence]:
+    """How the calls of a run differ from those of another, the first one first.
+
+    Behind the first call that is another one nothing is compared: what follows answers to something else.
+    """
+    found: list[Divergence] = []
+    for position, (before, after) in enumerate(zip(then, now, strict=False), 1):
+        if before.key != after.key:
+            called = ({"tool_id": one.tool_id, "args": one.args} for one in (before, after))
+            return [*found, Divergence(position, before.tool_id, "call", *called)]
+        found += _of_one_call(position, before, after)
+    if len(then) > len(now):
+        missing = then[len(now)]
+        found.append(Divergence(len(now) + 1, missing.tool_id, "missing", missing.args, None))
+    elif len(now) > len(then):
+        extra = now[len(then)]
+        found.append(Divergence(len(then) + 1, extra.tool_id, "extra", None, extra.args))
+    return found
+
+
+def _of_one_call(position: int, before: Step, after: Step) -> list[Divergence]:
+    found = []
+    for name, what in _FACETS:
+        then, now = getattr(before, name), getattr(after, name)
+        if then != now:
+            found.append(Divergence(position, before.tool_id, what, then, now))
+            if what == "verdict":  # then error and result follow from it
+                break
+    return found
+
+
+def changed_facts(then: Packet, now: Packet) -> list[tuple[str, Any, Any]]:
+    """What the starts of two runs say differently, as name, before and after; ids and times left out."""
+    left, right = ({**one.rules, **one.begun} for one in (then, now))
+    names = [name for name in dict.fromkeys([*left, *right]) if name not in ("run_id", "at", "from_start")]
+    return [(name, left.get(name), right.get(name)) for name in names if left.get(name) != right.get(name)]
