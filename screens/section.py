@@ -76,15 +76,19 @@ class Section(Reading, Screen[None]):
 
     def possible(self, action: Action) -> bool:
         """Whether this does something now, with what the cursor is on; the line of keys names no other."""
+        if action.group != DECIDE and action.id != "open":  # needs no row
+            return True
         rows = self.list_in_use
-        needs_row = action.group == DECIDE or action.id == "open"
-        return not needs_row or rows is None or rows.listing.current is not None
+        return rows is None or rows.listing.current is not None
 
     @property
     def list_in_use(self) -> RowList | None:
         """The list with the focus, else the first."""
-        lists = list(self.query(RowList))
-        return next((rows for rows in lists if rows.has_focus), lists[0] if lists else None)
+        if isinstance(
+            self.focused, RowList
+        ):  # a query walks through the whole screen, and each key's line asks
+            return self.focused
+        return next(iter(self.query(RowList)), None)
 
     def show_keys(self) -> None:
         """Name in the line of keys what can be done now."""

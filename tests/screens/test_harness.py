@@ -26,7 +26,7 @@ from sb.errors import CheckFailed
 from sb.harness.running import audit
 from sb.harness.scorecard import verdict
 from sb.kernel.harness_audit import load_catalogue
-from tests.screens.conftest import FRAME_S, HOSTILE, Agents, Console
+from tests.screens.conftest import FRAME_S, HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.graded import document
 from tests.screens.legible import check_legible
 from tests.screens.test_safety import FORBIDDEN
@@ -387,7 +387,7 @@ def test_the_audit_can_reach_nobody_who_signs(monkeypatch: pytest.MonkeyPatch) -
     assert audit_document(lambda: False).split() == ["False", "/nowhere"]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
 def test_hostile_text_in_a_document_is_shown_and_does_nothing(
     agents: Agents, console: Console, child: Child, hostile: str
 ) -> None:
