@@ -53,11 +53,13 @@ def check_file(
     as_json: AsJson = False,
 ) -> None:
     """Check configuration files; exit 1 if one is wrong."""
+    from sb.parts import unknown_names
+
     home = Home.locate(os.environ)
     project = find_project(Path.cwd(), home)
     files = [file] if file else [path for path in (home.config_file, project) if path and path.exists()]
     problems = [problem for path in files for problem in _problems(path)]
-    unknown = [] if problems or file else _unknown_names(ctx)
+    unknown = [] if problems or file else unknown_names(configuration(ctx, quietly=True))
     if as_json:
         items = [problem._asdict() for problem in problems]
         output.emit_json({"ok": not (problems or unknown), "items": items, "unknown": unknown})
@@ -71,16 +73,6 @@ def check_file(
         if not problems and not unknown:
             output.line(f"ok: {', '.join(map(str, files)) or 'no configuration file, defaults apply'}")
     raise typer.Exit(ExitCode.FAILED if problems or unknown else ExitCode.OK)
-
-
-def _unknown_names(ctx: typer.Context) -> list[str]:
-    """Tools, patterns and modules of the configuration in force that name nothing here."""
-    from sb.kernel.policy.lint import unknown_names
-    from sb.parts import open_registry
-
-    config = configuration(ctx, quietly=True)
-    registry, failures = open_registry(config)
-    return [*map(str, failures), *unknown_names(config, registry.list_ids())]
 
 
 def _problems(path: Path) -> list[Problem]:

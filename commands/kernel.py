@@ -12,7 +12,7 @@ from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note
 from sb.commands.kernel_policy import app as policy_app
 from sb.commands.options import AsJson, Limit, group
-from sb.commands.session import configuration, runtime
+from sb.commands.session import configuration, registry, runtime
 
 from sb.errors import ExitCode, UsageError
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
@@ -33,14 +33,14 @@ def info(ctx: typer.Context, as_json: AsJson = False) -> None:
     from sb.parts import open_registry
 
     config = configuration(ctx)
-    registry, _ = open_registry(config)
+    tools_here, _ = open_registry(config)
     facts: dict[str, Any] = {
         "version": __version__,
         "database": str(config.database),
         "contract_enforcement": config.contract_enforcement,
         "safety_mode": config.safety_mode,
         "durability": config.durability,
-        "tools": len(registry),
+        "tools": len(tools_here),
         "agents": sorted(config.agents),
         "decision_namespaces": len(namespaces("kernel")),
         "safety_classes": [str(safety_class) for safety_class in SafetyClass],
@@ -77,18 +77,14 @@ def tools(
     as_json: AsJson = False,
 ) -> None:
     """List the tools, and where each came from."""
-    from sb.parts import open_registry
-
-    registry, failures = open_registry(configuration(ctx))
-    for failure in failures:
-        note(f"warning: {failure}")
-    wanted = registry.list_all()
+    known = registry(configuration(ctx))
+    wanted = known.list_all()
     if safety:
         ceiling = choice("--safety", safety, SafetyClass)
-        wanted = [spec for spec in wanted if spec in registry.filter_by_safety(ceiling)]
+        wanted = [spec for spec in wanted if spec in known.filter_by_safety(ceiling)]
     if agent:
-        wanted = [spec for spec in wanted if spec in registry.filter_for_agent(agent)]
-    sources = {listing.spec.tool_id: listing.source for listing in registry.listing()}
+        wanted = [spec for spec in wanted if spec in known.filter_for_agent(agent)]
+    sources = {listing.spec.tool_id: listing.source for listing in known.listing()}
     if as_json:
         output.emit_json({"items": [_tool(spec, sources[spec.tool_id]) for spec in wanted]})
     elif wanted:

@@ -12,7 +12,7 @@ from sb.commands import output
 from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note, progress
 from sb.commands.options import AsJson, Limit, group
-from sb.commands.session import configuration
+from sb.commands.session import configuration, registry
 
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, UsageError
@@ -44,16 +44,7 @@ def _judge(config: Config, file: Path | None) -> Judge:
     from sb.parts import granted_permissions, open_policy
 
     config = replace(config, policy=_rules(config, file))
-    return Judge(open_policy(config), _registry(config), granted_permissions(config))
-
-
-def _registry(config: Config) -> ToolRegistry:
-    from sb.parts import open_registry
-
-    registry, failures = open_registry(config)
-    for failure in failures:
-        note(f"warning: {failure}")
-    return registry
+    return Judge(open_policy(config), registry(config), granted_permissions(config))
 
 
 @app.command(epilog="Example: sb kernel policy check --strict")
@@ -69,7 +60,7 @@ def check(
 
     config = configuration(ctx)
     rules = _rules(config, file)
-    odd = oddities(rules, _registry(config).list_ids(), list(config.agents))
+    odd = oddities(rules, registry(config).list_ids(), list(config.agents))
     notes = []
     if any(rule.effect == ALLOW for rule in rules):
         notes.append("some rules allow, so calls that no rule allows or asks about are denied")

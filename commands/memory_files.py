@@ -12,9 +12,10 @@ from sb.commands.diagnostics import note, progress
 from sb.commands.memories import note_masked, overseer, scopes
 from sb.commands.options import As, AsJson, single
 from sb.commands.session import decider
+from sb.commands.stacks import one_of
 
 from sb.errors import ExitCode, UsageError
-from sb.text import counted
+from sb.text import counted, nearest
 
 if TYPE_CHECKING:
     from sb.memory.bundle_import import Imported
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from sb.memory.operator_view import Overseer
 
 app = single()
+BUNDLE, MARKDOWN = "bundle", "markdown"
+FORMATS = (BUNDLE, MARKDOWN, "csv", "json")
 
 
 @app.command(name="export", epilog="Example: sb memory export shop.sbmem --scope project:shop")
@@ -33,9 +36,15 @@ def export_memories(
         typer.Option(help="Only this scope; may be repeated.", autocompletion=scopes),
     ] = None,
     stack: Annotated[str, typer.Option(help="The stack.")] = "default",
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Write a readable document, which cannot be imported.")
-    ] = False,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="bundle, which can be imported; markdown, csv or json.",
+            autocompletion=one_of(*FORMATS),
+        ),
+    ] = BUNDLE,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Same as --format markdown.")] = False,
     who: As = "",
     json_: AsJson = False,
 ) -> None:
@@ -43,27 +52,39 @@ def export_memories(
     from sb.memory.bundles import export
     from sb.parts import open_authority
 
+    if format_ not in FORMATS:
+        raise UsageError(f"no format {format_!r}{nearest(format_, FORMATS)}", f"one of {', '.join(FORMATS)}")
+    if markdown and format_ not in (BUNDLE, MARKDOWN):
+        raise UsageError(f"--markdown and --format {format_} are two formats", "give one of them")
     brain, log = overseer(ctx)
-    if markdown:
-        _document(brain, file, stack, scope or (), json_)
+    if markdown or format_ != BUNDLE:
+        _unsigned(brain, file, MARKDOWN if markdown else format_, stack, scope or (), json_)
         return
     by = decider(ctx, open_authority(brain.config, log), who)
     seal = export(
         brain.space, log, file, by=by, stack=stack, scopes=scope or (), progress=progress("writing")
     )
     if json_:
-        output.emit_json({"file": str(file), "seal": seal.as_json()})
+        output.emit_json({"file": str(file), "format": BUNDLE, "seal": seal.as_json()})
         return
     output.line(f"{counted(seal.records, 'memory')} in {file}, {_signed(seal)}", one_line=True)
     note("includes forgotten and private memories, not erased ones")
 
 
-def _document(brain: Overseer, file: Path, stack: str, scopes: Sequence[str], json_: bool) -> None:
-    from sb.memory.markdown import write
+def _unsigned(
+    brain: Overseer, file: Path, format_: str, stack: str, scopes: Sequence[str], json_: bool
+) -> None:
+    """Write a file that is read and not imported."""
+    if format_ == MARKDOWN:
+        from sb.memory.markdown import write
 
-    write(brain.space, file, stack=stack, scopes=scopes)
+        write(brain.space, file, stack=stack, scopes=scopes)
+    else:
+        from sb.memory.tables import write as write_table
+
+        write_table(brain.space, file, format_, stack=stack, scopes=scopes)
     if json_:
-        output.emit_json({"file": str(file)})
+        output.emit_json({"file": str(file), "format": format_})
     else:
         output.line(f"memories in {file}", one_line=True)
     note("includes private memories, not forgotten ones")

@@ -97,18 +97,26 @@ def kill_switch(ctx: typer.Context, *, tolerant: bool = False) -> KillSwitch:
     return open_kill_switch(config, open_log(config))
 
 
+def registry(config: Config) -> ToolRegistry:
+    """The tools of this process; those that could not be loaded are named on stderr."""
+    from sb.parts import open_registry
+
+    opened, failures = open_registry(config)
+    for failure in failures:
+        note(f"warning: {failure}")
+    return opened
+
+
 def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, ToolRegistry]:
     """The approved contracts of a surface of the existing database, and the tools of this process."""
-    from sb.parts import open_authority, open_baselines, open_log, open_registry
+    from sb.parts import open_authority, open_baselines, open_log
 
     config = configuration(ctx)
     log = open_log(config)
-    registry, failures = open_registry(config)
-    for failure in failures:
-        note(f"warning: {failure}")
+    tools = registry(config)
     store = open_baselines(config, log, open_authority(config, log), surface)
-    store.seen.note_all(registry)
-    return store, registry
+    store.seen.note_all(tools)
+    return store, tools
 
 
 def decider(ctx: typer.Context, authority: Authority, name: str, option: str = "--as") -> Decider:

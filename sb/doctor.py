@@ -15,6 +15,7 @@ from sb.hosts.install.records import Records
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.policy.lint import unknown_names
 from sb.kernel.recovery.escalations import Escalations, EscalationState
 from sb.kernel.review.findings import (
     Finding,
@@ -34,7 +35,7 @@ from sb.store.anchor import Anchor
 from sb.store.database import Database
 from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.filesystem import network_file_system
-from sb.text import counted, human_bytes, nearest
+from sb.text import counted, human_bytes
 
 _MOST_CONNECTED = 3
 # Tables, and what a row of them is called.
@@ -120,13 +121,10 @@ def _tools(config: Config) -> Iterator[Finding]:
     for root in config.files.roots:
         if not root.is_dir():
             yield Finding("tools", Status.WARN, f"files.roots names {root}, which is no folder", "make it")
-    for name, agent in config.agents.items():
-        for tool_id in agent.tools:
-            if tool_id not in registry:
-                near = nearest(tool_id, registry.list_ids())
-                yield Finding("agents", Status.WARN, f"agent {name} names no tool: {tool_id}{near}")
+    for line in unknown_names(config, registry.list_ids()):
+        yield Finding("configuration", Status.WARN, line)
     for failure in failures:
-        yield Finding("tools", Status.WARN, f"{failure.source} was not loaded: {failure.message}")
+        yield Finding("tools", Status.WARN, str(failure))
 
 
 def _database(config: Config, database: Database) -> Iterator[Finding]:

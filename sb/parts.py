@@ -75,6 +75,14 @@ def open_registry(
     return registry, tuple(failures)
 
 
+def unknown_names(config: Config) -> list[str]:
+    """Lists the tools, patterns and modules of a configuration that name nothing here; one line for each."""
+    from sb.kernel.policy.lint import unknown_names
+
+    registry, failures = open_registry(config)
+    return [*map(str, failures), *unknown_names(config, registry.list_ids())]
+
+
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = hosted_registry(config)

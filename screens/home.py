@@ -271,7 +271,7 @@ class HomeScreen(Deciding):
     def start_over(self) -> None:
         self.state = Home()
         self.lines.clear()
-        for rows in self.query(RowList):
+        for rows in self.walk_children(RowList):
             rows.start_over()
 
 

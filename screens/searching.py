@@ -82,5 +82,5 @@ class Searching(Filtering):
 
     def start_over(self) -> None:
         self.search = self.new_search(self.search.text)
-        for rows in self.query(RowList):
+        for rows in self.walk_children(RowList):
             rows.start_over()

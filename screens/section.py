@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, LISTS, PANELS, Action, actions, bindings
 from sb.screens.chrome import KeyLine, TabLine, TroubleLine
+from sb.screens.document_view import DocumentView
 from sb.screens.panel import HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
 from sb.screens.row_list import RowList
@@ -76,24 +77,26 @@ class Section(Reading, Screen[None]):
 
     def possible(self, action: Action) -> bool:
         """Whether this does something now, with what the cursor is on; the line of keys names no other."""
+        if action.group != DECIDE and action.id != "open":  # needs no row
+            return True
         rows = self.list_in_use
-        needs_row = action.group == DECIDE or action.id == "open"
-        return not needs_row or rows is None or rows.listing.current is not None
+        return rows is None or rows.listing.current is not None
 
     @property
     def list_in_use(self) -> RowList | None:
         """The list with the focus, else the first."""
-        lists = list(self.query(RowList))
-        return next((rows for rows in lists if rows.has_focus), lists[0] if lists else None)
+        if isinstance(self.focused, RowList):  # or each key's line would have the whole screen walked through
+            return self.focused
+        return next(iter(self.walk_children(RowList)), None)
 
     def show_keys(self) -> None:
         """Name in the line of keys what can be done now."""
         listed = (
-            bool(self.query(RowList)) or LISTS not in self.parts
+            bool(self.walk_children(RowList)) or LISTS not in self.parts
         )  # the list is gone while the screen closes
         if self.composed and listed:
             impossible = frozenset(one.id for one in actions(*self.parts) if not self.possible(one))
-            for keys in self.query(KeyLine):  # none before the screen is composed
+            for keys in self.walk_children(KeyLine):  # none before the screen is composed
                 keys.leave_out(impossible)
 
     def after_read(self) -> None:
@@ -128,7 +131,7 @@ class Section(Reading, Screen[None]):
     @property
     def composed(self) -> bool:
         """Whether its lists and records are there yet."""
-        return self.is_mounted and bool(self.query("RowList, DocumentView"))
+        return self.is_mounted and bool(self.walk_children(RowList) or self.walk_children(DocumentView))
 
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self.refresh_records)
@@ -140,17 +143,17 @@ class Section(Reading, Screen[None]):
         """Write the lines around the screen and the first panel's title anew."""
         if self.composed and self.is_current:
             app = self.console_app
-            for tabs in self.query(TabLine):  # none before the screen is composed
+            for tabs in self.walk_children(TabLine):  # none before the screen is composed
                 tabs.show(app.needs, app.freshness())
             self.show_title()
             self.show_keys()
-            for trouble in self.query(TroubleLine):
+            for trouble in self.walk_children(TroubleLine):
                 trouble.say(app.trouble)
 
     def show_title(self) -> None:
         """Write the title of the first panel anew."""
         summary = self.summary()
-        for panel in list(self.query(Panel))[: 1 if summary else 0]:
+        for panel in self.walk_children(Panel)[: 1 if summary else 0]:
             panel.retitle(f"{self.heading} {summary}")
 
     def succeeded(self) -> None:
@@ -158,7 +161,7 @@ class Section(Reading, Screen[None]):
 
     def failed(self, error: BaseException) -> None:
         trouble = trouble_of(error)
-        for rows in self.query(RowList):
+        for rows in self.walk_children(RowList):
             if not rows.listing.keys:
                 rows.show((), f"Could not read this.\n\n{trouble}\n\nr tries again.")
         if isinstance(error, StoreError):
@@ -186,28 +189,28 @@ class Section(Reading, Screen[None]):
 
     def focus_on(self, widget: Widget) -> None:
         """Move the focus, to a panel that is out of view too."""
-        for split in self.query(Split):
+        for split in self.walk_children(Split):
             split.show_panel_of(widget)
         widget.focus()
 
     def step_view(self, by: int) -> None:
         """The next view, or the one before, of the panel with the focus, or of the first that has several."""
-        panels = [panel for panel in self.query(Panel) if len(panel.views) > 1]
+        panels = [panel for panel in self.walk_children(Panel) if len(panel.views) > 1]
         focused = [panel for panel in panels if self.focused is not None and panel in self.focused.ancestors]
         for panel in (focused or panels)[:1]:
             panel.step(by)
 
     def action_full(self) -> None:
-        for split in self.query(Split):
+        for split in self.walk_children(Split):
             split.toggle_full()
 
     def action_move_split(self, by: int) -> None:
-        for split in self.query(Split):
+        for split in self.walk_children(Split):
             split.move(by)
 
     def action_focus_next(self) -> None:
         """The next list, box or record, in the other panel if this one is alone."""
-        splits = list(self.query(Split))
+        splits = self.walk_children(Split)
         if splits and splits[0].full:
             splits[0].focus_other()
         else:
@@ -215,7 +218,7 @@ class Section(Reading, Screen[None]):
 
     def leave_detail(self) -> bool:
         """Go from a record back to its list, or take all marks away; returns whether there was one."""
-        for rows in self.query(RowList):
+        for rows in self.walk_children(RowList):
             if self.query("DocumentView:focus"):
                 self.focus_on(rows)
                 return True
@@ -228,7 +231,7 @@ class Section(Reading, Screen[None]):
 
     def leave_part(self) -> bool:
         """Leave a filter or a full panel; returns whether there was one."""
-        return any(split.leave_full() for split in self.query(Split))
+        return any(split.leave_full() for split in self.walk_children(Split))
 
     def action_back(self) -> None:
         """Leave what is open on this screen, or go back to Home."""

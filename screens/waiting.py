@@ -89,16 +89,16 @@ class CountedList(Waiting):
     def show_status(self) -> None:
         super().show_status()
         if self.composed and self.is_current:
-            self.query(Panel).first().count(self.view_counts())
+            self.walk_children(Panel)[0].count(self.view_counts())
             self.show_foot()
 
     @on(RowList.Highlighted)
     def show_foot(self) -> None:
         """Write what is marked and where the cursor is."""
-        if not self.query(RowList):
+        if not self.walk_children(RowList):
             return  # a message of a list that is gone: the screen closes
         listing = self.rows.listing
         total = max(self.total(), len(listing.keys))
         marked = f"{count(len(listing.marked))} marked" if listing.marked else ""
         place = f"{count(listing.index + 1)} of {count(total)}" if listing.keys else ""
-        self.query(Panel).first().foot(marked, place, *self.foot())
+        self.walk_children(Panel)[0].foot(marked, place, *self.foot())

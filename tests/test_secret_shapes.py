@@ -6,6 +6,7 @@ import json
 import random
 import re
 import string
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -169,10 +170,7 @@ def _one(op: str, found: Any, chance: random.Random) -> str:
         case "LITERAL":
             return chr(found)
         case "IN" | "CATEGORY" | "NOT_LITERAL" | "ANY":
-            wanted = re.compile(_class(op, found))
-            return chance.choice(
-                [char for char in map(chr, range(32, 127)) if wanted.fullmatch(char)] or ["\n"]
-            )
+            return chance.choice(_members(_class(op, found)))
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             least, most, inner = found
             return "".join(
@@ -183,6 +181,12 @@ def _one(op: str, found: Any, chance: random.Random) -> str:
         case "BRANCH":
             return generated(chance.choice(found[1]), chance)
     return ""  # what looks around: tried, and tried again
+
+
+@cache
+def _members(wanted: str) -> list[str]:
+    """The printable characters of a class of a pattern."""
+    return [char for char in map(chr, range(32, 127)) if re.fullmatch(wanted, char)] or ["\n"]
 
 
 _CATEGORIES = {

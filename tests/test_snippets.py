@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import textwrap
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,16 @@ def test_settings_of_the_docs_paste_into_the_generated_configuration(tmp_path: P
     assert pasted >= 4
 
 
+@pytest.fixture
+def process_of_a_page(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A page's calls in no run open one of its own, and what is left to the end of a process comes before its home goes."""
+    monkeypatch.setattr("sb.kernel.functions.governed._of_process", {})
+    with ExitStack() as end:
+        monkeypatch.setattr(atexit, "register", end.callback)
+        yield
+
+
+@pytest.mark.usefixtures("process_of_a_page")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -100,3 +102,29 @@ def test_a_document_is_for_reading(sb: CommandLine, bundle: Path, tmp_path: Path
     assert not Path(f"{file}.2").exists()
     refused = sb("memory", "import", str(file))
     assert (refused.code, "not a bundle of memories" in refused.err) == (1, True)
+
+
+def test_a_table_is_for_spreadsheets_and_programs(sb: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    files = {name: tmp_path / f"shop.{name}" for name in ("csv", "json")}
+    for name, file in files.items():
+        done = sb("memory", "export", str(file), "--scope", "project:shop", "--format", name)
+        assert (done.code, done.out) == (0, f"memories in {file}\n"), done.err
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert sb("memory", "export", str(file), "--format", name).code == 2
+        assert sb("memory", "export", f"{file}.2", "--scope", "project:none", "--format", name).code == 1
+        assert not Path(f"{file}.2").exists()
+    items = json.loads(files["json"].read_bytes())
+    with files["csv"].open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [item["content"] for item in items] == ["the limit is 100", "page by cursor: offsets skip orders"]
+    assert [row["content"] for row in rows] == [item["content"] for item in items]
+    assert [row["private"] for row in rows] == ["false", "true"]
+    assert json.loads(rows[1]["details"]) == items[1]["details"]
+    assert sb("memory", "show", items[0]["id"], "--json").json["memory"] == items[0]
+
+
+def test_a_format_that_is_not_there_is_named(sb: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    wrong = sb("memory", "export", str(tmp_path / "x"), "--format", "cvs")
+    assert (wrong.code, "no format 'cvs' (did you mean \"csv\"?)" in wrong.err) == (2, True)
+    both = sb("memory", "export", str(tmp_path / "x"), "--format", "csv", "--markdown")
+    assert (both.code, "two formats" in both.err) == (2, True)

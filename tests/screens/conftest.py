@@ -30,13 +30,13 @@ from tests.conftest import approve_tools
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FRAME_S, BLINK_S = 1 / 60, 0.001
+# Three consoles are started for each test of these, so two texts each share one; each pair fits in a name's 60 characters.
 HOSTILE = (
-    "see [/etc/passwd]",
-    "[@click=app.quit]x[/]",
-    "\x1b[31mred\x1b]0;title\x07\x1b]52;c;eA==\x07",
-    "\u202eevil\u2066 \x9b2J \x00\x07",
+    "see [/etc/passwd] \u202eevil\u2066 \x9b2J \x00\x07",
+    "[@click=app.quit]x[/] \x1b[31mred\x1b]0;title\x07\x1b]52;c;eA==\x07",
     "x" * 1_000_000,
 )
+HOSTILE_IDS = ("markup and bidi", "link and escapes", "megabyte")
 Script = Callable[[Pilot[None]], Awaitable[None]]
 
 
@@ -93,9 +93,10 @@ class Console:
         self._paint()
 
     def _paint(self) -> None:
-        """Render all that is on screen, as a terminal would be sent it."""
+        """Render every widget on screen. Textual's joining of their lines is left to `text`: half of the time."""
         visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog is part of it
-        self.app.screen._compositor.render_full_update()
+        for _ in self.app.screen._compositor._get_renders():
+            pass
 
     async def shows(self, pilot: Pilot[None], text: str) -> None:
         """Wait until this is on screen."""

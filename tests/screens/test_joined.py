@@ -14,7 +14,7 @@ from sb.kernel.review.runs import RunFilter, first_events, runs_at
 from sb.log.event import Subject
 from sb.log.kinds import SESSION_TURN
 from tests.conftest import CommandLine
-from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.test_safety import FORBIDDEN
 from tests.screens.test_screens import SIZES, name
 
@@ -160,38 +160,40 @@ def test_plain_runs_name_each_run_and_where_it_belongs(agents: Agents, sb: Comma
         assert cell in row
 
 
-@pytest.mark.parametrize(
-    ("words", "fitting"),
-    [
-        ("host:codex", {"s-codex"}),
-        ("host:CLAUDE", {"s-first", "s-second"}),
-        ("host:claude project:blog", {"s-second"}),
-        ("project:/data/ada/shop", {"s-first"}),
-        ("session:s-f", {"s-first"}),
-        ("blog", {"s-codex", "s-second"}),
-        ("books", {""}),
-        ("agent:clerk", {""}),
-        ("host:-", {"s-first", "s-second"}),
-        ("host:%", set()),
-        ("normal", set()),
-    ],
-)
-def test_the_filter_of_runs_looks_at_host_project_and_session(
-    agents: Agents, console: Console, words: str, fitting: set[str]
-) -> None:
+FILTERS = {
+    "host:codex": {"s-codex"},
+    "host:CLAUDE": {"s-first", "s-second"},
+    "host:claude project:blog": {"s-second"},
+    "project:/data/ada/shop": {"s-first"},
+    "session:s-f": {"s-first"},
+    "blog": {"s-codex", "s-second"},
+    "books": {""},
+    "agent:clerk": {""},
+    "host:-": {"s-first", "s-second"},
+    "host:%": set[str](),
+    "normal": set[str](),
+}
+
+
+def test_the_filter_of_runs_looks_at_host_project_and_session(agents: Agents, console: Console) -> None:
     joins(agents)
     log = agents.runtime.log
-    wanted = RunFilter.parse(words)
-    found = first_events(log, wanted=wanted)
-    assert {run.session for run in runs_at(log, found).values()} == fitting
-    assert list(first_events(log, after=1, wanted=wanted)) == [first for first in found if first > 1]
+    counts: dict[str, int] = {}
+    for words, fitting in FILTERS.items():
+        wanted = RunFilter.parse(words)
+        found = first_events(log, wanted=wanted)
+        assert {run.session for run in runs_at(log, found).values()} == fitting, words
+        assert list(first_events(log, after=1, wanted=wanted)) == [first for first in found if first > 1]
+        counts[words] = len(found)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "slash")
-        console.app.screen.query_one(Input).value = words
-        await console.shows(pilot, f"Sessions {len(found)}  Calls  filter: ")
-        await console.press(pilot, "escape")
-        assert "Sessions 4  Calls ─" in console.text()
+        await console.press(pilot, "5")
+        for words, count in counts.items():
+            await console.press(pilot, "slash")
+            console.app.screen.query_one(Input).value = words
+            await console.shows(pilot, f"Sessions {count}  Calls  filter: {words}")
+            await console.press(pilot, "escape")
+            assert "Sessions 4  Calls ─" in console.text(), words
 
     console(script)
 
@@ -303,12 +305,16 @@ def cursor(console: Console) -> str:
     return "  ".join(row.texts) if row else ""
 
 
-@pytest.mark.parametrize("hostile", [*HOSTILE, "/home/" + "a/" * 2_048, "/", "\\", "C:\\work\\shop", "~"])
+ODD_PATHS = ("/home/" + "a/" * 2_048, "/", "\\", "C:\\work\\shop", "~")
+
+
+@pytest.mark.parametrize("texts", [*((text,) for text in HOSTILE), ODD_PATHS], ids=[*HOSTILE_IDS, "paths"])
 def test_a_hostile_host_project_or_session_is_shown_and_does_nothing(
-    agents: Agents, console: Console, sb: CommandLine, hostile: str
+    agents: Agents, console: Console, sb: CommandLine, texts: tuple[str, ...]
 ) -> None:
-    agents.session(hostile[:5_000], hostile, session=hostile)
-    agents.session("codex", "/data/ada/" + hostile, session="s-codex")
+    for hostile in texts:
+        agents.session(hostile[:5_000], hostile, session=hostile)
+        agents.session("codex", "/data/ada/" + hostile, session="s-codex")
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:
@@ -323,7 +329,7 @@ def test_a_hostile_host_project_or_session_is_shown_and_does_nothing(
             await console.press(pilot, *keys)
             painted.append(console.text())
         console.app.screen.query_one(Input).value = "host:codex session:s-codex"
-        await console.shows(pilot, "Sessions 1")
+        await console.shows(pilot, f"Sessions {len(texts)}")
         painted.append(console.text())
 
     console(script)

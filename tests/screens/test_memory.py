@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from sb.memory import Brain
 from sb.sources import SteeredClock
-from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 from tests.screens.test_safety import FORBIDDEN
 
@@ -375,7 +375,7 @@ def test_a_match_far_behind_is_in_view(clerk: Brain, console: Console) -> None:
     console(script)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
 def test_hostile_memories_are_shown_and_do_nothing(agents: Agents, console: Console, hostile: str) -> None:
     with agents.runtime.brain(hostile[:60] or "x") as brain:
         record = brain.remember(hostile, tags=[hostile[:500]], speaker=hostile[:60])

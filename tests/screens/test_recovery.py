@@ -24,7 +24,7 @@ from sb.kernel.recovery.escalations import EscalationState
 from sb.kernel.review.log_verification import verify
 from tests.conftest import CommandLine
 from tests.screens import shop
-from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.shop import WINDOW_S, Bank
 from tests.screens.test_deciding import ADA, PASSPHRASE, SIZES, enrol, give, name
 from tests.screens.test_safety import FORBIDDEN
@@ -516,7 +516,7 @@ def test_plain_lines_say_what_waits_and_what_is_in_doubt(agents: Agents, sb: Com
     assert (call_id in lines[2], "unknown" in lines[2]) == (True, True)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
 def test_hostile_text_is_shown_and_does_nothing(
     agents: Agents, console: Console, sb: CommandLine, bank: Bank, hostile: str
 ) -> None:

@@ -25,13 +25,13 @@ from sb.kernel.authority.signing import Label
 from sb.runtime import open_runtime
 from sb.store.database import Database
 from tests.conftest import CommandLine
-from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.contrast import contrast
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f]")
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
 def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
     agents: Agents, console: Console, hostile: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
     assert "etc/passwd" not in hostile or any("see [/etc/passwd]" in text for text in painted)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
 @pytest.mark.parametrize("screen", PLAIN)
 def test_hostile_text_does_nothing_in_plain_lines(
     agents: Agents, sb: CommandLine, screen: str, hostile: str

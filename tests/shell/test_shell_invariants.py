@@ -28,7 +28,8 @@ def judge(command: str) -> ShellVerdict:
 
 ONE_LINERS = st.sampled_from([row.command for row in ROWS if "\n" not in row.command and row.letter != "D"])
 # Of what is no command line, such as `ls )`, a part may be one within other text: `echo "$(ls )␤)"`.
-COMMANDS = st.sampled_from([row.command for row in ROWS if judge(row.command).parsed])
+# Judged at the first use: each process of a run imports this, and few of them run it.
+COMMANDS = st.deferred(lambda: st.sampled_from([row.command for row in ROWS if judge(row.command).parsed]))
 WRAPPED = (
     lambda line: f"sh -c {shlex.quote(line)}",
     lambda line: f"bash -lc {shlex.quote(line)}",

@@ -86,9 +86,13 @@ class Copy:
     def log(self) -> EventLog:
         return EventLog(self.database, clock=self.clock)
 
-    def state(self) -> dict[str, Any]:
-        """What all its records say, by their ids; None for what is erased."""
-        rows = self.space.records.select("r.id > 0", ())
+    def state(self, only: str = "") -> dict[str, Any]:
+        """What its records say, by their ids; None for what is erased.
+
+        Args:
+            only: this record alone; all of them by default.
+        """
+        rows = self.space.records.select(*(("r.uid = ?", (only,)) if only else ("r.id > 0", ())))
         return {row["uid"]: None if row["state"] == "erased" else parts_of(row) for row in rows}
 
     def edges(self) -> set[tuple[str, str, str]]:

@@ -110,7 +110,8 @@ def test_killed_around_any_commit_it_goes_on_and_ends_as_if_nothing_had_happened
     wanted = texts(one), texts(other)
     one.close()
     other.close()
-    for transaction in range(1, MOST):
+    # After one commit the files are what they are before the next, which the other case has all of.
+    for transaction in range(1, MOST, 1 if when == "before" else 3):
         folder = tmp_path / str(transaction)
         shutil.copytree(base, folder)
         code = ended(in_child(lambda at=transaction, to=folder: synchronise(to, at, when)))  # type: ignore[misc]

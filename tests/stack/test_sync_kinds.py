@@ -67,7 +67,7 @@ def test_a_record_of_any_kind_goes_over_whole(
         record_writer.keep(execute, [(row, record)])
     assert one.with_remote(other).sync().pushed == 1
     assert read(one, record.id) == read(other, record.id)
-    assert one.state()[record.id] == other.state()[record.id]
+    assert one.state(record.id)[record.id] == other.state(record.id)[record.id]
     assert one.with_remote(other).sync() == SyncResult()
 
 

@@ -18,30 +18,33 @@ def inventory(root: Path, skipped: Collection[str] = SKIPPED) -> Inventory:
     Raises:
         OSError: one cannot be read.
     """
-    return {name: content(root / name) for name in sorted(_names(str(root), skipped))}
+    return {name: content(os.path.join(root, name)) for name in sorted(_names(str(root), skipped))}
 
 
 def sizes(root: Path, skipped: Collection[str] = SKIPPED) -> list[tuple[str, int, int]]:
     """The same files by size and time of change: quick, but no proof."""
-    found = ((name, os.lstat(root / name)) for name in sorted(_names(str(root), skipped)))
+    found = ((name, os.lstat(os.path.join(root, name))) for name in sorted(_names(str(root), skipped)))
     return [(name, status.st_size, status.st_mtime_ns) for name, status in found]
 
 
-def content(path: Path) -> tuple[int, str]:
+def content(path: str | Path) -> tuple[int, str]:
     """The size and digest of a file; of a link that leads nowhere, of what it says."""
-    if path.is_symlink() and not path.exists():
-        target = os.fsencode(os.readlink(path))
-        return len(target), hashlib.sha256(target).hexdigest()
-    with open(path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-        return os.fstat(file.fileno()).st_size, found
+    try:
+        with open(path, "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+            return os.fstat(file.fileno()).st_size, found
+    except OSError:
+        if not os.path.islink(path) or os.path.exists(path):
+            raise
+    target = os.fsencode(os.readlink(path))
+    return len(target), hashlib.sha256(target).hexdigest()
 
 
 def _names(root: str, skipped: Collection[str]) -> Iterator[str]:
+    before = len(os.path.join(root, ""))  # cut off each path: relpath would take a tenth of an install
     for folder, below, files in os.walk(root):
         below[:] = [name for name in below if name not in skipped]
-        named = (name for name in files if name not in skipped)
-        yield from (os.path.relpath(os.path.join(folder, name), root) for name in named)
+        yield from (os.path.join(folder, name)[before:] for name in files if name not in skipped)
 
 
 def differences(known: Mapping[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> list[str]:
