@@ -148,7 +148,7 @@ class HomeScreen(Deciding):
     def _show_facts(self) -> None:
         work = self.state.work or AtWork()
         words = [Content.styled(text, f"${tone}" if tone else "") for text, tone in work.today]
-        trend = bars(tuple(zip(work.calls, map(bool, work.denied), strict=True)))
+        trend = bars(tuple(zip(work.calls, map(bool, work.refused), strict=True)))
         hours = Content.assemble(
             ("calls an hour ", "$soft"), *((bar, f"${tone}") for bar, tone in trend if trend)
         )

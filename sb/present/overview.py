@@ -25,7 +25,7 @@ class AtWork:
 
     Args:
         today: in words, each with its tone. agents: the last seen first. seen: how many there are.
-        calls, denied: of all agents, by the hour, oldest first. working: how many of the listed are at work.
+        calls, refused: of all agents, by the hour, oldest first. working: how many of the listed are at work.
         spent: the part of the day's budget that is; None where no budget is set or no cost is known.
     """
 
@@ -33,7 +33,7 @@ class AtWork:
     agents: tuple[AgentLine, ...] = ()
     seen: int = 0
     calls: tuple[int, ...] = ()
-    denied: tuple[int, ...] = ()
+    refused: tuple[int, ...] = ()
     working: int = 0
     spent: float | None = None
 
@@ -70,14 +70,14 @@ class Overview:
             tuple(lines),
             len(seen),
             tuple(one.calls for one in hours),
-            tuple(one.denied for one in hours),
+            tuple(one.refused for one in hours),
             sum(line.at_work for line in lines),
             None if cost is None or budget is None else cost / budget,
         )
 
-    def denials(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:
-        """The rules that denied an agent's calls in these runs in the last day, and how often each did."""
-        return self._agents.denials(agent, runs, self._now() - DAY_S * MICROSECONDS).most_common()
+    def refusals(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:
+        """The rules that refused an agent's calls in these runs in the last day, and how often each did."""
+        return self._agents.refusals(agent, runs, self._now() - DAY_S * MICROSECONDS).most_common()
 
     def latest(self, most: int = 20) -> list[CallLine]:
         """The newest calls, newest first."""
