@@ -9,10 +9,10 @@ from sb.commands import output
 from sb.commands.arguments import read_arguments
 from sb.commands.diagnostics import note
 from sb.commands.memories import required
-from sb.commands.options import AsJson, ChangeReason, group
+from sb.commands.options import As, AsJson, ChangeReason, group
+from sb.commands.session import anybody, event_log
 from sb.commands.stacks import (
     DEFAULT,
-    OPERATOR,
     Limit,
     Reader,
     ReadFrom,
@@ -22,14 +22,8 @@ from sb.commands.stacks import (
     stack_database,
 )
 
-from sb.errors import CheckFailed, NotFoundError
-from sb.present.suggestions import (
-    CHANGE_FIRST,
-    already_settled,
-    suggestion_fields,
-    suggestion_line,
-    unsavable,
-)
+from sb.errors import NotFoundError
+from sb.present.suggestions import suggestion_fields, suggestion_line
 from sb.references import full_one, is_prefix
 
 if TYPE_CHECKING:
@@ -136,18 +130,12 @@ def _found(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
     return found
 
 
-def _pending(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
-    found = _found(opened, suggestion)
-    if found.status != PENDING:
-        raise CheckFailed(already_settled(found))
-    return found
-
-
 @app.command(epilog='Example: sb suggestions accept sug_5d10 --reason "matches my notes"')
 def accept(
     ctx: typer.Context,
     suggestion: Id,
     reason: ChangeReason = "",
+    who: As = "",
     changes: Annotated[
         str,
         typer.Option(
@@ -160,15 +148,10 @@ def accept(
     """Save a suggested memory."""
     required(reason)
     modifications: dict[str, Any] | None = read_arguments(changes) if changes else None
-    with stack_database(ctx) as (database, config):
-        opened = open_stack(database, config, stack)
-        _pending(opened, suggestion)
-        uid = opened.suggestions.accept(suggestion, modifications, actor=OPERATOR, reason=reason)
-        found = _found(opened, suggestion)
-    if uid is None:
-        raise CheckFailed(unsavable(found), f"{CHANGE_FIRST}; sb suggestions dismiss ID --reason TEXT")
+    found = _settled(ctx, "accept", suggestion, stack, who, reason, modifications)
+    uid = (found.promoted_to or "").partition(":")[2]
     if json_:
-        output.emit_json({"id": uid, "kind": found.memory_type, "suggestion": suggestion})
+        output.emit_json({"id": uid, "kind": found.memory_type, "suggestion": found.id})
     else:
         output.line(uid, one_line=True)
         note(f"kept as {found.memory_type} in stack {stack}")
@@ -179,16 +162,35 @@ def dismiss(
     ctx: typer.Context,
     suggestion: Id,
     reason: ChangeReason = "",
+    who: As = "",
     stack: Stack = DEFAULT,
     json_: AsJson = False,
 ) -> None:
     """Dismiss a suggestion."""
     required(reason)
+    found = _settled(ctx, "dismiss", suggestion, stack, who, reason)
+    if json_:
+        output.emit_json({"suggestion": found.id, "status": "dismissed", "reason": reason})
+    else:
+        output.line(f"{found.id} dismissed", one_line=True)
+
+
+def _settled(
+    ctx: typer.Context,
+    verb: str,
+    suggestion: str,
+    stack: str,
+    who: str,
+    reason: str,
+    modifications: dict[str, Any] | None = None,
+) -> MemorySuggestion:
+    """Accept or dismiss in the name of a person, as the console does."""
+    from sb.parts import open_authority
+    from sb.stack.settling import settle
+
+    log = event_log(ctx)
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack)
-        _pending(opened, suggestion)
-        opened.suggestions.dismiss(suggestion, reason, actor=OPERATOR)
-    if json_:
-        output.emit_json({"suggestion": suggestion, "status": "dismissed", "reason": reason})
-    else:
-        output.line(f"{suggestion} dismissed", one_line=True)
+        name = _found(opened, suggestion).id
+        by = anybody(ctx, open_authority(config, log), who)
+        return settle(opened, verb, name, by=by.name, reason=reason, modifications=modifications)

@@ -15,10 +15,12 @@ from sb.sources import MICROSECONDS
 
 ELLIPSIS = "…"
 _HEAD = 0.6  # of a text cut in the middle; the rest is its tail
+_NUMBER = 5  # the part of it by which the head may grow, so that it cuts no number
 _WORD = re.compile(r"\s*\S+")
 _SEPARATED = re.compile(
     r"[^/.,;:=&?_-]*[/.,;:=&?_-]+|[^/.,;:=&?_-]+"
 )  # where a word that is too wide is broken
+_NUMBER_GOES_ON = re.compile(r"(?:[.,]?\d)+")
 _JUST_NOW_S = 10
 _DATED_S = 7 * 86_400
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
@@ -147,13 +149,20 @@ def _pieces(text: str, measured: _Measured, cells: int, cut: Cut) -> list[Span]:
     """The pieces of a text that is too wide, without regard to hits."""
     room = cells - 1
     if cut is Cut.MIDDLE:
-        head = measured.head(round(room * _HEAD))
+        head = _after_number(text, measured, measured.head(round(room * _HEAD)), room // _NUMBER)
         return [(0, head), (measured.tail(room - measured.between(0, head)), len(text))]
     if cut is Cut.PATH:
         start = measured.tail(room)
         slash = text.find("/", start, len(text) - 1)
         return [(slash if slash >= 0 else start, len(text))]
     return [(0, measured.head(room))]
+
+
+def _after_number(text: str, measured: _Measured, head: int, spare: int) -> int:
+    """The end of the number that would be cut at `head`, if that takes few cells: 49… is not 4900."""
+    rest = _NUMBER_GOES_ON.match(text, head) if text[:head][-1:].isdigit() else None
+    end = rest.end() if rest else head
+    return end if end in measured.ends and measured.between(head, end) <= spare else head
 
 
 def _around(measured: _Measured, cells: int, hit: Span) -> Span:

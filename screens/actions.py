@@ -189,12 +189,16 @@ ACTIONS = (
     Action(
         "next_waiting(1)",
         "n",
-        "denied",
-        "Go to the next call that was denied or is unknown.",
+        "refused",
+        "Go to the next call that was refused or is unknown.",
         ("runs", "log"),
     ),
     Action(
-        "next_waiting(-1)", "N", "denied before", "Go to the denied or unknown call before.", ("runs", "log")
+        "next_waiting(-1)",
+        "N",
+        "refused before",
+        "Go to the refused or unknown call before.",
+        ("runs", "log"),
     ),
     Action("view(1)", "right_square_bracket", "view", "Show the next view.", VIEWED, footer=True),
     Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),

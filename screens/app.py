@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sb.screens.state.home import Target
     from sb.screens.state.signer import Signer
 
-    from sb.present.overview import NeedsYou
+    from sb.attention.needs import NeedsNow
 
 LOOK_EVERY_S = 0.5
 TRANSITION_S = 0.01  # in which a new screen may settle before it is painted
@@ -105,7 +105,7 @@ class ConsoleApp(App[None]):
         self.trouble = ""
         self.operator = operator
         self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
-        self.needs_you: NeedsYou | None = None
+        self.needs_you: NeedsNow | None = None
         self._counted_at: float | None = None
         self.shares = Shares()
         self.operators = NOBODY
@@ -212,7 +212,7 @@ class ConsoleApp(App[None]):
             self._counted_at = self.records.clock.monotonic()
             self.section.read("needs", self.records.needs_you, self._counted)
 
-    def _counted(self, needs_you: NeedsYou) -> None:
+    def _counted(self, needs_you: NeedsNow) -> None:
         self.needs_you = needs_you
         if self.section is not None and not self.paused:
             self.section.show_status()
@@ -226,10 +226,10 @@ class ConsoleApp(App[None]):
         if found is None:
             return {}
         return {
-            "approvals": found.requests,
-            "contracts": found.contracts,
-            "recovery": found.recovery,
-            "memory": found.review,
+            "approvals": found.counts["requests"],
+            "contracts": found.counts["contracts"],
+            "recovery": found.counts["unknown"] + found.counts["reversals"],
+            "memory": found.counts["reviews"],
         }
 
     def _all_sections(self) -> list[Section]:

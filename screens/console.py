@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sb.screens.state.signer import Signer
     from textual.content import Content
 
-    from sb.present.overview import NeedsYou
+    from sb.attention.needs import NeedsNow
 
 
 class Console(Protocol):
@@ -33,7 +33,7 @@ class Console(Protocol):
     @property
     def needs(self) -> Mapping[str, int]: ...
     @property
-    def needs_you(self) -> NeedsYou | None: ...
+    def needs_you(self) -> NeedsNow | None: ...
     @property
     def shares(self) -> Shares: ...
     @property

@@ -35,7 +35,7 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sb.present.overview import AtWork, NeedsYou
+from sb.present.overview import AtWork
 from sb.sources import MICROSECONDS
 from sb.text import plain
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sb.screens.state.approvals import RequestDetail
     from sb.screens.state.kills import Pointed
 
+    from sb.attention.needs import NeedsNow
     from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.authority.signing import Decider
     from sb.kernel.incidents.kill import Kill
@@ -127,10 +128,10 @@ class HomeScreen(Deciding):
         self._show_facts()
         self._share_out()
 
-    def show_needs(self, needs_you: NeedsYou) -> None:
+    def show_needs(self, needs_you: NeedsNow) -> None:
         lines = self.state.needs(needs_you)
         self._put("needs", lines, NOTHING)
-        more = max(needs_you.total - len(needs_you.lines) - 1, 0)
+        more = max(needs_you.total - len(needs_you.items) - 1, 0)
         self.query_one("#first", Panel).count({"": len(lines) + more})
         self._share_out()
         self.show_keys()
@@ -147,7 +148,7 @@ class HomeScreen(Deciding):
     def _show_facts(self) -> None:
         work = self.state.work or AtWork()
         words = [Content.styled(text, f"${tone}" if tone else "") for text, tone in work.today]
-        trend = bars(tuple(zip(work.calls, map(bool, work.denied), strict=True)))
+        trend = bars(tuple(zip(work.calls, map(bool, work.refused), strict=True)))
         hours = Content.assemble(
             ("calls an hour ", "$soft"), *((bar, f"${tone}") for bar, tone in trend if trend)
         )

@@ -21,7 +21,7 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from sb.fitting import count
-from sb.kernel.review.calls import DeniedFilter, next_denied
+from sb.kernel.review.calls import RefusedFilter, next_refused
 from sb.kernel.review.log_verification import Verification, verify
 from sb.kernel.review.verification_record import (
     VerificationState,
@@ -106,19 +106,21 @@ class LogScreen(Searching, TabView):
         self.focus_on(self.query_one(DocumentView))
 
     def action_next_waiting(self, by: int) -> None:
-        """Go to the next call that was denied, or whose outcome is unknown, as far as the filter fits it."""
+        """Go to the next call that was refused, or whose outcome is unknown, as far as the filter fits it."""
         seq, text = self.rows.listing.current, self.search.text
         if seq is None:
             return
 
         def done(found: int | None) -> None:
             if found is None:
-                self.console_app.say(f"no {'older' if by > 0 else 'newer'} call was denied")
+                self.console_app.say(f"no {'older' if by > 0 else 'newer'} call was refused")
             else:
                 self.rows.select(found)
 
-        wanted = DeniedFilter.parse(text)
-        self.read("denied", lambda: next_denied(self.records.log("search"), wanted, seq, newer=by < 0), done)
+        wanted = RefusedFilter.parse(text)
+        self.read(
+            "refused", lambda: next_refused(self.records.log("search"), wanted, seq, newer=by < 0), done
+        )
 
     def pointed_at(self) -> Pointed:
         return self.rows.listing.current

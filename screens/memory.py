@@ -18,7 +18,6 @@ from sb.screens.state.memory import (
     VIEW_NAMES,
     MemorySearch,
     Ranking,
-    can,
     change,
     memory_rows,
     question,
@@ -33,6 +32,7 @@ from textual.widget import Widget
 
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
+from sb.memory.allowed_changes import allows
 from sb.present.memories import Record
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class MemoryScreen(Searching, Deciding, TabView):
 
     def possible(self, action: Action) -> bool:
         if action.id in VERBS and not self.rows.listing.marked:
-            return self.current is not None and any(can(verb, self.current) for verb in VERBS[action.id])
+            return self.current is not None and any(allows(self.current, verb) for verb in VERBS[action.id])
         return super().possible(action)
 
     def _change(self, *verbs: str) -> None:
@@ -240,7 +240,7 @@ class MemoryScreen(Searching, Deciding, TabView):
 
     def _ask_first(self, verbs: Sequence[str], chosen: Sequence[Record]) -> None:
         for verb in verbs:
-            records = [record for record in chosen if can(verb, record)]
+            records = [record for record in chosen if allows(record, verb)]
             if records:
                 self.ask(question(verb, records), records, partial(self._act, verb))
                 return

@@ -21,12 +21,12 @@ from sb.screens.state.runs import (
     Node,
     RunRows,
     Tree,
-    denied_call,
     document,
     grown,
     newer_calls,
     node_of,
     path_to,
+    refused_call,
     undo_reference,
 )
 from textual import on
@@ -187,19 +187,19 @@ class RunsScreen(Filtering):
             self.refresh_records()
 
     def action_next_waiting(self, by: int) -> None:
-        """Go to a call that was denied, or whose outcome is unknown."""
+        """Go to a call that was refused, or whose outcome is unknown."""
         node, words = self.node, self.filter_text
 
         def work() -> tuple[Node, list[Node]] | None:
             log = self.records.log("runs")
-            found = denied_call(log, words, node, by)
+            found = refused_call(log, words, node, by)
             return (found, path_to(log, found.first)) if found else None
 
-        self.read("denied", work, self._reveal)
+        self.read("refused", work, self._reveal)
 
     def _reveal(self, found: tuple[Node, list[Node]] | None) -> None:
         if found is None:
-            self.console_app.say("No call was denied.")
+            self.console_app.say("No call was refused.")
             return
         self._wanted, above = found
         self._open |= set(above)

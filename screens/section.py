@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sb.screens.console import Console
     from sb.screens.state.kills import Pointed
 
-    from sb.present.overview import NeedsYou
+    from sb.attention.needs import NeedsNow
 
 
 class Section(Reading, Screen[None]):
@@ -173,7 +173,7 @@ class Section(Reading, Screen[None]):
         known = next((declared for declared in ACTIONS if declared.id == action), None)
         return known is None or self.console_app.allows(known)
 
-    def show_needs(self, needs_you: NeedsYou) -> None:
+    def show_needs(self, needs_you: NeedsNow) -> None:
         """What needs you was counted anew; tabs show how much."""
 
     def tick(self) -> None:

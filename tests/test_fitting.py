@@ -186,3 +186,18 @@ def test_counts_and_money() -> None:
         "$12,408.00",
         "-$2.00",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "fitted"),
+    [
+        ("bank.pay cents=4900, to=payee-00017", 33, "bank.pay cents=4900…o=payee-00017"),
+        ("bank.pay cents=4900, to=payee-00017", 28, "bank.pay cents=4900…ee-00017"),
+        ("bank.pay cents=4900, to=payee-00017", 26, "bank.pay cents=…ayee-00017"),
+        ("mv 2024 a 20250101120000000000 b", 20, "mv 2024 a 2…000000 b"),
+    ],
+)
+def test_the_middle_cut_leaves_a_number_before_it_whole_where_it_can(
+    text: str, cells: int, fitted: str
+) -> None:
+    assert fit(text, cells, Cut.MIDDLE) == fitted

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sb.attention.needs import NOUNS, Item, needs_now
+from sb.attention.items import Item
+from sb.attention.needs import NOUNS, NeedsReader
 from sb.config import Config
 from sb.duration import human_age
 from sb.fitting import Cut, cell_width, fit, padded
@@ -37,6 +38,7 @@ RELIED_ON = ("killed", "log", "assurance")  # findings without which no decision
 MOST_LISTED = 50  # of each kind, in JSON
 LABEL = 11  # cells
 BADGE, WHEN, WHO, ID = 9, 9, 22, 12
+NOTHING = "Nothing needs you."
 WIDE = 100  # columns from which there is room for who asks
 
 
@@ -46,7 +48,7 @@ class Summary:
 
     Args:
         counts: what needs a person, by kind; true ones, where `items` has only the first of each kind.
-        suggestions: memories that wait to be accepted or dismissed.
+        suggestions: memories that wait to be accepted or dismissed; they are among the reviews.
         installed: hosts that an install connected, whether or not they have called since.
         findings: what binds the agents, and whether the log and the operators can be relied on.
         verified: when the log was, in words.
@@ -84,8 +86,6 @@ class Summary:
         steps += [one.hint for one in self.problems]
         if not self.connected and not self.installed:
             steps.append("sb install claude-code")
-        if self.suggestions:
-            steps.append("sb suggestions list")
         return next(filter(None, steps), "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,16 +143,9 @@ class Summary:
             yield f"  and {self.total - len(listed):,} more: sb console"
 
     def _headline(self) -> str:
-        """How much needs a person; suggested memories, which stop no agent, stand after the rest."""
+        """How much needs a person, kind by kind."""
         kinds = ", ".join(counted(count, NOUNS[kind]) for kind, count in self.counts.items() if count)
-        needs = (
-            f"{self.total:,} need{'s' if self.total == 1 else ''} you: {kinds}"
-            if kinds
-            else "Nothing needs you"
-        )
-        if not self.suggestions:
-            return needs if kinds else f"{needs}."
-        return f"{needs}; {counted(self.suggestions, 'suggested memory')} to review"
+        return f"{self.total:,} need{'s' if self.total == 1 else ''} you: {kinds}" if kinds else NOTHING
 
     def _connected(self) -> str:
         told = [
@@ -199,7 +192,7 @@ def summary(config: Config) -> Summary:
 def _read(config: Config, log: EventLog) -> Summary:
     now = int(log.clock.now() * MICROSECONDS)
     authority = open_authority(config, log)
-    found = needs_now(config, log, authority, MOST_LISTED)
+    found = NeedsReader(log).all_needs(config, authority, most=MOST_LISTED)
     return Summary(
         str(config.database),
         True,

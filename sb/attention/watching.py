@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-from sb.attention.needs import Item, broken, needs_now
+from sb.attention.items import Item, broken
+from sb.attention.needs import NeedsReader
 from sb.config import Config
 from sb.errors import SBError, StoreError
 from sb.kernel.review.findings import Status, log_standing
@@ -38,8 +39,8 @@ class Watcher:
         self._file: tuple[int, int] | None = None
         self._version = -1
         self._looked_at = 0.0
-        self._known: set[str] = set()
-        self._known_requests: frozenset[int] = frozenset()
+        self._reader: NeedsReader | None = None
+        self._known: frozenset[str] = frozenset()
         self._started = False
         self._count = 0
 
@@ -65,7 +66,7 @@ class Watcher:
         """Close the database; the next look opens it again."""
         if self._log is not None:
             self._log.database.close()
-            self._log = None
+            self._log = self._reader = None
         self._version = -1
 
     def _changed(self) -> bool:
@@ -85,7 +86,7 @@ class Watcher:
             raise StoreError(f"no database at {self._config.database} ({error.strerror})") from None
         if self._file != (found.st_dev, found.st_ino):
             self.close()
-            self._known, self._known_requests, self._started = set(), frozenset(), False
+            self._known, self._started = frozenset(), False
             self._file = (found.st_dev, found.st_ino)
         if self._log is None:
             database = open_database(
@@ -97,20 +98,20 @@ class Watcher:
     def _look(self) -> Iterator[Item]:
         log = self._opened()
         most = EVERYTHING if self._started else MOST_AT_START
-        found = needs_now(self._config, log, open_authority(self._config, log), most, self._known_requests)
-        items = [
-            *found.items,
-            *(broken("kill", "kill switch", one, "sb kill list") for one in found.problems),
-        ]
+        self._reader = self._reader or NeedsReader(log)
+        authority = open_authority(self._config, log)
+        found = self._reader.all_needs(self._config, authority, most=most, known=self._known)
+        checks = [broken("kill", "kill switch", one, "sb kill list") for one in found.problems]
         standing = log_standing(log)
         if standing.status is Status.FAIL:
-            items.append(broken("log", "event log", standing, "sb log verify"))
-        fresh = [item for item in items if item.key not in self._known]
-        self._known = {item.key for item in items}  # what is over is forgotten, and reported if it comes back
-        self._count = found.total + len(items) - len(found.items)
-        if not self._started and self._count > len(items):
-            fresh.append(_more(self._count - len(items)))
-        self._known_requests, self._started = found.numbers, True
+            checks.append(broken("log", "event log", standing, "sb log verify"))
+        fresh = [*found.items, *(item for item in checks if item.key not in self._known)]
+        self._count = found.total + len(checks)
+        if not self._started and self._count > len(fresh):
+            fresh.append(_more(self._count - len(fresh)))
+        # What is over is forgotten, and reported if it comes back.
+        self._known = found.keys | {item.key for item in checks}
+        self._started = True
         yield from fresh
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ KERNEL_STREAM = "kernel"
 EVENT_COLUMNS = (
     "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload"
 )
+
+_DAMAGED = "damaged"  # under which the text of a payload is that cannot be read
 
 
 class Subject(NamedTuple):
@@ -89,4 +92,9 @@ def payload_of(body: str | None) -> dict[str, Any] | None:
         payload = json.loads(body)
     except (ValueError, RecursionError):
         payload = None
-    return payload if isinstance(payload, dict) else {"damaged": body[:200]}
+    return payload if isinstance(payload, dict) else {_DAMAGED: body[:200]}
+
+
+def is_damaged(payload: Mapping[str, Any]) -> bool:
+    """Whether what an event says could not be read."""
+    return list(payload) == [_DAMAGED]

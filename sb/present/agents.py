@@ -26,12 +26,13 @@ from sb.text import plain
 
 _NOUNS = (
     ("calls", "call"),
+    ("refused", "refused"),
     ("denied", "denied"),
     ("asked", "asked"),
     ("undone", "undone"),
     ("unknown", "unknown"),
 )
-_DAY_TONES = {"denied": "danger", "asked": "warn", "undone": "info", "unknown": "danger"}
+_DAY_TONES = {"refused": "danger", "denied": "danger", "asked": "warn", "undone": "info", "unknown": "danger"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class AgentLine:
 
     Args:
         at_work: its run is open, and it was seen lately.
-        calls, denied: of each period of the sparkline, oldest first.
+        calls, refused: of each period of the sparkline, oldest first.
         counts: the same in words, with their tones. doing: its newest call.
         cost: of its sessions, "" where it is unknown.
     """
@@ -51,7 +52,7 @@ class AgentLine:
     runs: frozenset[str]
     at_work: bool
     calls: tuple[int, ...]
-    denied: tuple[int, ...]
+    refused: tuple[int, ...]
     counts: tuple[tuple[str, str], ...]
     doing: str
     cost: str
@@ -74,7 +75,7 @@ def agent_line(
         seen.runs,
         is_at_work(seen, doing, now),
         tuple(one.calls for one in periods),
-        tuple(one.denied for one in periods),
+        tuple(one.refused for one in periods),
         counts_text(sum(periods, Tally())),
         call_object(doing.tool_id, doing.args) if doing.tool_id else "",
         "" if cost is None else dollars(cost),

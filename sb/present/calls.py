@@ -58,7 +58,14 @@ def _name(tool_id: str, args: Mapping[str, Any]) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_text(value)}" for name, value in values.items() if name not in _QUIET)
+    """Values by name, amounts first: a narrow list leaves out the middle."""
+    said = [(name, value) for name, value in values.items() if name not in _QUIET]
+    said.sort(key=lambda pair: not _is_amount(pair[1]))
+    return ", ".join(f"{name}={_text(value)}" for name, value in said)
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str:

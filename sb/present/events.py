@@ -14,7 +14,7 @@ from sb.kernel.results import ToolErrorCode
 from sb.kernel.review.activity import ASKS
 from sb.kernel.review.calls import CallRecord
 from sb.log import kinds
-from sb.log.event import Event
+from sb.log.event import Event, is_damaged
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.calls import call_object
@@ -52,11 +52,11 @@ _WORDS = {
     kinds.SESSION_TURN: "turn",
     kinds.MEMORY_PUT: "saved",
     kinds.MEMORY_GET: "read",
-    kinds.TOOL_POLICY_BLOCKED: "denied",
-    kinds.BUDGET_EXCEEDED: "denied",
+    kinds.TOOL_POLICY_BLOCKED: "refused",
+    kinds.BUDGET_EXCEEDED: "refused",
 }
 _SECOND_MS, _MINUTE_S, _LONGEST_MS = 1_000, 60, 1e15
-_DENIES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
+_REFUSES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Events whose object is the call that they name, and not the call's arguments.
 _ABOUT_A_TOOL = ("approval.", "grant.", "recovery.")
 
@@ -84,6 +84,8 @@ def verdict(event: Event) -> State:
 
 
 def _word(event: Event, payload: Mapping[str, Any]) -> str:
+    if is_damaged(payload):
+        return "unreadable"
     match payload.get("phase"):
         case "intent":
             return "started"
@@ -111,10 +113,10 @@ def _outcome(payload: Mapping[str, Any]) -> str:
 
 
 def _refusal(payload: Mapping[str, Any]) -> str:
-    """Asked a person, was denied, or could not be a call at all."""
+    """Asked a person, was refused, or could not be a call at all."""
     if payload.get("rule") == ASKS:
         return "asked"
-    return "denied" if payload.get("code") in _DENIES else "failed"
+    return "refused" if payload.get("code") in _REFUSES else "failed"
 
 
 def event_line(event: Event, args: Any = None) -> EventLine:
@@ -136,6 +138,8 @@ def event_line(event: Event, args: Any = None) -> EventLine:
 
 
 def _object(event: Event, payload: Mapping[str, Any], args: Any) -> str:
+    if is_damaged(payload):
+        return f"row {event.seq} cannot be read: sb log verify"
     args = payload.get("args", args)
     tool_id = event.subject.tool_id
     if tool_id and args is not None:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sb.duration import human_age
 from sb.fitting import relative_age
+from sb.memory.allowed_changes import is_suggestion
 from sb.memory.highlights import beginnings, spans
 from sb.present.states import State, state
 from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewItem, ReviewKind
-from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED, SUPERSEDED
+from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
 from sb.store.records.places import Place
 from sb.text import plain
 from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
@@ -26,21 +27,14 @@ LONGEST_LINE = 1_000  # characters of a memory on one line
 LOOKED_AT = 100_000  # characters of a memory in which words are looked for
 _BEFORE = 12  # characters of a long memory before the first word that was looked for
 ANOTHER = "another copy"  # of the database, which has a number, but no name
-PENDING = "pending"  # of a suggestion: somebody has to accept or dismiss it
 KIND_TONES = {"fact": "info", "decision": "accent", "lesson": "violet", "handoff": "ok"}  # others are soft
 CLOSEST = "No exact match; closest in meaning"
-_SETTLED = (ACTIVE, SUPERSEDED)  # states of a suggestion, of which its own word says more
 
 
 def tier(strength: float) -> str:
     """The word for a memory's strength."""
     named = ((STRONG, "strong"), (FADING, "fading"), (WEAK, "weak"))
     return next((name for least, name in named if strength >= least), "dormant")
-
-
-def is_suggestion(record: Record) -> bool:
-    """Whether it is a memory that was only suggested, and not one made of a suggestion."""
-    return bool(record["kind"] == "suggestion" and record["state"] in _SETTLED)
 
 
 def state_word(record: Record) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from sb.kernel.recovery.escalations import Escalation
 from sb.kernel.review.needs import Need
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
-from sb.present.contracts import changed_fields, ordered
+from sb.present.contracts import changed_fields
 from sb.present.effects import BETWEEN, request_why
 from sb.present.recovery import UNKNOWN
 from sb.present.states import State, state
@@ -108,11 +107,6 @@ def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:
     age = "" if entry.first_seen_at is None else relative_age(entry.first_seen_at, now)
     text = plain(entry.tool_id, one_line=True)
     return NeedLine("contract", entry.tool_id, state(str(entry.status)), text, why, "", "", "", age)
-
-
-def contract_needs(entries: Sequence[ContractEntry], now: int) -> list[NeedLine]:
-    """The contracts that have to be approved, the most urgent first."""
-    return [line for entry in ordered(entries) if (line := contract_need(entry, now))]
 
 
 def review_need(item: ReviewItem, now: int) -> NeedLine:

@@ -1,46 +1,22 @@
-"""The overview of an installation that the console's Home shows."""
+"""What agents do and did last, as the console's Home shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sb.config import Config
-from sb.kernel.baselines.store import ContractEntry
 from sb.kernel.review.activity import DAY_S, HOUR_S, Activity
 from sb.kernel.review.agents import Agents
 from sb.kernel.review.calls import CallFilter, all_calls, calls_at
-from sb.kernel.review.needs import needs
 from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine, agent_line, sessions_cost
 from sb.present.events import CallLine, call_line
 from sb.present.home import Words, midnight, today_words
-from sb.present.needs import NeedLine, contract_needs, need_line, review_need
 from sb.sources import MICROSECONDS
-from sb.stack.review_queue import ReviewKind, ReviewQueue
 
 HOURS = 12  # of the sparkline
 MOST_AGENTS = 20
-
-
-@dataclass(frozen=True)
-class NeedsYou:
-    """What needs an operator.
-
-    Args:
-        lines: the first of each kind. requests, recovery, contracts, review: how many there are.
-    """
-
-    lines: tuple[NeedLine, ...] = ()
-    requests: int = 0
-    recovery: int = 0
-    contracts: int = 0
-    review: int = 0
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.requests + self.recovery + self.contracts + self.review
 
 
 @dataclass(frozen=True)
@@ -49,7 +25,7 @@ class AtWork:
 
     Args:
         today: in words, each with its tone. agents: the last seen first. seen: how many there are.
-        calls, denied: of all agents, by the hour, oldest first. working: how many of the listed are at work.
+        calls, refused: of all agents, by the hour, oldest first. working: how many of the listed are at work.
         spent: the part of the day's budget that is; None where no budget is set or no cost is known.
     """
 
@@ -57,7 +33,7 @@ class AtWork:
     agents: tuple[AgentLine, ...] = ()
     seen: int = 0
     calls: tuple[int, ...] = ()
-    denied: tuple[int, ...] = ()
+    refused: tuple[int, ...] = ()
     working: int = 0
     spent: float | None = None
 
@@ -70,26 +46,6 @@ class Overview:
         self._log = log
         self._activity = Activity(log, DAY_S + HOUR_S)
         self._agents = Agents(log, self._activity)
-        self._review = ReviewQueue(log.database)
-
-    def needs_you(self, contracts: Sequence[ContractEntry] = (), *, most: int = 50) -> NeedsYou:
-        """What needs an operator: requests, unknown outcomes, reversals, contracts, then memory.
-
-        Args:
-            contracts: all of them; they take long to check, so the caller reads them apart.
-            most: of each kind, that have lines.
-        """
-        now = self._now()
-        found = needs(self._log, most)
-        amiss = contract_needs(contracts, now)
-        review = [item for item in self._review.items(most) if item.kind is not ReviewKind.TRIGGER]
-        lines = (
-            *(need_line(one, now) for one in found.first),
-            *amiss[:most],
-            *(review_need(item, now) for item in review),
-        )
-        recovery = found.unknown + found.reversals
-        return NeedsYou(lines, found.requests, recovery, len(amiss), self._review.waiting())
 
     def at_work(self, most: int = MOST_AGENTS) -> AtWork:
         """What agents do today; the first time it reads the events of a day.
@@ -114,14 +70,14 @@ class Overview:
             tuple(lines),
             len(seen),
             tuple(one.calls for one in hours),
-            tuple(one.denied for one in hours),
+            tuple(one.refused for one in hours),
             sum(line.at_work for line in lines),
             None if cost is None or budget is None else cost / budget,
         )
 
-    def denials(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:
-        """The rules that denied an agent's calls in these runs in the last day, and how often each did."""
-        return self._agents.denials(agent, runs, self._now() - DAY_S * MICROSECONDS).most_common()
+    def refusals(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:
+        """The rules that refused an agent's calls in these runs in the last day, and how often each did."""
+        return self._agents.refusals(agent, runs, self._now() - DAY_S * MICROSECONDS).most_common()
 
     def latest(self, most: int = 20) -> list[CallLine]:
         """The newest calls, newest first."""

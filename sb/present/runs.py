@@ -45,7 +45,7 @@ class SessionLine:
     intent: str
     state: State
     calls: int
-    denied: int
+    refused: int
     cost: str
     age: str
 
@@ -66,7 +66,7 @@ def session_line(run: Run, tally: Tally, cost: float | None, now: int) -> Sessio
         plain(f"failed: {run.error}" if run.error else run.intent, one_line=True),
         run_state(run),
         tally.calls,
-        tally.denied,
+        tally.refused,
         "" if cost is None else dollars(cost),
         relative_age(run.last_at, now),
     )

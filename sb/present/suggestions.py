@@ -1,4 +1,4 @@
-"""Suggested memories: the cells of their lines, and why one cannot be saved or decided."""
+"""Suggested memories: the cells of their lines, and all of one by name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from sb.present.times import minute
 
 if TYPE_CHECKING:
     from sb.types import MemorySuggestion
-
-CHANGE_FIRST = "sb suggestions accept --with JSON changes it first"
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,3 @@ def suggestion_fields(found: MemorySuggestion) -> Iterator[tuple[str, str]]:
         ("reason", found.resolution_reason),
     )
     yield from ((name, text) for name, text in named if text)
-
-
-def unsavable(found: MemorySuggestion) -> str:
-    """Why accepting a suggestion saved no memory."""
-    return f"{found.id} makes no {found.memory_type}: the text is too short, or a fragment"
-
-
-def already_settled(found: MemorySuggestion) -> str:
-    """That a suggestion was decided before, and what it became."""
-    became = f", as {found.promoted_to}" if found.promoted_to else ""
-    return f"{found.id} was {found.status} already{became}"

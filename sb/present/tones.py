@@ -5,7 +5,7 @@ from __future__ import annotations
 _WORDS = {
     "ok": "on verified",
     "warn": "waiting changed reversal flaky asked fading weak warn missing partial asks",
-    "danger": "expiring overdue unknown quarantine denied failed fail stopped broken unreadable",
+    "danger": "expiring overdue unknown quarantine refused denied failed fail stopped broken unreadable",
     "info": "new conflict trigger undone restored reversed",
 }
 _TONES = {word: tone for tone, words in _WORDS.items() for word in words.split()}

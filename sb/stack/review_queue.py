@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
+from sb.store.records.places import Places
 from sb.store.records.queries import RecordQueries
 
 PENDING = "pending"  # of a suggestion or a trigger
@@ -15,6 +16,7 @@ _UNCERTAIN = (  # quarantined, and neither released nor purged
     "r.state = ? AND NOT EXISTS (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h.operation = 'purge')"
 )
 MOST_CHANGES = 1_000  # more changed records than that are all read again
+_PARAMETERS = 500  # of one query
 
 
 class ReviewKind(StrEnum):
@@ -31,16 +33,27 @@ class ReviewItem:
     """One thing that waits.
 
     Args:
+        key: tells it from all others.
         reference: of a conflict its id, else that of the memory.
-        record: the memory as it is here. origin: of a conflict, the database with the other version.
+        record: the memory as it is here. stack: the one that it is in.
+        origin: of a conflict, the database with the other version.
         at: since when, in seconds since the epoch.
     """
 
     kind: ReviewKind
+    key: str
     reference: str
     record: Row
+    stack: str
     origin: str
     at: float
+
+
+_RECORDS = {ReviewKind.SUGGESTED: "suggestion", ReviewKind.TRIGGER: "trigger"}
+
+
+def _key(kind: ReviewKind, name: str | int) -> str:
+    return f"{kind} {name}"
 
 
 class ReviewQueue:
@@ -53,6 +66,7 @@ class ReviewQueue:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._records = RecordQueries(database)
+        self._places = Places(database)
         self._quarantined: set[int] = set()
         self._looked_to = (0, 0)  # newest record and newest change
 
@@ -66,42 +80,69 @@ class ReviewQueue:
             ReviewKind.TRIGGER: self._records.of_category("trigger", PENDING),
         }
 
-    def waiting(self) -> int:
-        """How many wait for an operator."""
-        return sum(count for kind, count in self.counts().items() if kind is not ReviewKind.TRIGGER)
+    def waiting(self) -> list[str]:
+        """The keys of what waits for an operator, in the order of the list."""
+        return [
+            *(_key(ReviewKind.CONFLICT, one) for one in self._conflicts()),
+            *(
+                _key(kind, number)
+                for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
+                for number in self._numbers(kind)
+            ),
+        ]
 
-    def items(self, most: int = 200) -> list[ReviewItem]:
+    def items(self, most: int = 200, known: Collection[str] = ()) -> list[ReviewItem]:
         """What waits, kind by kind, the newest of each first.
 
         Args:
             most: of each kind.
+            known: keys of what is left out.
         """
-        suggested = self._pending(ReviewKind.SUGGESTED, "suggestion", most)
-        return [
-            *self._conflicts(most),
-            *self._held_back(most),
-            *suggested,
-            *self._pending(ReviewKind.TRIGGER, "trigger", most),
-        ]
+        found = [*self._conflict_items(most, known)]
+        for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.TRIGGER):
+            fresh = [number for number in self._numbers(kind) if _key(kind, number) not in known]
+            found += [self._item(kind, row) for row in self._rows(fresh[:most])]
+        return found
 
-    def _conflicts(self, most: int) -> Iterator[ReviewItem]:
-        rows = self._database.query(
-            "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = '' ORDER BY at DESC, id LIMIT ?",
-            (most,),
-        )
-        records = {row["id"]: row for row in self._records.rows([record for _, record, _, _ in rows])}
-        for conflict, record, peer, at in rows:
+    def _numbers(self, kind: ReviewKind) -> list[int]:
+        """The records of a kind, the newest first."""
+        if kind is ReviewKind.QUARANTINE:
+            return sorted(self._look(), reverse=True)
+        return self._records.numbers_of_category(_RECORDS[kind], PENDING)
+
+    def _conflicts(self) -> dict[str, tuple[int, str, float]]:
+        """The record, the other database and the time of each open conflict, the newest first."""
+        sql = "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = '' ORDER BY at DESC, id"
+        return {conflict: (record, peer, at) for conflict, record, peer, at in self._database.query(sql)}
+
+    def _conflict_items(self, most: int, known: Collection[str]) -> Iterator[ReviewItem]:
+        fresh = [
+            (one, *about)
+            for one, about in self._conflicts().items()
+            if _key(ReviewKind.CONFLICT, one) not in known
+        ][:most]
+        records = {row["id"]: row for row in self._rows([record for _, record, _, _ in fresh])}
+        for conflict, record, peer, at in fresh:
             if record in records:
-                yield ReviewItem(ReviewKind.CONFLICT, conflict, records[record], peer, at)
+                row = records[record]
+                key = _key(ReviewKind.CONFLICT, conflict)
+                yield ReviewItem(ReviewKind.CONFLICT, key, conflict, row, self._stack(row), peer, at)
 
-    def _held_back(self, most: int) -> Iterator[ReviewItem]:
-        numbers = sorted(self._look(), reverse=True)[:most]
-        for row in sorted(self._records.rows(numbers), key=lambda row: -row["id"]):
-            yield ReviewItem(ReviewKind.QUARANTINE, row["uid"], row, row["agent"], row["created_at"])
+    def _item(self, kind: ReviewKind, row: Row) -> ReviewItem:
+        key = _key(kind, row["id"])
+        return ReviewItem(kind, key, row["uid"], row, self._stack(row), row["agent"], row["created_at"])
 
-    def _pending(self, kind: ReviewKind, records: str, most: int) -> Iterator[ReviewItem]:
-        for row in self._records.in_category(records, PENDING, most):
-            yield ReviewItem(kind, row["uid"], row, row["agent"], row["created_at"])
+    def _stack(self, row: Row) -> str:
+        return self._places.numbered(row["place"]).stack
+
+    def _rows(self, numbers: Sequence[int]) -> list[Row]:
+        """These records, the newest first."""
+        rows = [
+            row
+            for start in range(0, len(numbers), _PARAMETERS)
+            for row in self._records.rows(numbers[start : start + _PARAMETERS])
+        ]
+        return sorted(rows, key=lambda row: -int(row["id"]))
 
     def _look(self) -> set[int]:
         """The numbers of the quarantined records as of now."""

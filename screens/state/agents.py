@@ -22,11 +22,11 @@ from sb.text import counted
 
 AGENT_COLUMNS = (
     Column("", 13),
-    Column("", 8),
+    Column("", 7),
     Column("", 0, Cut.MIDDLE, least=88),
     Column("", 8, least=57),
     Column("", 10, right=True),
-    Column("", 9, right=True),
+    Column("", 10, right=True),
     Column("", 6, right=True, least=72),
     Column("", 4, right=True, least=64),
 )
@@ -35,7 +35,7 @@ REQUEST_DAYS = 30
 # The orders of the list: their names, and what comes first.
 ORDERS: dict[str, Callable[[AgentLine], Any]] = {
     "last seen": lambda line: 0,
-    "most denied": lambda line: -sum(line.denied),
+    "most refused": lambda line: -sum(line.refused),
     "most calls": lambda line: -sum(line.calls),
     "by name": lambda line: (line.agent, line.project),
 }
@@ -43,8 +43,8 @@ ORDERS: dict[str, Callable[[AgentLine], Any]] = {
 
 def agent_row(line: AgentLine) -> Row:
     """An agent in one project: at work or not, where, what it does, and how its calls ended."""
-    calls, denied = sum(line.calls), sum(line.denied)
-    hours = tuple(zip(line.calls, map(bool, line.denied), strict=True))
+    calls, refused = sum(line.calls), sum(line.refused)
+    hours = tuple(zip(line.calls, map(bool, line.refused), strict=True))
     return Row(
         (
             Cell(f"{'●' if line.at_work else '○'} {line.agent}", "" if line.at_work else "soft"),
@@ -52,7 +52,7 @@ def agent_row(line: AgentLine) -> Row:
             Cell(line.doing, "" if line.at_work else "soft"),
             Cell("", trend=hours),
             Cell(f"{short_count(calls)} {'call' if calls == 1 else 'calls'}", "" if calls else "soft"),
-            Cell(f"{short_count(denied)} denied" if denied else "", "danger"),
+            Cell(f"{short_count(refused)} refused" if refused else "", "danger"),
             Cell(line.cost, "soft"),
             Cell(line.age, "soft"),
         )
@@ -66,7 +66,7 @@ def read_agents(records: Records) -> AtWork:
 
 
 def agent_document(records: Records, line: AgentLine) -> list[Field]:
-    """What an agent does, what it may do, and what it was denied."""
+    """What an agent does, what it may do, and what it was refused."""
     log, config = records.log("agent"), records.config
     now = int(records.clock.now() * MICROSECONDS)
     fields = [Field(line.agent), *_stops(records, line)]
@@ -86,8 +86,8 @@ def agent_document(records: Records, line: AgentLine) -> list[Field]:
     fields += _lines("May", may(config, line.agent, grants))
     fields += _lines("Never", never(config, line.agent))
     with records.overview() as overview:
-        causes = overview.denials(line.agent, line.runs)
-    fields += _lines("Denied in 24 hours", [f"{short_count(count)} by {rule}" for rule, count in causes])
+        causes = overview.refusals(line.agent, line.runs)
+    fields += _lines("Refused in 24 hours", [f"{short_count(count)} by {rule}" for rule, count in causes])
     return [*fields, Field("run", line.run_id, folded=True)]
 
 

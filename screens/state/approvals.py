@@ -229,7 +229,7 @@ _OF_REVERSALS = "Press `a` on the Recovery screen to approve and run this revers
 
 
 def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
-    """Why these cannot be approved as they stand, and what to do; "" when they can.
+    """Why these cannot be approved as they stand, in the console's words: the kernel refuses the same; "" when they can.
 
     Args:
         opened: the digests of what was opened.
@@ -237,7 +237,7 @@ def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
     for item in chosen:
         if item.problem:
             return f"{item.approval.id}: {item.problem} ({item.hint})"
-    unread = [item for item in chosen if item.long and item.digest not in opened]
+    unread = [item for item in chosen if item.unread(opened)]
     if len(chosen) == 1 and unread:
         return f"{unread[0].size:,} characters of arguments: enter opens them, then a approves"
     if unread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.agents import agent_row
 from sb.screens.state.listing import Cell, Column, Row
@@ -30,10 +30,13 @@ from sb.present.agents import AgentLine
 from sb.present.events import CallLine
 from sb.present.home import enforced, verified_words
 from sb.present.needs import NeedLine
-from sb.present.overview import AtWork, NeedsYou
+from sb.present.overview import AtWork
 from sb.present.states import state
 from sb.store.records.queries import RecordQueries
 from sb.text import counted, plain
+
+if TYPE_CHECKING:
+    from sb.attention.needs import NeedsNow
 
 NEED_COLUMNS = (
     Column("", 10, badges=True),
@@ -121,10 +124,10 @@ class Home:
         """The names of what is enforced."""
         return enforced([one for one in (*self.findings, *self.operators) if one.name != "log"]).on
 
-    def needs(self, needs_you: NeedsYou) -> list[HomeLine]:
+    def needs(self, needs_you: NeedsNow) -> list[HomeLine]:
         """What is stopped, what needs a decision, and what is not enforced."""
-        lines = [*self.kills, *map(_need, needs_you.lines)]
-        more = needs_you.total - len(needs_you.lines)
+        lines = [*self.kills, *(_need(item.line) for item in needs_you.items)]
+        more = needs_you.total - len(needs_you.items)
         if more:
             row = Row(("", f"and {count(more)} more", "", "", ""))
             lines.append(HomeLine("more", row, Target("approvals")))
@@ -155,7 +158,7 @@ def quickly(records: Records) -> dict[str, Any]:
     from sb.store.snapshots import PACKS
 
     log, config = records.log("home"), records.config
-    with records.overview("needs") as overview:
+    with records.overview("latest") as overview:
         latest = tuple(overview.latest())
     findings = [*enforcement(config), log_standing(log)]
     size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()

@@ -51,7 +51,7 @@ class Cell:
         tone: "" or one of TONES.
         badge: filled, as wide as its column: it asks for an act.
         hits: characters that were searched for, each from the first to behind the last.
-        trend: numbers of a sparkline, each with whether something was denied; painted instead of the text.
+        trend: numbers of a sparkline, each with whether something was refused; painted instead of the text.
     """
 
     text: str

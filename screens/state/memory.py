@@ -12,25 +12,24 @@ from sb.screens.state.listing import Cell, Column, Row
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 from sb.screens.state.search import Found, Search
 
-from sb.errors import NotFoundError, UsageError
+from sb.errors import UsageError
 from sb.fitting import relative_age
 from sb.log.event_log import EventLog
+from sb.memory.allowed_changes import PENDING, is_suggestion
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
 from sb.present.memories import (
     CLOSEST,
     KIND_TONES,
-    PENDING,
     Record,
     is_active,
-    is_suggestion,
     matched_text,
     place_word,
     state_word,
 )
 from sb.present.states import state
-from sb.present.suggestions import CHANGE_FIRST, unsavable
 from sb.sources import MICROSECONDS
-from sb.store.records.columns import ACTIVE, FORGOTTEN, QUARANTINED
+from sb.stack.settling import DISMISS, settle
+from sb.store.records.columns import QUARANTINED
 from sb.store.records.places import Place, Places
 from sb.store.records.store import RecordStore
 from sb.text import counted, revealed, shorten
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from sb.screens.state.records import Records
 
     from sb.memory.operator_view import Overseer
-    from sb.stack import SQLiteStack
 
 MEMORY_COLUMNS = (
     Column(width=10),
@@ -216,15 +214,6 @@ _CONSEQUENCES = {
 }
 
 
-def can(verb: str, record: Record) -> bool:
-    """Whether this can be done with a record as it is."""
-    if verb in ("accept", "dismiss"):
-        return is_suggestion(record) and record["category"] == PENDING
-    if verb == "recover":
-        return bool(record["state"] == FORGOTTEN)
-    return bool(record["state"] == ACTIVE and record["protected"] == (verb == "release"))
-
-
 def question(verb: str, records: Sequence[Record]) -> Question:
     """What to ask before these change."""
     count = len(records)
@@ -255,12 +244,14 @@ def change(records: Records, verb: str, record: Record, by: str, reason: str) ->
     """Do it; returns what to say.
 
     Raises:
-        NotFoundError: it is not as it was any more. UsageError: it is protected, or can be no memory.
+        NotFoundError, CheckFailed: it is not as it was any more, or can be no memory. UsageError: it is protected.
     """
     uid = record["uid"]
     try:
         if verb in ("accept", "dismiss"):
-            return _settle(records.stack("write", _stack_of(records, record)), verb, uid, by, reason)
+            stack = records.stack("write", _stack_of(records, record))
+            settled = settle(stack, verb, uid, by=by, reason=reason)
+            return f"{uid} {_DONE[verb]}" if verb == DISMISS else f"saved as {settled.promoted_to}"
         overseer = records.memory("write", by)
         if verb == "forget":
             overseer.forget(uid, reason)
@@ -275,17 +266,3 @@ def change(records: Records, verb: str, record: Record, by: str, reason: str) ->
 
 def _stack_of(records: Records, record: Record) -> str:
     return Places(records.log("write").database).numbered(record["place"]).stack
-
-
-def _settle(stack: SQLiteStack, verb: str, uid: str, by: str, reason: str) -> str:
-    """Accept or dismiss a suggestion."""
-    if verb == "dismiss":
-        done: str | None = uid if stack.suggestions.dismiss(uid, reason, actor=by) else None
-    else:
-        done = stack.suggestions.accept(uid, actor=by, reason=reason)
-    now = stack.get_suggestion(uid)
-    if done is None and now is not None and now.status == PENDING:
-        raise UsageError(unsavable(now), CHANGE_FIRST)
-    if done is None:
-        raise NotFoundError(f"{uid} was {now.status} meanwhile" if now else f"{uid} no longer exists")
-    return f"{uid} {_DONE[verb]}" if verb == "dismiss" else f"saved as {now.promoted_to if now else done}"

@@ -11,9 +11,10 @@ from sb.screens.state.memory import HISTORY, NEIGHBOURS, ORIGIN, TEXT, would_bec
 
 from sb.errors import NotFoundError
 from sb.fitting import count
+from sb.memory.allowed_changes import is_suggestion
 from sb.memory.neighbourhood import Neighbour
 from sb.memory.provenance import Dossier, Origin, show, why
-from sb.present.memories import KIND_TONES, is_active, is_suggestion, state_word, text_of
+from sb.present.memories import KIND_TONES, is_active, state_word, text_of
 from sb.present.states import SOFT, state
 from sb.sources import iso
 from sb.store.records.columns import Row

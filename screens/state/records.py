@@ -28,10 +28,11 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import open_database
 
 if TYPE_CHECKING:
+    from sb.attention.needs import NeedsNow, NeedsReader
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
-    from sb.present.overview import NeedsYou, Overview
+    from sb.present.overview import Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack
     from sb.stack.review_queue import ReviewQueue
@@ -107,8 +108,10 @@ class Records:
         self._memories: dict[tuple[str, str], Overseer] = {}
         self._review: tuple[EventLog, ReviewQueue] | None = None
         self._reviewing = threading.Lock()
+        self._needs: tuple[EventLog, NeedsReader] | None = None
+        self._reading_needs = threading.Lock()
         self._overviews: dict[str, tuple[EventLog, Overview]] = {}
-        self._overviewing = {"needs": threading.Lock(), "work": threading.Lock()}
+        self._overviewing = {"latest": threading.Lock(), "work": threading.Lock()}
         self._file: tuple[int, int] | None = None
         self._generation = (
             0  # counts the databases at this path: numbers of rows mean something within one only
@@ -189,10 +192,10 @@ class Records:
 
     @contextmanager
     def overview(self, use: str = "work") -> Iterator[Overview]:
-        """What needs an operator and what agents do, for one thread at a time; what was counted is kept.
+        """What agents do, for one thread at a time; what was counted is kept.
 
         Args:
-            use: needs or work; what agents did takes long to count the first time, and what needs you does not wait.
+            use: latest or work; what agents did takes long to count the first time, and the newest calls do not wait.
         """
         from sb.present.overview import Overview
 
@@ -202,11 +205,16 @@ class Records:
                 self._overviews[use] = log, Overview(self.config, log)
             yield self._overviews[use][1]
 
-    def needs_you(self) -> NeedsYou:
-        """What needs an operator."""
+    def needs_you(self) -> NeedsNow:
+        """What needs a decision."""
+        from sb.attention.needs import NeedsReader
+
         contracts = self.baselines("needs").entries()
-        with self.overview("needs") as overview:
-            return overview.needs_you(contracts)
+        with self._reading_needs:
+            log = self.log("needs")
+            if self._needs is None or self._needs[0] is not log:
+                self._needs = log, NeedsReader(log)
+            return self._needs[1].decisions(contracts)
 
     def quarantine(self, use: str) -> Quarantine:
         """The quarantine of memory, to look at or to decide in."""

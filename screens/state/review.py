@@ -14,7 +14,6 @@ from sb.screens.state.question import MOST_OBJECTS, Question, some
 from sb.errors import NotFoundError, UsageError
 from sb.present.memories import review_line
 from sb.stack.review_queue import ReviewItem, ReviewKind
-from sb.store.records.places import Places
 from sb.text import counted, shorten
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def decide_quarantine(records: Records, verb: str, item: ReviewItem, by: Decider
 
 
 def _conflict(records: Records, item: ReviewItem) -> SyncConflict:
-    stack = records.stack("detail", _stack_of(records, item, "detail"))
+    stack = records.stack("detail", item.stack)
     found = next((one for one in stack.conflicts() if one.id == item.reference), None)
     if found is None:
         raise NotFoundError("the conflict was resolved meanwhile, or is about a private memory of its agent")
@@ -182,13 +181,9 @@ def resolve(records: Records, item: ReviewItem, keep: str, by: str, reason: str)
     Raises:
         NotFoundError: it was resolved meanwhile. UsageError: both cannot be kept.
     """
-    stack = records.stack("write", _stack_of(records, item, "write"))
+    stack = records.stack("write", item.stack)
     try:
         stack.resolve_conflict(item.reference, keep, reason, actor=by)  # type: ignore[arg-type]
     except ValueError as error:
         raise UsageError(str(error)) from error
     return f"{item.record['uid']} {_DONE[keep]}: by {by}"
-
-
-def _stack_of(records: Records, item: ReviewItem, use: str) -> str:
-    return Places(records.log(use).database).numbered(item.record["place"]).stack

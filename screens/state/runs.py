@@ -19,11 +19,11 @@ from sb.kernel.review.activity import RunTallies
 from sb.kernel.review.calls import (
     CallFilter,
     CallRecord,
-    DeniedFilter,
+    RefusedFilter,
     Turn,
     all_calls,
     calls_at,
-    next_denied,
+    next_refused,
     run_calls,
     run_turns,
 )
@@ -50,7 +50,7 @@ from sb.text import counted
 RUN_COLUMNS = (
     Column("Session, turn, call"),
     Column("calls", 5, right=True),
-    Column("denied", 6, right=True, least=44),
+    Column("refused", 7, right=True, least=44),
     Column("cost", 6, right=True, least=50),
     Column("age", 6, right=True),
 )
@@ -197,7 +197,7 @@ class RunRows:
             (
                 Cell(name, "danger" if line.state.word == "failed" else ""),
                 _number(line.calls),
-                _number(line.denied, "danger"),
+                _number(line.refused, "danger"),
                 Cell(line.cost, "soft"),
                 Cell(line.age, "soft"),
             ),
@@ -220,7 +220,7 @@ def _number(number: int, tone: str = "") -> Cell:
 def _turn(turn: Turn, unfolded: bool, now: int) -> Row:
     name = f"turn {turn.number}" if turn.number else "before the first turn"
     age = Cell(relative_age(turn.at, now), "soft")
-    cells = (Cell(name, "soft"), _number(len(turn.calls)), _number(turn.denied, "danger"), "", age)
+    cells = (Cell(name, "soft"), _number(len(turn.calls)), _number(turn.refused, "danger"), "", age)
     return Row(cells, depth=1, fold=unfolded)
 
 
@@ -303,7 +303,9 @@ def _session_document(records: Records, log: EventLog, run: Run) -> list[Field]:
 def _turn_document(turn: Turn) -> list[Field]:
     fields = [Field(f"Turn {turn.number}" if turn.number else "Before the first turn")]
     fields += [Field("Began", date_and_time(turn.at)), Field("Calls", counted(len(turn.calls), "call"))]
-    return [*fields, Field("Denied", counted(turn.denied, "call"), tone="danger")] if turn.denied else fields
+    return (
+        [*fields, Field("Refused", counted(turn.refused, "call"), tone="danger")] if turn.refused else fields
+    )
 
 
 def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
@@ -333,12 +335,12 @@ def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
     return [*fields, *(Field(name, value, folded=True) for name, value in ids.items())]
 
 
-def denied_call(log: EventLog, words: str, node: Node | None, by: int) -> Node | None:
-    """The nearest call that was denied or whose outcome is unknown; from the end on if there is none."""
-    wanted, head = DeniedFilter.parse(words), log.head().seq
+def refused_call(log: EventLog, words: str, node: Node | None, by: int) -> Node | None:
+    """The nearest call that was refused or whose outcome is unknown; from the end on if there is none."""
+    wanted, head = RefusedFilter.parse(words), log.head().seq
     start = _start(log, node) if node else head + 1
     for seq in (start, head + 1 if by > 0 else 0):
-        found = next_denied(log, wanted, seq, newer=by < 0)
+        found = next_refused(log, wanted, seq, newer=by < 0)
         event = events_at(log, [found]).get(found) if found else None
         if event is not None:
             begun = next(log.events(run_id=event.subject.run_id, call_id=event.subject.call_id), event)

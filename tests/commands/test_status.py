@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.attention.needs import NOUNS
 from sb.attention.summary import Summary, summary
 from sb.config import current_config, load_config
 from sb.fitting import cell_width
@@ -89,7 +90,8 @@ def test_counts_are_true_and_of_like_requests_the_soonest_to_expire_is_first(
     assert "  and 59 more: sb console" in lines
     assert lines[-1] == f"Next       sb approvals show {found.items[0].line.reference}"
     document = sb("status", "--json").json
-    assert document["counts"] == {"kills": 0, "requests": 61, "unknown": 1, "reversals": 0, "contracts": 0}
+    counts = dict.fromkeys(NOUNS, 0) | {"requests": 61, "unknown": 1}
+    assert document["counts"] == counts
     assert document["items"][0]["command"] == found.next_step
     times = [item["expires_at"] for item in document["items"] if item["expires_at"]]
     assert times == sorted(times)
@@ -159,14 +161,21 @@ def test_a_log_that_does_not_fit_its_anchor_is_what_to_look_at_first(sb: Command
     assert done.out.splitlines()[-1] == "Next       sb log verify"
 
 
-def test_suggested_memories_are_counted_beside_what_stops_an_agent(sb: CommandLine) -> None:
+def test_memories_to_review_need_a_person_as_on_home(sb: CommandLine) -> None:
     sb("init")
     stack = SQLiteStack("default", current_config().database, components=[])
     for number in range(2):
         content = {"statement": f"cache {number} never expires"}
         stack.save_suggestion(MemorySuggestion(f"sug-{number}", "default", "belief", content, 0.9, []))
-    assert sb("status").out.splitlines()[0] == "Nothing needs you; 2 suggested memories to review"
-    assert (sb("status", "--json").json["suggestions"], sb("status", "--json").json["total"]) == (2, 0)
+    lines = sb("status").out.splitlines()
+    assert lines[0] == "2 need you: 2 memory reviews"
+    assert lines[1].split("  ")[1:3] == ["suggested", "cache 1 never expires"]
+    assert lines[-1] == "Next       sb suggestions show sug-1 --stack default"
+    document = sb("status", "--json").json
+    assert (document["suggestions"], document["counts"]["reviews"], document["total"]) == (2, 2, 2)
+    assert [item["kind"] for item in document["items"]] == ["review", "review"]
+    for item in document["items"]:
+        assert sb(*item["command"].split()[1:]).code == 0
 
 
 def test_secrets_of_a_request_are_not_printed(sb: CommandLine, runtime: Runtime) -> None:

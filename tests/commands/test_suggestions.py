@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sb.config import current_config
+from sb.kernel.authority.enrolment import login_name
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion, RawEntry
 from tests.conftest import CommandLine
@@ -42,6 +43,12 @@ def memory(stack: SQLiteStack, kind: str, uid: str) -> Any:
     return stack.get_memory(kind, uid)
 
 
+def history(sb: CommandLine, uid: str) -> list[tuple[str, str]]:
+    """What was done with a memory, each with who did it."""
+    items = sb("memory", "history", uid, "--json").json["items"]
+    return [(one["operation"], one["actor"]) for one in items]
+
+
 def listed(sb: CommandLine, *arguments: str) -> list[str]:
     return [one["id"] for one in sb("suggestions", "list", *arguments, "--json").json["items"]]
 
@@ -64,6 +71,14 @@ def test_one_is_shown_with_what_it_was_made_from(sb: CommandLine, two: tuple[str
     assert "derived from: raw-1" in shown
 
 
+def test_the_history_names_the_operator_or_whoever_is_named(sb: CommandLine, two: tuple[str, str]) -> None:
+    sb("suggestions", "dismiss", "sug-2", "--reason", "a guess", "--as", "grace")
+    assert ("dismissed", "grace") in history(sb, "sug-2")
+    assert sb("operator", "init", "ada", "--no-passphrase", "--yes").code == 0
+    assert sb("suggestions", "accept", "sug-1", "--reason", "so it is").code == 0
+    assert ("promoted", "ada") in history(sb, "sug-1")
+
+
 def test_accepting_makes_the_memory_and_says_by_whom_and_why(
     sb: CommandLine, stack: SQLiteStack, two: tuple[str, str]
 ) -> None:
@@ -73,8 +88,7 @@ def test_accepting_makes_the_memory_and_says_by_whom_and_why(
     assert done.err == "kept as belief in stack default\n"
     settled = sb("suggestions", "show", "sug-1", "--json").json
     assert (settled["status"], settled["resolution_reason"]) == ("promoted", "seen twice")
-    history = sb("memory", "history", "sug-1", "--json").json["items"]
-    assert ("promoted", "operator") in [(one["operation"], one["actor"]) for one in history]
+    assert ("promoted", f"local:{login_name()}") in history(sb, "sug-1")
     assert listed(sb) == ["sug-2"]
     again = sb("suggestions", "accept", "sug-1", "--reason", "seen twice")
     assert (again.code, "promoted already, as belief:" in again.err) == (1, True)

@@ -22,7 +22,9 @@ from sb.config import Config, current_config
 from sb.kernel import RunContext, SafetyClass
 from sb.runtime import open_runtime
 from sb.sources import SteeredClock
+from sb.stack import SQLiteStack
 from sb.store.driver import connect
+from sb.types import MemorySuggestion
 from tests.conftest import CommandLine, approve_tools
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +89,31 @@ def test_many_that_wait_at_the_start_are_counted_in_one_line(config: Config) -> 
     found = texts(watcher)
     assert len(found) == MOST_AT_START + 1
     assert found[-1] == "waiting 3 more: sb status counts all of them"
+    ask("eve")
+    assert texts(watcher) == [WAITING.replace("bob", "eve")]
+    watcher.close()
+
+
+def test_a_suggested_memory_is_reported_once(sb: CommandLine, config: Config) -> None:
+    stack = SQLiteStack("default", config.database, components=[])
+    watcher = Watcher(config)
+    assert texts(watcher) == []
+    stack.save_suggestion(MemorySuggestion("s1", "default", "note", {"content": "rents are due"}, 0.9, []))
+    assert texts(watcher) == ["suggested rents are due"]
+    stack.save_suggestion(MemorySuggestion("s2", "default", "note", {"content": "banks close"}, 0.9, []))
+    assert texts(watcher) == ["suggested banks close"]
+    assert watcher.count_needs() == 2
+    watcher.close()
+
+
+def test_contracts_beyond_the_first_are_counted_at_the_start_and_not_reported_later(config: Config) -> None:
+    with open_runtime() as runtime:
+        for number in range(MOST_AT_START + 2):
+            name = f"bank.look{number}"
+            runtime.registry.register_fn(name, "Look", lambda to: to, SafetyClass.READ_ONLY)
+            runtime.executor.execute(RunContext.create("ben"), name, {"to": "bob"})
+    watcher = Watcher(config)
+    assert texts(watcher)[-1] == "waiting 2 more: sb status counts all of them"
     ask("eve")
     assert texts(watcher) == [WAITING.replace("bob", "eve")]
     watcher.close()

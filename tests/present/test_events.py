@@ -9,7 +9,7 @@ import pytest
 from sb.kernel import RunContext, SafetyClass
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.log.event import NOBODY, Event, Subject
+from sb.log.event import NOBODY, Event, Subject, payload_of
 from sb.log.kinds import namespaces
 from sb.present.calls import call_object
 from sb.present.events import event_line, event_lines, verdict
@@ -58,7 +58,7 @@ def test_each_event_has_one_word_and_its_object(lines: list[tuple[str, str, str]
     assert lines[0] == ("started", "soft", "tidy up")
     assert ("ok", "soft", "look a.md") in lines
     assert lines[-1][0] == "ended"
-    assert [word for word, _, about in lines if about == "bank.pay to=ada, amount=5"] == ["asked", "asked"]
+    assert [word for word, _, about in lines if about == "bank.pay amount=5, to=ada"] == ["asked", "asked"]
     assert ("failed", "danger", "notes.fail") in lines
     assert (
         "failed",
@@ -154,3 +154,11 @@ def test_every_kind_of_event_has_a_word_of_its_own(home: Path) -> None:
 )
 def test_the_object_of_a_call_is_what_it_acts_on(tool_id: str, args: object, text: str) -> None:
     assert call_object(tool_id, args) == text
+
+
+@pytest.mark.parametrize("body", ["{", "[1]", "5", "null", "\x00"])
+def test_a_row_that_cannot_be_read_says_which_it_is(body: str) -> None:
+    event = Event("kernel", 8, 0, "kernel.tool.dispatch", NOBODY, "", "", "", payload_of(body))
+    line = event_line(event)
+    assert (line.verdict.word, line.verdict.tone) == ("unreadable", "danger")
+    assert line.object == "row 8 cannot be read: sb log verify"

@@ -23,9 +23,9 @@ def test_what_is_enforced_is_one_line_and_what_is_off_keeps_its_row() -> None:
 
 def test_today_says_only_what_happened_and_never_that_an_unknown_cost_is_nothing() -> None:
     assert today_words(Tally(calls=1), None) == (("1 call", ""),)
-    assert today_words(Tally(calls=308, denied=11), 6.41) == (
+    assert today_words(Tally(calls=308, refused=11), 6.41) == (
         ("308 calls", ""),
-        ("11 denied", "danger"),
+        ("11 refused", "danger"),
         ("$6.41", ""),
     )
 

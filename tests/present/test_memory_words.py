@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 from sb.memory import Brain
 from sb.present.memories import memory_heading
 from sb.present.suggestions import (
-    already_settled,
     suggestion_fields,
     suggestion_line,
-    unsavable,
 )
 from sb.types import MemorySuggestion
 
@@ -34,8 +32,6 @@ def test_suggestion_names_its_source_and_what_became_of_it() -> None:
     fields = dict(suggestion_fields(promoted))
     assert (fields["derived from"], fields["became"]) == ("raw_1", "belief:b1")
     assert "reason" not in fields
-    assert already_settled(promoted) == "sug_5d10 was promoted already, as belief:b1"
-    assert unsavable(SUGGESTED).startswith("sug_5d10 makes no belief: ")
 
 
 def test_private_memory_is_marked_before_its_scope() -> None:

@@ -1,4 +1,4 @@
-"""The overview: what needs an operator, who is at work, what happened last."""
+"""The overview: who is at work, and what happened last."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
 from sb.kernel.review.usage import Tokens
-from sb.present.overview import NeedsYou, Overview
+from sb.present.overview import Overview
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
-from sb.stack import SQLiteStack
-from sb.types import MemorySuggestion
 from tests.conftest import approve_tools
 
 
@@ -44,29 +42,6 @@ def session(runtime: Runtime, agent: str, *calls: tuple[str, dict[str, str]]) ->
     for tool, args in calls:
         runtime.executor.execute(ctx, tool, args)
     return ctx.run_id
-
-
-def test_everything_that_needs_an_operator_is_counted_and_listed_in_order(runtime: Runtime) -> None:
-    session(runtime, "codex", ("mail.send", {}), ("bank.pay", {"to": "ada"}))
-    runtime.registry.register_fn("shop.label", "Print", lambda: 1, SafetyClass.NETWORK)
-    stack = SQLiteStack(
-        "main", database=runtime.log.database, config=current_config(), clock=runtime.log.clock
-    )
-    stack.save_suggestion(MemorySuggestion("s1", "main", "note", {"content": "a note"}, 0.9, ["raw:x"]))
-    overview = Overview(current_config(), runtime.log)
-    found = overview.needs_you(runtime.baselines.entries(runtime.registry))
-    assert [(line.kind, line.state.word) for line in found.lines] == [
-        ("request", "waiting"),
-        ("unknown", "unknown"),
-        ("contract", "new"),
-        ("review", "suggested"),
-    ]
-    assert (found.requests, found.recovery, found.contracts, found.review, found.total) == (1, 1, 1, 1, 4)
-    assert found.lines[2].object == "shop.label"
-
-
-def test_nothing_needs_anybody_in_an_empty_home(runtime: Runtime) -> None:
-    assert Overview(current_config(), runtime.log).needs_you() == NeedsYou()
 
 
 def test_agents_at_work_and_today_are_brought_up_to_date(runtime: Runtime, clock: SteeredClock) -> None:

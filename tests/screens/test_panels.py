@@ -11,7 +11,7 @@ from sb.screens.theme import DARK, LIGHT
 from textual.content import Content
 from textual.pilot import Pilot
 
-from sb.present.overview import NeedsYou
+from sb.attention.needs import NOUNS, NeedsNow
 from tests.screens.conftest import Agents, Console
 from tests.screens.contrast import unreadable
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
@@ -154,7 +154,7 @@ def test_tabs_fold_and_keep_the_count_of_what_needs_you(
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5")
-        console.app.needs_you = NeedsYou(requests=4)
+        console.app.needs_you = NeedsNow(dict.fromkeys(NOUNS, 0) | {"requests": 4})
         console.app.section.show_status()  # type: ignore[union-attr]
         await console.until(pilot, lambda: True)
         first = console.text().split("\n")[0]

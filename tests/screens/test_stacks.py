@@ -200,7 +200,7 @@ def test_what_somebody_else_decided_meanwhile_is_said(stack: SQLiteStack, consol
         await console.press(pilot, "6", "a")
         stack.dismiss_suggestion(uid, "no")
         await answer(console, pilot, "seen twice")
-        await console.says(pilot, f"{uid} was dismissed meanwhile")
+        await console.says(pilot, f"{uid} was dismissed already")
 
     console(script)
     assert stack.get_beliefs() == []

@@ -77,6 +77,7 @@ def test_suggestions_and_triggers_are_listed_while_they_are_pending(pair: tuple[
         row["place"] = one.space.places.make(execute, Place("mine"))
         writer.keep(execute, [(row, trigger)])
     assert {item.kind for item in queue.items()} == {ReviewKind.TRIGGER}
+    assert queue.waiting() == []
 
 
 def test_a_refresh_reads_changed_records_alone(pair: tuple[Copy, Copy]) -> None:

@@ -88,6 +88,14 @@ class Disclosure(NamedTuple):
         """Whether it has to be opened before it can be approved."""
         return self.size > LONGEST_UNOPENED or len(self.arguments) > MOST_UNOPENED
 
+    def unread(self, opened: Collection[str]) -> bool:
+        """Whether it still has to be opened before it can be approved.
+
+        Args:
+            opened: the digests of what was opened.
+        """
+        return self.long and self.digest not in opened
+
     @property
     def _length(self) -> str:
         count = len(self.arguments)
@@ -177,7 +185,7 @@ class Disclosure(NamedTuple):
         opens = f"sb approvals show --full {name}, then sb approvals approve {name} --shown DIGEST"
         if displayed and displayed not in (self.digest, self.code):
             raise MustBeOpened(f"{name} has another digest than {revealed_line(displayed)[:16]!r}", opens)
-        if self.long and not displayed:
+        if self.unread([self.digest] if displayed else []):
             raise MustBeOpened(f"{name} has {self._length}: open it first", opens)
 
 

@@ -1,4 +1,4 @@
-"""Counts of calls, denials and reversals by agent, run and time.
+"""Counts of calls, refusals, denials and reversals by agent, run and time.
 
 The log has no index by time, as each call would pay for one. So the rows of a span are read once, from the first one
 that is young enough, found by halving; after that only what was written since.
@@ -7,7 +7,7 @@ that is young enough, found by halving; after that only what was written since.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,27 +15,28 @@ from sb.kernel.results import ToolErrorCode
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK
 from sb.log.event_log import EventLog
-from sb.log.kinds import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
+from sb.log.kinds import APPROVAL_DENIED, BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.log.search import LONGEST_STEP
 from sb.sources import MICROSECONDS
 
 HOUR_S, DAY_S = 3_600, 86_400
 QUARTER_S = 900  # no time zone is off by less than that, so days and hours are made of quarters of an hour
 ASKS = "requires_approval"  # the rule of a call that waits for a person
-DENIES = f"('{ToolErrorCode.PERMISSION_DENIED}', '{ToolErrorCode.BUDGET_EXCEEDED}')"
+REFUSES = f"('{ToolErrorCode.PERMISSION_DENIED}', '{ToolErrorCode.BUDGET_EXCEEDED}')"
 # A call is counted where it was announced, refused, or ended without an announcement.
 _SUMS = f"""
     sum(phase IN ('intent', 'refused') OR (phase = 'outcome' AND args)),
-    sum(phase = 'refused' AND rule IS NOT '{ASKS}' AND code IN {DENIES}),
+    sum(phase = 'refused' AND rule IS NOT '{ASKS}' AND code IN {REFUSES}),
+    sum(kind = '{APPROVAL_DENIED}'),
     sum(phase = 'refused' AND rule IS '{ASKS}'),
     sum(phase = 'outcome' AND state = 'done' AND reverses),
     sum(phase = 'outcome' AND state = 'failed'),
     sum(phase = 'in_doubt' OR (phase = 'outcome' AND state = 'in_doubt'))
-    FROM (SELECT id, run_id, agent, at,
+    FROM (SELECT id, run_id, agent, at, kind,
         json_extract(payload, '$.phase') AS phase, json_extract(payload, '$.state') AS state,
         json_extract(payload, '$.rule') AS rule, json_extract(payload, '$.code') AS code,
         json_type(payload, '$.args') IS NOT NULL AS args, json_type(payload, '$.reverses') IS NOT NULL AS reverses
-        FROM events WHERE kind IN ('{TOOL_DISPATCH}', '{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}') AND json_valid(payload)"""
+        FROM events WHERE kind IN ('{TOOL_DISPATCH}', '{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}', '{APPROVAL_DENIED}') AND json_valid(payload)"""
 _BY_TIME = f"SELECT run_id, agent, at / ?, {_SUMS} AND id > ? AND id <= ?) GROUP BY 1, 2, 3"
 _OF_RUN = f"SELECT {_SUMS} AND run_id = ? AND id > ? AND id <= ?)"
 
@@ -45,10 +46,12 @@ class Tally:
     """How many calls there were, and what became of them; a call that was refused is one, too.
 
     Args:
+        refused: by a rule, a limit or a stop. denied: requests that a person denied. asked: for a person.
         undone: reversals that were performed. unknown: calls with an unknown outcome.
     """
 
     calls: int = 0
+    refused: int = 0
     denied: int = 0
     asked: int = 0
     undone: int = 0
@@ -58,12 +61,18 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         return Tally(
             self.calls + other.calls,
+            self.refused + other.refused,
             self.denied + other.denied,
             self.asked + other.asked,
             self.undone + other.undone,
             self.failed + other.failed,
             self.unknown + other.unknown,
         )
+
+
+def _tally(counts: Iterable[int | None]) -> Tally:
+    """A tally of sums; one of rows that say nothing of it, as damaged ones do, is 0."""
+    return Tally(*(count or 0 for count in counts))
 
 
 class _Doer(NamedTuple):
@@ -105,7 +114,7 @@ class Activity:
         rows = self.log.database.query(_BY_TIME, (self.bucket_s * MICROSECONDS, first + after, first + to))
         for run_id, agent, bucket, *counts in rows:
             buckets = self._counts[_Doer(run_id, agent)]
-            buckets[bucket] = buckets.get(bucket, Tally()) + Tally(*counts)
+            buckets[bucket] = buckets.get(bucket, Tally()) + _tally(counts)
 
     def _forget(self, before: int) -> None:
         for doer, buckets in list(self._counts.items()):
@@ -192,7 +201,7 @@ class RunTallies:
         if newest is None or newest <= after:
             return tally
         (counts,) = self.log.database.query(_OF_RUN, (run_id, after, newest))
-        tally += Tally(*(count or 0 for count in counts))
+        tally += _tally(counts)
         self._known[run_id] = newest, tally
         return tally
 

@@ -121,8 +121,8 @@ class Agents:
             return Doing(ended=ended)
         return Doing(calls[0].subject.tool_id, (calls[0].payload or {})["args"], ended)
 
-    def denials(self, agent: str, runs: Collection[str], since: int) -> Counter[str]:
-        """How often its calls were denied, by the rule that denied them.
+    def refusals(self, agent: str, runs: Collection[str], since: int) -> Counter[str]:
+        """How often its calls were refused, by the rule that did.
 
         Args:
             since: microseconds since the epoch.

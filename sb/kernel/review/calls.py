@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
-from sb.kernel.review.activity import ASKS, DENIES
+from sb.kernel.review.activity import ASKS, REFUSES
 from sb.kernel.run_context import RECOVERY_AGENT, SUBAGENT
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event
 from sb.log.event_log import EventLog
@@ -25,9 +25,9 @@ _BEGINS = (
     " AND (json_extract(payload, '$.phase') IN ('intent', 'refused')"
     " OR (json_extract(payload, '$.phase') = 'outcome' AND json_type(payload, '$.args') IS NOT NULL))"
 )
-_DENIED = (
+_REFUSED = (
     "coalesce(json_valid(payload) AND json_extract(payload, '$.phase') = 'refused'"
-    f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {DENIES}, 0)"
+    f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {REFUSES}, 0)"
 )
 
 
@@ -42,8 +42,8 @@ class CallFilter(LogFilter):
         return f"{self.ALWAYS} AND {sql}", parameters
 
 
-class DeniedFilter(LogFilter):
-    """What has to be in an event of a call that was denied, or whose outcome is unknown."""
+class RefusedFilter(LogFilter):
+    """What has to be in an event of a call that was refused, or whose outcome is unknown."""
 
     def condition(self) -> Clause:
         """That of the filter, on events of such calls."""
@@ -52,10 +52,10 @@ class DeniedFilter(LogFilter):
             f"(kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND 'in_doubt' IN"
             " (json_extract(payload, '$.phase'), json_extract(payload, '$.state')))"
         )
-        return f"({_DENIED} OR {unknown}) AND {sql}", parameters
+        return f"({_REFUSED} OR {unknown}) AND {sql}", parameters
 
 
-def next_denied(log: EventLog, wanted: DeniedFilter, seq: int, *, newer: bool = False) -> int | None:
+def next_refused(log: EventLog, wanted: RefusedFilter, seq: int, *, newer: bool = False) -> int | None:
     """The number of the nearest event that fits, before an event or after it; None if there is none.
 
     Args:
@@ -137,32 +137,32 @@ class Turn:
     Args:
         number: counts the messages from 1; 0 before the first one, and in runs that have none.
         at: when it began, in microseconds since the epoch. calls: the numbers of their first events, newest first.
-        denied: how many of them were denied.
+        refused: how many of them were.
     """
 
     number: int
     at: int
     calls: array[int]
-    denied: int
+    refused: int
 
 
 def run_turns(log: EventLog, run_id: str) -> list[Turn]:
     """The turns of a run, newest first; those without calls are left out."""
     rows = log.database.query(
-        f"SELECT id, at, kind, {_DENIED} FROM events WHERE run_id = ? AND (kind = '{SESSION_TURN}' OR {_BEGINS}) ORDER BY id",
+        f"SELECT id, at, kind, {_REFUSED} FROM events WHERE run_id = ? AND (kind = '{SESSION_TURN}' OR {_BEGINS}) ORDER BY id",
         (run_id,),
     )
     turns: list[Turn] = []
-    number, at, calls, denied = 0, 0, array("q"), 0
-    for row_id, when, kind, is_denied in (*rows, (0, 0, SESSION_TURN, 0)):
+    number, at, calls, refused = 0, 0, array("q"), 0
+    for row_id, when, kind, is_refused in (*rows, (0, 0, SESSION_TURN, 0)):
         if kind == SESSION_TURN:
             if calls:
-                turns.append(Turn(number, at, calls[::-1], denied))
-            number, at, calls, denied = number + 1, when, array("q"), 0
+                turns.append(Turn(number, at, calls[::-1], refused))
+            number, at, calls, refused = number + 1, when, array("q"), 0
         else:
             at = at or when
             calls.append(row_id - log.first_id)
-            denied += is_denied
+            refused += is_refused
     return turns[::-1]
 
 

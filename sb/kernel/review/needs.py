@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
@@ -16,6 +16,7 @@ from sb.kernel.review.runs import project_name
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 
+About = TypeVar("About", Intent, Escalation)
 # Reversals that a person looks at; those with an unknown outcome are among the calls with one.
 _REVERSALS = frozenset(UNSETTLED) - {EscalationState.IN_DOUBT}
 
@@ -63,6 +64,11 @@ class Need:
     why: str
     at: int
 
+    @property
+    def key(self) -> str:
+        """Tells it from all others; what needs a person anew has another key."""
+        return _key(self.about)
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -70,14 +76,14 @@ class Needs:
 
     Args:
         first: requests, by effect; then calls with unknown outcomes and reversals, the newest first.
-        numbers: of all requests that wait, reversals' too.
+        keys: of all of them.
     """
 
     requests: int = 0
     unknown: int = 0
     reversals: int = 0
     first: tuple[Need, ...] = ()
-    numbers: frozenset[int] = frozenset()
+    keys: frozenset[str] = frozenset()
 
     @property
     def total(self) -> int:
@@ -85,30 +91,31 @@ class Needs:
         return self.requests + self.unknown + self.reversals
 
 
-def needs(log: EventLog, most: int = 50, known: Collection[int] = ()) -> Needs:
+def needs(log: EventLog, most: int = 50, known: Collection[str] = ()) -> Needs:
     """What waits for a person.
 
     Args:
         most: of each kind, that are described.
-        known: numbers of requests that are not described again.
+        known: keys of what is not described again.
     """
     queue = ApprovalQueue(log)
     reversals = [one for one in Escalations(log).page(limit=0) if one.state in _REVERSALS]
     asked = {one.approval_id for one in reversals if one.approval_id}
     waiting = queue.numbers(states=[ApprovalState.WAITING], order=Order.EFFECT)
-    unknown = [number for number in waiting if number not in known]
-    found = queue.numbered(unknown[: most + len(asked)])
-    requests = [found[one] for one in unknown if one in found and found[one].id not in asked][:most]
+    fresh = [number for number in waiting if _request_key(number) not in known]
+    found = queue.numbered(fresh[: most + len(asked)])
+    requests = [found[one] for one in fresh if one in found and found[one].id not in asked][:most]
     doubtful = Intents(log).in_doubt()[::-1]
+    keys = {*map(_request_key, waiting), *map(_key, doubtful), *map(_key, reversals)}
     first = [
         *(
             Need(Kind.REQUEST, queue.disclose(one), CallOrigin(), None, "", one.requested_at)
             for one in requests
         ),
-        *(_unknown(log, one) for one in doubtful[:most]),
+        *(_unknown(log, one) for one in _unseen(doubtful, known)[:most]),
         *(
             Need(Kind.REVERSAL, one, CallOrigin(), call_args(log, one.run_id, one.call_id), "", one.opened_at)
-            for one in reversals[:most]
+            for one in _unseen(reversals, known)[:most]
         ),
     ]
     origins = call_origins(log, {_run_of(one) for one in first})
@@ -117,8 +124,22 @@ def needs(log: EventLog, most: int = 50, known: Collection[int] = ()) -> Needs:
         len(doubtful),
         len(reversals),
         tuple(_placed(one, origins) for one in first),
-        frozenset(waiting),
+        frozenset(keys),
     )
+
+
+def _request_key(number: int) -> str:
+    return f"request {number}"
+
+
+def _key(about: Disclosure | Intent | Escalation) -> str:
+    if isinstance(about, Disclosure):
+        return _request_key(about.approval.number)
+    return f"unknown {about.call_id}" if isinstance(about, Intent) else f"reversal {about.id} {about.state}"
+
+
+def _unseen(found: Sequence[About], known: Collection[str]) -> list[About]:
+    return [one for one in found if _key(one) not in known]
 
 
 def _run_of(need: Need) -> str:

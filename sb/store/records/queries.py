@@ -167,10 +167,13 @@ class RecordQueries:
         )
         return int(self.database.query(sql, (kind, category))[0][0])
 
-    def in_category(self, kind: str, category: str, limit: int) -> list[Row]:
-        """The newest active records of a kind in a category; reads only those of the kind."""
-        where = "r.place IN (SELECT id FROM places) AND r.kind = ? AND r.state = 'active' AND r.category = ?"
-        return list(self.select(where, (kind, category), order="r.id DESC", limit=limit))
+    def numbers_of_category(self, kind: str, category: str) -> list[int]:
+        """The numbers of the active records of a kind in a category, newest first; reads only those of the kind."""
+        sql = (
+            "SELECT id FROM records WHERE place IN (SELECT id FROM places) AND kind = ? AND state = 'active'"
+            " AND category = ? ORDER BY id DESC"
+        )
+        return [number for (number,) in self.database.query(sql, (kind, category))]
 
     def numbers(self, where: str, parameters: tuple[Any, ...], *, above: int, to: int) -> list[int]:
         """The numbers of the records that meet a condition over `r`, newest first; those `above` < number <= `to`."""

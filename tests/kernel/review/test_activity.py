@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.review.activity import HOUR_S, QUARTER_S, Activity, Tally, first_since
+from sb.kernel.review.activity import HOUR_S, QUARTER_S, Activity, RunTallies, Tally, first_since
 from sb.runtime import Runtime, open_runtime
 from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from tests.conftest import approve_tools
 from tests.query_plans import query_plans
+from tests.sql_attacker import SqlAttacker
 
 
 class Work:
@@ -54,10 +58,43 @@ def test_each_call_counts_once_whatever_became_of_it(work: Work) -> None:
     work.call(codex, "notes.look")
     activity = Activity(work.runtime.log, HOUR_S)
     activity.update()
-    assert activity.total(agent="clerk") == Tally(calls=5, denied=1, asked=1, unknown=1)
+    assert activity.total(agent="clerk") == Tally(calls=5, refused=1, asked=1, unknown=1)
     assert activity.total(runs=[codex.run_id]) == Tally(calls=1)
     assert activity.total().calls == 6
     assert activity.agents() == {"clerk", "codex"}
+
+
+def test_what_a_rule_refused_and_what_a_person_denied_are_counted_apart(work: Work) -> None:
+    clerk = work.run("clerk")
+    work.call(clerk, "bank.pay", "hers.only")
+    approvals = work.runtime.approvals
+    (waiting,) = ApprovalQueue(work.runtime.log).page()
+    approvals.deny(waiting.id, Label("ada"), "no such bill")
+    activity = Activity(work.runtime.log, HOUR_S)
+    activity.update()
+    counted = Tally(calls=2, refused=1, denied=1, asked=1)
+    assert activity.total() == activity.total(agent="clerk") == counted
+    assert RunTallies(work.runtime.log).of(clerk.run_id) == counted
+    work.call(clerk, "bank.pay")  # what was denied is refused when it is repeated
+    activity.update()
+    assert (activity.total().refused, activity.total().denied) == (2, 1)
+
+
+@pytest.mark.parametrize("payload", ["{", "[1]", "5", "null", None, '{"phase": "refused"}'])
+def test_a_row_that_cannot_be_read_is_left_out_and_the_others_are_counted(
+    work: Work, payload: str | None
+) -> None:
+    clerk, codex = work.run("clerk"), work.run("codex")
+    work.call(clerk, "hers.only")
+    work.call(codex, "hers.only", "notes.look")
+    attacker = SqlAttacker(current_config().database)
+    where = "run_id = ? AND kind = 'kernel.tool.policy.blocked'"
+    assert attacker.run(f"UPDATE events SET payload = ? WHERE {where}", payload, clerk.run_id) == 1
+    activity = Activity(work.runtime.log, HOUR_S)
+    activity.update()
+    assert activity.total(agent="codex") == Tally(calls=2, refused=1)
+    assert activity.total(agent="clerk").refused == 0
+    assert RunTallies(work.runtime.log).of(clerk.run_id).refused == 0
 
 
 def test_later_calls_are_added_and_those_that_are_too_old_are_dropped(work: Work) -> None:
@@ -69,11 +106,11 @@ def test_later_calls_are_added_and_those_that_are_too_old_are_dropped(work: Work
     activity.update()
     activity.update()
     assert [one.calls for one in activity.periods(3, HOUR_S)] == [0, 2, 1]
-    assert [one.denied for one in activity.periods(3, HOUR_S)] == [0, 0, 1]
+    assert [one.refused for one in activity.periods(3, HOUR_S)] == [0, 0, 1]
     assert activity.total(int(work.clock.time - QUARTER_S) * MICROSECONDS).calls == 1
     work.clock.time += 1.5 * HOUR_S
     activity.update()
-    assert activity.total() == Tally(calls=1, denied=1)
+    assert activity.total() == Tally(calls=1, refused=1)
     work.clock.time += 2 * HOUR_S
     activity.update()
     assert activity.agents() == set()

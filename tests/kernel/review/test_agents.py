@@ -86,8 +86,8 @@ def test_a_line_says_what_it_does_now_and_what_became_of_its_calls(
     periods = agents.activity.periods(12, HOUR_S, runs=seen.runs)
     line = agent_line(seen, agents.doing(seen.run_id), periods, None, now(runtime))
     assert (line.project, line.doing, line.at_work, line.age) == ("shop", "look a.md", True, "1m")
-    assert (line.calls[-1], line.denied[-1], line.cost, line.waiting) == (3, 1, "", 1)
-    assert line.counts == (("3 calls", ""), ("1 denied", "danger"), ("1 asked", "warn"))
+    assert (line.calls[-1], line.refused[-1], line.cost, line.waiting) == (3, 1, "", 1)
+    assert line.counts == (("3 calls", ""), ("1 refused", "danger"), ("1 asked", "warn"))
 
 
 def test_an_agent_whose_run_ended_or_is_silent_is_not_at_work(runtime: Runtime, clock: SteeredClock) -> None:
@@ -104,12 +104,12 @@ def test_an_agent_whose_run_ended_or_is_silent_is_not_at_work(runtime: Runtime, 
     assert not is_at_work(seen, agents_of(runtime).doing(ctx.run_id), now(runtime))
 
 
-def test_denials_are_counted_by_their_cause_and_requests_by_their_end(runtime: Runtime) -> None:
+def test_refusals_are_counted_by_their_cause_and_requests_by_their_end(runtime: Runtime) -> None:
     ctx = session(runtime, "claude-code", "/data/shop")
     for tool, args in (("hers.only", {}), ("hers.only", {}), ("bank.pay", {"to": "ada"})):
         runtime.executor.execute(ctx, tool, args)
-    assert agents_of(runtime).denials("claude-code", [ctx.run_id], 0) == {"allowlisted_agents": 2}
-    assert agents_of(runtime).denials("claude-code", [ctx.run_id], now(runtime) + 1) == {}
+    assert agents_of(runtime).refusals("claude-code", [ctx.run_id], 0) == {"allowlisted_agents": 2}
+    assert agents_of(runtime).refusals("claude-code", [ctx.run_id], now(runtime) + 1) == {}
     assert requests_text(agent_requests(runtime.log, "claude-code", 0)) == "asked 1 time"
     assert requests_text(agent_requests(runtime.log, "nobody", 0)) == "asked for nothing"
 

@@ -11,10 +11,10 @@ from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.review.calls import (
     CallFilter,
-    DeniedFilter,
+    RefusedFilter,
     all_calls,
     calls_at,
-    next_denied,
+    next_refused,
     run_calls,
     run_turns,
 )
@@ -154,11 +154,11 @@ def test_denials_are_counted_in_their_turn(runtime: Runtime) -> None:
     approve_tools(runtime)
     run_id = run(runtime, ("hers.only", {}), ("bank.pay", {"to": "ada"}), ("notes.look", {"path": "a"}))
     (turn,) = run_turns(runtime.log, run_id)
-    assert (turn.number, len(turn.calls), turn.denied) == (0, 3, 1)
+    assert (turn.number, len(turn.calls), turn.refused) == (0, 3, 1)
     assert run_turns(runtime.log, "run_0000000000000000") == []
 
 
-def test_the_nearest_event_that_was_denied_or_is_unknown_is_found_both_ways(runtime: Runtime) -> None:
+def test_the_nearest_event_that_was_refused_or_is_unknown_is_found_both_ways(runtime: Runtime) -> None:
     log = runtime.log
     runtime.registry.register_fn(
         "hers.only", "Hers", lambda: 1, SafetyClass.READ_ONLY, allowlisted_agents=["x"]
@@ -172,13 +172,13 @@ def test_the_nearest_event_that_was_denied_or_is_unknown_is_found_both_ways(runt
         ("mail.send", {}),
     )
     newest = log.head().seq
-    assert call_word(runtime, unknown := next_denied(log, DeniedFilter(), newest + 1)) == "unknown"
-    assert call_word(runtime, denied := next_denied(log, DeniedFilter(), unknown or 0)) == "denied"
-    assert next_denied(log, DeniedFilter(), denied or 0) is None
-    assert next_denied(log, DeniedFilter(), 0, newer=True) == denied
-    assert next_denied(log, DeniedFilter(), denied or 0, newer=True) == unknown
-    assert next_denied(log, DeniedFilter(), unknown or 0, newer=True) is None
-    assert next_denied(log, DeniedFilter.parse("tool:mail.send"), unknown or 0) is None
+    assert call_word(runtime, unknown := next_refused(log, RefusedFilter(), newest + 1)) == "unknown"
+    assert call_word(runtime, refused := next_refused(log, RefusedFilter(), unknown or 0)) == "refused"
+    assert next_refused(log, RefusedFilter(), refused or 0) is None
+    assert next_refused(log, RefusedFilter(), 0, newer=True) == refused
+    assert next_refused(log, RefusedFilter(), refused or 0, newer=True) == unknown
+    assert next_refused(log, RefusedFilter(), unknown or 0, newer=True) is None
+    assert next_refused(log, RefusedFilter.parse("tool:mail.send"), unknown or 0) is None
 
 
 def call_word(runtime: Runtime, seq: int | None) -> str:

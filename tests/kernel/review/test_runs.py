@@ -63,8 +63,8 @@ def test_what_a_runs_calls_came_to_is_counted_on(runtime: Runtime) -> None:
     write(runtime, ctx, "a.txt")
     assert tallies.of(ctx.run_id) == Tally(calls=1)
     runtime.executor.execute(ctx, "hers.only", {})
-    assert tallies.of(ctx.run_id) == Tally(calls=2, denied=1)
-    assert tallies.of(ctx.run_id) == Tally(calls=2, denied=1)
+    assert tallies.of(ctx.run_id) == Tally(calls=2, refused=1)
+    assert tallies.of(ctx.run_id) == Tally(calls=2, refused=1)
     assert tallies.of("run_0000000000000000") == Tally()
     write(runtime, ctx, "b.txt")
     plans = query_plans(log.database, lambda: tallies.of(ctx.run_id))
@@ -80,6 +80,6 @@ def test_a_run_says_whether_it_goes_on_and_what_it_came_to(runtime: Runtime, clo
     now = int((clock.time + 120) * MICROSECONDS)
     line = session_line(runs_at(log, [first])[first], RunTallies(log).of(ctx.run_id), 1.836, now)
     assert (line.name, line.intent, line.state.word) == ("claude-code shop", "fix it", "running")
-    assert (line.calls, line.denied, line.cost, line.age) == (1, 0, "$1.84", "2m")
+    assert (line.calls, line.refused, line.cost, line.age) == (1, 0, "$1.84", "2m")
     runtime.executor.finish_run(ctx)
     assert session_line(runs_at(log, [first])[first], Tally(), None, now).state.word == "ended"
