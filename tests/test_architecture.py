@@ -223,7 +223,7 @@ HEAVY = (
     "numpy",
     "safetensors",
     "snowballstemmer",
-    "tokenizers",
+    "kitoken",
     "asyncio",
     "importlib.metadata",
     "cryptography",
