@@ -135,7 +135,7 @@ def memory(
         raise UsageError("name a project or a scope, not both")
     config = configuration(ctx)
     database = open_database(config.database, create=create)
-    more: dict[str, Any] = {"database": database, "config": config, "session": session or None}
+    more: dict[str, Any] = {"database": database, "config": config, "session": session or None, "warm": False}
     if project or scope:
         more["scope"] = scope or f"project:{project}"
     try:

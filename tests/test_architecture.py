@@ -227,7 +227,7 @@ HEAVY = (
     "numpy",
     "safetensors",
     "snowballstemmer",
-    "tokenizers",
+    "kitoken",
     "asyncio",
     "importlib.metadata",
     "cryptography",

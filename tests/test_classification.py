@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.classification.corpus import texts
-from sb.classification import LONGEST, Sensitivity, classify
+from evals.classification.corpus import Text, texts
+from sb.classification import LONGEST, Sensitivity, classify, may_hold_personal_data
 from sb.classification.phones import MOST_LOOKED_UP
+from sb.redaction import secret_findings
 
 
 def labelled_values(text: str) -> list[tuple[str, str]]:
@@ -145,3 +146,27 @@ def test_phone_numbers_plans_are_loaded_by_the_first_text_with_seven_digits_and_
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["False", "True"]
+
+
+_SIGNS = " at | AT | dot |[at]|( @ )|{AT}|<arroba>|@|%40|anna|example|.com|:|::| |\n|1|7|fe80|2001:db8|10.1|+49|DE89|é"
+_OTHER_DIGITS = ["\u0663", "\uff15", "\uff20", "\ud800"]  # and a sign
+_PIECES = st.lists(st.sampled_from([*_SIGNS.split("|"), *_OTHER_DIGITS]), max_size=14).map("".join)
+
+
+@given(_PIECES | st.text(), st.sampled_from([*texts("dev"), *texts("held_out")]))
+def test_text_that_may_hold_no_personal_data_has_none(text: str, known: Text) -> None:
+    for one in (text, known.text, f"{known.text[: len(known.text) // 2]}{text}"):
+        seen = classify(one)
+        personal = [found for found in seen.findings if found.sensitivity != Sensitivity.SECRET]
+        assert may_hold_personal_data(one) or (not personal and seen.complete)
+
+
+def test_most_texts_are_told_to_hold_no_personal_data_at_a_glance() -> None:
+    assert not may_hold_personal_data("The meeting at noon (about the garden) moved to 3 <pm>, said Anna.")
+    assert may_hold_personal_data("a" * LONGEST + " anna@posteo.de")
+
+
+def test_secrets_that_were_found_before_count_as_if_they_were_found_here() -> None:
+    text = "mail anna@posteo.de, key AKIAQ4X7TPLM2WZRD5NY"
+    assert classify(text, secrets=list(secret_findings(text))) == classify(text)
+    assert classify(text, secrets=()).labels == ("email",)

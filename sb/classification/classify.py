@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sb.classification.findings import Classification, Finding
+
+Secret = tuple[str, int, int]  # its label, where it starts and where it ends
 
 LONGEST = 1_000_000  # characters that are searched
 _LEAST_DIGITS = 7  # of a phone number
@@ -27,17 +29,33 @@ _PLAIN = str.maketrans(
 )
 
 
-def classify(text: str) -> Classification:
+def may_hold_personal_data(text: str) -> bool:
+    """Whether `classify` could find personal or payment data, or not read all of the text; False is certain."""
+    if len(text) > LONGEST:
+        return True
+    plain = _plain(text)
+    digits = _digits(plain)
+    if digits >= _LEAST_DIGITS_OF_AN_ID or (digits > 1 and plain.count(":") > 1):
+        return True
+    from sb.classification.contacts import may_hold_email
+
+    return may_hold_email(plain)
+
+
+def classify(text: str, *, secrets: Sequence[Secret] | None = None) -> Classification:
     """What a text holds of secrets, payment data and personal data.
 
     Texts of any length are read in linear time, the first `LONGEST` characters; `complete` is False if more is there.
+
+    Args:
+        secrets: those of the text, as `sb.redaction.secret_findings` has them, for who looked already.
     """
     read = text if len(text) <= LONGEST else text[:LONGEST]
-    plain = read if read.isascii() else read.translate(_PLAIN)
+    plain = _plain(read)
     complete = len(read) == len(text)
     taken: bytearray | None = None
     found: list[Finding] = []
-    for one in _candidates(plain):
+    for one in _candidates(plain, secrets):
         if one is None:
             complete = False
             continue
@@ -50,13 +68,22 @@ def classify(text: str) -> Classification:
     return Classification(text, tuple(found), len(read), complete)
 
 
-def _candidates(text: str) -> Iterator[Finding | None]:
+def _plain(text: str) -> str:
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def _digits(text: str) -> int:
+    octets = text.encode("utf-8", "replace")  # of which other characters hold no digits
+    return len(octets) - len(octets.translate(None, b"0123456789"))
+
+
+def _candidates(text: str, secrets: Sequence[Secret] | None) -> Iterator[Finding | None]:
     """Findings of every kind, the most certain kinds first; None where not all candidates were looked at."""
     from sb.redaction import secret_findings
 
-    for label, start, end in secret_findings(text):
+    for label, start, end in secret_findings(text) if secrets is None else secrets:
         yield Finding(label, start, end, 0.95)
-    digits = sum(map(text.count, "0123456789"))
+    digits = _digits(text)
     if digits >= _LEAST_DIGITS_OF_AN_ID:
         yield from _numbers(text)
     from sb.classification.contacts import emails, ip_addresses

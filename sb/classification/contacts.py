@@ -21,6 +21,8 @@ _HOST = r"[a-zA-Z0-9\-]{1,63}(?:" + _DOT + r"[a-zA-Z0-9\-]{1,63}){0,6}" + _DOT +
 _LOCAL = r"(?<![\w.+\-])[a-zA-Z0-9][\w.+\-]{0,63}"
 _WORDS = r"(?: AT | at (?=[a-zA-Z0-9\-]{1,63} (?:dot|DOT) ))"
 _SPELLED = re.compile(_LOCAL + "(?:" + _AT + "|" + _WORDS + ")" + _HOST)
+# Part of every spelled sign, and quickly told to be absent.
+_SIGN = re.compile(_AT.removeprefix(r"\s{0,2}") + "|" + _WORDS)
 _REMOTE = re.compile(r"(?:ssh|scp|sftp|rsync|mosh)\s[^\n]{0,40}$|://[^\s/@]{0,64}$|message-id:\s{0,3}<?$")
 
 _V4 = re.compile(
@@ -37,6 +39,17 @@ _VERSION = re.compile(
     r"|plugin|package|library|\.net)\b|§|(?:updat|bump|migrat)\w* [^\n]{0,20}\bto\b|バージョン)[^\n.;]{0,24}$|[a-z]/$|[a-z]-$|[=<>~^]=\s?$|[\^~]$"
 )
 _HOSTED = "ip|ipv4|ipv6|ips|address|host|hosts|server|client|peer|from|node|gateway|dns|login|remote|addr|subnet|ping|curl|ssh"
+
+
+def may_hold_email(text: str) -> bool:
+    """Whether `emails` could find one; False is certain."""
+    return "@" in text or "%40" in text or _may_be_spelled(text)
+
+
+def _may_be_spelled(text: str) -> bool:
+    if not (" at " in text or " AT " in text or "[" in text or "(" in text or "<" in text or "{" in text):
+        return False
+    return _SIGN.search(text) is not None
 
 
 def emails(text: str) -> Iterator[Finding]:
@@ -59,14 +72,7 @@ def emails(text: str) -> Iterator[Finding]:
         for match in _ENCODED.finditer(text):
             if "://" not in text[max(0, match.start() - 3) : match.start()]:
                 yield Finding(EMAIL, match.start(), match.end(), 0.9)
-    lowered = text.lower()
-    if (
-        " at " in lowered
-        or any(f"{bracket}at" in lowered or f"{bracket} at" in lowered for bracket in "[({<")
-        or "[@]" in text
-        or "(@)" in text
-        or "arroba" in lowered
-    ):
+    if _may_be_spelled(text):
         for match in _SPELLED.finditer(text):
             yield Finding(EMAIL, match.start(), match.end(), 0.7)
 

@@ -16,6 +16,7 @@ from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.sessions import Sessions
 from sb.memory.space import Space
+from sb.memory.warming import Warming
 from sb.memory.writes import Writes
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
@@ -39,6 +40,7 @@ class Brain(Writes, Reads, Sessions):
         scope: where the session starts, before `orient` names a project; by default where the session of that name
             is, or `global`.
         session: a name for the session, such as a coding agent's own id; by default one is made up.
+        warm: load what searches need in the background, from a twentieth of a second on; a process that ends soon saves that.
 
     Raises:
         ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name says nothing, or is too long.
@@ -57,6 +59,7 @@ class Brain(Writes, Reads, Sessions):
         stack: str = DEFAULT_STACK,
         scope: str | None = None,
         session: str | None = None,
+        warm: bool = True,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -73,6 +76,7 @@ class Brain(Writes, Reads, Sessions):
         self.space.refusal = self._refusal
         self.space.leaves_out = self._leaves_out
         self.space.shows_personal_data = self._is_operator or may_read(self.config.memory, agent_id)
+        self._warming = Warming(self.space) if warm else None
         self._closed = False
         self._named = session  # by whoever made this Brain, until that session ends
 
@@ -111,6 +115,7 @@ class Brain(Writes, Reads, Sessions):
 
         if self._closed:
             return
+        self._stop_warming()
         try:
             if is_due(self.space):
                 tidy(self.space, most=_TIDIED_AT_ONCE)
@@ -119,8 +124,14 @@ class Brain(Writes, Reads, Sessions):
 
     def _close(self) -> None:
         self._closed = True
+        self._stop_warming()
         if self._owned:
             self.database.close()
+
+    def _stop_warming(self) -> None:
+        if self._warming is not None:
+            self._warming.stop()
+            self._warming = None
 
     def __enter__(self) -> Self:
         return self

@@ -5,7 +5,7 @@ E-mail addresses stay, since memories about people need them; payment cards do n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sb.redaction import CARD, Masking
@@ -36,12 +36,23 @@ def masked_rows(records: Sequence[Any], labels: Labels) -> list[Row]:
     """The rows of new records, as `masked_row` has each; raises like it."""
     rows = [to_row(record) for record in records]
     for first in range(0, len(rows), _TOGETHER):
-        numbers = range(first, min(first + _TOGETHER, len(rows)))
-        if may_hold_secret("\n".join(_searched(rows[number]) for number in numbers)):
-            for number in numbers:
-                if may_hold_secret(_searched(rows[number])) and mask(records[number], labels):
-                    rows[number] = to_row(records[number])
+        texts = [_searched(row) for row in rows[first : first + _TOGETHER]]
+        for number in _suspects(texts, first):
+            if mask(records[number], labels):
+                rows[number] = to_row(records[number])
     return rows
+
+
+def _suspects(texts: Sequence[str], first: int) -> Iterator[int]:
+    """The numbers of texts that may hold a secret, counted from `first`: by halves, since few do."""
+    if not may_hold_secret("\n".join(texts)):
+        return
+    if len(texts) == 1:
+        yield first
+        return
+    half = len(texts) // 2
+    yield from _suspects(texts[:half], first)
+    yield from _suspects(texts[half:], first + half)
 
 
 def _searched(row: Row) -> str:

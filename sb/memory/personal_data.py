@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -91,17 +91,18 @@ class Screening:
             PersonalDataRefused: the scope keeps none, or a text is too long to be searched for it; that was logged.
         """
         action = action_for(self._settings, scope)
-        return [self._screened(record, action, scope, agent) for record in records]
+        said = [[value for name, value in vars(record).items() if name not in _APART] for record in records]
+        met = zip(records, labels_of_each(said), strict=True)
+        return [self._screened(record, found, action, scope, agent) for record, found in met]
 
     def text(self, text: str, scope: str) -> str:
         """A query or a reason, as it is logged: redacted wherever the scope does not keep personal data."""
         return text if action_for(self._settings, scope) == KEEP else str(masked(text))
 
-    def _screened(self, record: Any, action: str, scope: str, agent: str) -> Screened:
+    def _screened(self, record: Any, found: tuple[str, ...], action: str, scope: str, agent: str) -> Screened:
         signed = isinstance(record, Handoff) and record.signature
         if isinstance(record, Handoff) and action == ESCALATE:
             action = REDACT  # a handoff that waits reaches nobody
-        found = labels_in([value for name, value in vars(record).items() if name not in _APART])
         if not found:
             return Screened((), KEEP)
         if action == DROP or (action == REDACT and TOO_LONG in found):
@@ -120,24 +121,48 @@ TOO_LONG = "too_long"  # the label of a text that was searched in part
 
 def labels_in(value: Any) -> tuple[str, ...]:
     """The labels of the personal and payment data in texts, however nested."""
+    return labels_of_each([value])[0]
+
+
+def labels_of_each(values: Sequence[Any]) -> list[tuple[str, ...]]:
+    """Returns what `labels_in` does for each of some values; most are known to hold none at a glance."""
+    from sb.classification import may_hold_personal_data
+    from sb.secret_shapes import may_hold_secret
+
+    texts = ["\n".join(_strings(value)) for value in values]
+    suspects = [text for text in texts if may_hold_personal_data(text)]
+    if not suspects:
+        return [()] * len(texts)
+    secret = may_hold_secret("\n".join(suspects))  # one look at all of them takes half the time
+    found = {text: _labels(text, secret) for text in suspects}
+    return [found.get(text, ()) for text in texts]
+
+
+def _labels(text: str, may_hold_secrets: bool) -> tuple[str, ...]:
     from sb.classification import Sensitivity, classify
 
-    text = "\n".join(_strings(value))
-    seen = classify(text)
+    seen = classify(text, secrets=None if may_hold_secrets else ())
     labels = dict.fromkeys(one.label for one in seen.findings if one.sensitivity != Sensitivity.SECRET)
     return (*labels, *(() if seen.complete else (TOO_LONG,)))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> list[str]:
+    found: list[str] = []
+    _add_strings(value, found)
+    return found
+
+
+def _add_strings(value: Any, found: list[str]) -> None:
     if isinstance(value, str):
-        yield value
+        found.append(value)
     elif isinstance(value, dict):
         for name, item in value.items():
-            yield str(name)
-            yield from _strings(item)
+            found.append(str(name))
+            _add_strings(item, found)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _strings(item)
+            if item is not None and not isinstance(item, float):
+                _add_strings(item, found)
 
 
 def masked(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -75,6 +76,7 @@ class Space:
         self.settings = settings
         self.screening = Screening(database, settings, clock.now)
         self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
+        self._loading = Lock()
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
 
@@ -90,10 +92,13 @@ class Space:
     @cached_property
     def embedder(self) -> Embedder | NoEmbedder:
         """The embedder, or the reason why there is none; loaded on first use."""
-        embedder = choose(self.settings)
-        if isinstance(embedder, NoEmbedder):
-            return embedder
-        return counted(embedder, self.database)
+        with self._loading:  # two threads may ask for it at once
+            known: Embedder | NoEmbedder | None = self.__dict__.get("embedder")
+            if known is None:
+                chosen = choose(self.settings)
+                known = chosen if isinstance(chosen, NoEmbedder) else counted(chosen, self.database)
+                self.__dict__["embedder"] = known
+            return known
 
     @property
     def usable_embedder(self) -> Embedder | None:
@@ -104,7 +109,12 @@ class Space:
     def lexicon(self) -> Lexicon:
         """The lexicon of ranking; one for all queries of this process."""
         embedder = self.embedder
-        return Lexicon(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
+        with self._loading:
+            known: Lexicon | None = self.__dict__.get("lexicon")
+            if known is None:
+                known = Lexicon(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
+                self.__dict__["lexicon"] = known
+            return known
 
     def embed(self, execute: Execute, records: Sequence[int]) -> None:
         """Make the vectors of records that were written in this transaction.

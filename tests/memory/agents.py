@@ -35,7 +35,9 @@ class Agents:
         config = load_config(
             env={"SB_HOME": str(self.home), "HOME": "/data/nobody"}, cwd=self.home.parent, flags={}
         )
-        return Brain(agent, database=self.database, config=config, clock=self.clock, ids=self.ids, **more)
+        return Brain(
+            agent, database=self.database, config=config, clock=self.clock, ids=self.ids, warm=False, **more
+        )
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
         return self.database.query(sql, values)

@@ -45,9 +45,8 @@ class Desk:
     def brain(self, agent: str = "coder", **more: Any) -> Brain:
         """A new session of an agent."""
         self.clock.time += 60
-        made = Brain(
-            agent, database=self.database, config=self.config, clock=self.clock, ids=self.ids, **more
-        )
+        shared: dict[str, Any] = {"database": self.database, "config": self.config, "clock": self.clock}
+        made = Brain(agent, ids=self.ids, warm=False, **shared, **more)
         if self.config.memory.embedder != "none":
             made.space.embedder = self.space.embedder  # loaded once
         return made

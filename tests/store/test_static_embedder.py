@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.errors import EmbedderError, StoreCorrupt
+from sb.store.embedding import tokens
 from sb.store.embedding.context import ContextEmbedder, mix
 from sb.store.embedding.embedder import MOST_CHARACTERS
 from sb.store.embedding.static import StaticEmbedder, StaticModel
 from sb.store.embedding.token_statistics import TokenStatistics
+from sb.store.embedding.tokens import CONVERTED, convert
 
+_WORDLLAMA = importlib.util.find_spec("wordllama")
+assert _WORDLLAMA is not None
+assert _WORDLLAMA.origin is not None
+TOKENIZER = Path(_WORDLLAMA.origin).parent / "tokenizers/l2_supercat_tokenizer_config.json"
 ANY_TEXT = st.text(max_size=200)
 
 
@@ -65,8 +74,38 @@ def test_each_vector_has_length_one_or_is_zero_and_does_not_depend_on_its_batch(
 
 @given(st.text(st.sampled_from("ab \u2581\n.é木_-A") | st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_the_tokens_of_a_text_are_those_that_it_has_as_a_whole(static: StaticModel, text: str) -> None:
-    whole = static.tokenizer.tokenize("\u2581" + text.replace(" ", "\u2581")) if text else []
-    assert static.ids(text).tolist() == [token.id for token in whole]
+    whole = static.tokenizer.encode("\u2581" + text.replace(" ", "\u2581"), False) if text else []
+    assert static.ids(text).tolist() == whole
+
+
+@given(
+    st.text()
+    | st.lists(st.sampled_from(["<s>", "</s>", "<unk>", "\ufdd0", "0", "a", " ", "木", "é"])).map("".join)
+)
+def test_the_tokens_of_a_text_are_those_of_the_models_own_tokenizer(static: StaticModel, text: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    plain = text.replace("\ufdd0", "\ufdd2")
+    wanted = _models_own(tokenizers).tokenize("\u2581" + plain.replace(" ", "\u2581")) if plain else []
+    assert static.ids(text).tolist() == [token.id for token in wanted]
+
+
+@cache
+def _models_own(tokenizers: Any) -> Any:
+    return tokenizers.Tokenizer.from_file(str(TOKENIZER)).model
+
+
+def test_the_converted_tokenizer_is_the_models_own_file() -> None:
+    assert convert(TOKENIZER) == CONVERTED.read_bytes()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"kitoken", b"x" * 1000])
+def test_where_the_converted_tokenizer_is_missing_or_damaged_the_models_own_is_read(
+    content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "CONVERTED", tmp_path / "converted")
+    if content is not None:
+        (tmp_path / "converted").write_bytes(content)
+    assert tokens.load_tokenizer(TOKENIZER).encode("\u2581hello", False) == [22172]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +220,7 @@ def test_loading_runs_no_code_of_the_package_opens_no_socket_and_imports_no_more
         "sys.addaudithook(hook)\n"
         "from sb.store.embedding.static import StaticEmbedder, StaticModel\n"
         "StaticEmbedder(StaticModel.load()).embed(['hello'])\n"
-        "unwanted = ('wordllama', 'pydantic', 'requests', 'huggingface_hub', 'numpy.ma')\n"
+        "unwanted = ('wordllama', 'tokenizers', 'pydantic', 'requests', 'huggingface_hub', 'numpy.ma')\n"
         "print(*[name for name in unwanted if name in sys.modules])\n"
     )
     done = subprocess.run(

@@ -16,7 +16,7 @@ from sb.tools.hosted.guarding import Kind, in_project, interpreter, kind_here, p
 NAME = "secondbrain-sb"
 _INSTALLERS = frozenset(("pip", "setuptools", "wheel", "uv", "pipx"))
 # Of these only data is used, or what does not reach the network: not what their code asks for.
-_ALONE = frozenset(("wordllama", "vader-sentiment", "tokenizers"))
+_ALONE = frozenset(("wordllama", "vader-sentiment"))
 _FOR_SCREENS = frozenset(("textual", "sqlite-utils"))
 
 

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
 from sb.memory.ranking.encoding import word_number
-from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem
+from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem, words
 from sb.numeric import np
 
 if TYPE_CHECKING:
@@ -72,6 +72,11 @@ class Lexicon:
             _SLOTS, np.int32
         )  # the number of a word with these lowest bits; none has slot 0
 
+    @property
+    def known_words(self) -> int:
+        """Counts the words, the one that stands for none included."""
+        return len(self._numbers)
+
     def trim(self) -> None:
         """Forget all words if there are too many; numbers given before are void."""
         if len(self._numbers) > MOST_WORDS:
@@ -79,6 +84,14 @@ class Lexicon:
 
     def numbers(self, words: Iterable[str]) -> list[int]:
         return list(map(self._numbers.__getitem__, words))
+
+    def learn(self, texts: Iterable[str]) -> None:
+        """Meet the words of some texts, as far as there is room for them."""
+        with self.lock:
+            for text in texts:
+                if len(self._numbers) < MOST_WORDS // 2:  # what searches meet has to fit, too
+                    self.numbers(words(text))
+            self._learn()
 
     def known(self, stored: NDArray[np.uint32]) -> NDArray[np.intp]:
         """The numbers of words that are stored as `encoding` has them, -1 for those that were never met; of 0 it is EMPTY."""

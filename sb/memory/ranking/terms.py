@@ -112,6 +112,7 @@ _ENDINGS = {
 }  # FTS5 takes these for an ending only after something else
 _HAS_MEASURE = re.compile(r"[^aeiou]*[aeiouy]+[^aeiouy].*(?:logi|bli)$")
 _FOLDING = _Folding()
+_FOLDED_OCTETS = "".join(map(_fold, map(chr, range(128)))).encode().ljust(256)
 _STEMS = _Stems()
 
 
@@ -122,7 +123,10 @@ def words(text: str) -> list[str]:
 
 def folded(text: str) -> str:
     """The words of the first `MOST_CHARACTERS` characters, with one or more spaces between them, and nothing else."""
-    return text[:MOST_CHARACTERS].translate(_FOLDING)
+    read = text[:MOST_CHARACTERS]
+    if read.isascii():  # of octets it takes half the time
+        return read.encode().translate(_FOLDED_OCTETS).decode()
+    return read.translate(_FOLDING)
 
 
 def stem(word: str) -> str:

@@ -212,4 +212,4 @@ def test_calls_load_nothing_of_the_memory(host: Host) -> None:
     assert loaded(call) & {"sb.memory", "numpy", "snowballstemmer", "sb.store.records"} == set()
     start = loaded(host.payload("SessionStart", source="startup"))
     assert "sb.memory.brain" in start
-    assert start & {"tokenizers", "safetensors", "typer", "textual"} == set()
+    assert start & {"kitoken", "safetensors", "typer", "textual"} == set()

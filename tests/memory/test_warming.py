@@ -1,0 +1,68 @@
+"""What the first search needs is loaded in the background, which changes no result and outlives no memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from sb.config import load_config
+from sb.memory import Brain
+from sb.memory.warming import Warming
+
+TEXTS = ["the kettle whistles at noon", "the till is short of coins", "tea is bought on Mondays", "it rained"]
+
+
+def brain(home: Path, *, warm: bool = False, embedder: str = "static") -> Brain:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text(f"memory: {{embedder: {embedder}, ollama_url: 'http://127.0.0.1:9'}}\n")
+    config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home.parent, flags={})
+    return Brain("coder", config=config, warm=warm)
+
+
+def test_warm_memory_has_what_a_search_loads_and_finds_the_same(home: Path) -> None:
+    with brain(home) as one:
+        for text in TEXTS:
+            one.remember(text)
+    for embedder in ("static", "none"):
+        with brain(home, embedder=embedder) as cold, brain(home, embedder=embedder) as warm:
+            Warming(warm.space).wait()
+            assert "lexicon" in vars(warm.space)
+            assert "lexicon" not in vars(cold.space)
+            assert (warm.space.lexicon.known_words, cold.space.lexicon.known_words) == (17, 1)
+            first, second = (
+                [(hit.id, hit.score) for hit in each.search("when is tea bought", benchmark=True)]
+                for each in (cold, warm)
+            )
+            assert first == second != []
+
+
+def test_closing_ends_the_thread(home: Path) -> None:
+    def threads() -> list[str]:
+        return [each.name for each in threading.enumerate() if each.name == "sb-warming"]
+
+    with brain(home, warm=True) as one:
+        one.remember(TEXTS[0])
+    assert threads() == []
+    Warming(one.space).wait()  # its database is closed already
+    assert threads() == []
+
+
+def test_server_is_not_asked_before_a_search_is(home: Path) -> None:
+    with brain(home, embedder="ollama") as one:
+        Warming(one.space).wait()
+        assert "embedder" not in vars(one.space)
+
+
+def test_process_that_ends_while_it_warms_ends_cleanly(home: Path) -> None:
+    program = (
+        "import sys, time; from sb.memory import Brain; from sb.memory.warming import DELAY_S;"
+        "brains = [Brain(f'agent {number}') for number in range(3)];"
+        "time.sleep(DELAY_S + float(sys.argv[1]))"
+    )
+    for more in ("0", "0.02"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, more], capture_output=True, text=True, check=False, timeout=120
+        )
+        assert (done.returncode, done.stderr) == (0, "")
