@@ -1,26 +1,90 @@
-"""`sb doctor`: check the installation."""
+"""`sb doctor`: check the installation, and approve the contracts that an upgrade brought."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 from sb.commands import output
-from sb.commands.options import AsJson, single
-from sb.commands.session import configuration
+from sb.commands.options import As, AsJson, Yes, single
+from sb.commands.session import configuration, decider, event_log
 
 from sb.doctor import examine
 from sb.errors import ExitCode
 from sb.kernel.review.findings import Status
+from sb.text import counted
+
+if TYPE_CHECKING:
+    from sb.kernel.baselines.seeding import OutdatedContract
+    from sb.kernel.baselines.store import ContractBaselineStore
+    from sb.kernel.registry.registry import ToolRegistry
 
 app = single()
+Fix = Annotated[
+    bool, typer.Option("--fix", help="Approve the contracts of shipped tools that an upgrade changed.")
+]
 
 
 @app.command(epilog="Example: sb doctor --json")
-def doctor(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """Check the installation; exit 1 if a check fails."""
+def doctor(
+    ctx: typer.Context, fix: Fix = False, who: As = "", yes: Yes = False, as_json: AsJson = False
+) -> None:
+    """Check the installation; exit 1 if a check fails.
+
+    With --fix, contracts of shipped tools that are not the approved ones are shown and approved first; an operator
+    signs where one is enrolled. Tools of others are left to `sb runtime-guard`.
+    """
+    fixed = _approve_shipped(ctx, who, yes, as_json) if fix else []
     findings = examine(configuration(ctx, quietly=True))
     failed = any(finding.status is Status.FAIL for finding in findings)
     if as_json:
-        output.emit_json({"ok": not failed, "items": [vars(finding) for finding in findings]})
+        items = [vars(finding) for finding in findings]
+        output.emit_json({"ok": not failed, "items": items} | ({"fixed": fixed} if fix else {}))
     else:
         output.findings("check", findings)
     raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)
+
+
+def _approve_shipped(ctx: typer.Context, who: str, yes: bool, quietly: bool) -> list[dict[str, Any]]:
+    """Show and approve the contracts of shipped tools that are not the approved ones; returns them.
+
+    Args:
+        who: as for `decider`. quietly: print nothing.
+    """
+    from sb.commands.install import confirm
+
+    from sb.kernel.baselines.seeding import approve_outdated, outdated_contracts
+    from sb.parts import open_surfaces, shipped_registry
+
+    config, log = configuration(ctx, quietly=True), event_log(ctx)
+    with closing(log.database):
+        shipped, stores = shipped_registry(config), open_surfaces(config, log)
+        outdated = outdated_contracts(stores, shipped)
+        if not outdated:
+            return []
+        if not quietly:
+            _print_changes(outdated, stores, shipped)
+        if not yes:
+            confirm(f"approve {counted(len(outdated), 'contract')} of this release?")
+        by = decider(ctx, stores[0].authority, who)
+        approve_outdated(stores, by, shipped)
+    if not quietly:
+        output.line(f"{counted(len(outdated), 'contract')} of this release approved by {by.name}")
+    return [
+        {"surface": one.surface, "tool_id": one.tool_id, "fingerprint": one.fingerprint} for one in outdated
+    ]
+
+
+def _print_changes(
+    outdated: Sequence[OutdatedContract], stores: Sequence[ContractBaselineStore], shipped: ToolRegistry
+) -> None:
+    by_surface = {store.surface: store for store in stores}
+    for one in outdated:
+        output.line(f"{one.status}: {one.tool_id} ({one.surface})")
+        for change in by_surface[one.surface].entry(one.tool_id, shipped).changes:
+            output.line(f"  {change.path}", one_line=True)
+            for sign, value in (("-", change.before), ("+", change.after)):
+                if value is not None:
+                    output.line(f"    {sign} {value}", one_line=True)

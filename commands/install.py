@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import approval_queue, configuration, decider
 
+from sb.config import Config
 from sb.config.home import Home
 from sb.errors import SBError, UsageError
 from sb.hosts.hooks.event import Server
@@ -25,8 +27,9 @@ from sb.hosts.registry import host_settings, installable
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
 from sb.hosts.servers import configured_servers
 from sb.runtime import create_home
-from sb.text import plain
+from sb.text import counted, plain
 
+_SIGN = "approve and sign the contracts of this release: sb doctor --fix"
 app = typer.Typer(
     help="Connect a coding agent: its host calls sb for each tool call.",
     add_completion=False,
@@ -71,18 +74,28 @@ def install(
         installer.install(change)
     config = configuration(ctx, quietly=True)
     made = [] if dry_run or config.database.exists() else create_home(config)
+    renewed, unsigned = ([], 0) if dry_run else _renew_contracts(config)
     warning = committed_warning(change) if scope is Scope.PROJECT else ""
     connected = change.needed and not dry_run
     servers = configured_servers(host.name, os.environ, Path.cwd())
     if as_json:
         steps = _next_steps(host, servers) if connected else []
+        steps += [_SIGN] if unsigned else []
         more = {"scope": str(scope), "next_steps": steps, "made": [str(path) for path in made]}
+        more |= {"contracts": renewed}
         output.emit_json({**described(change, dry_run), **more, "warning": warning or None})
         return
     for path in made:
         output.line(f"made {path}")
     done = "would be changed" if dry_run else "now calls sb"
     output.line(f"{change.current.path} {done if change.needed else 'already calls sb'}")
+    if renewed:
+        output.line(f"approved the contracts of this release: {', '.join(renewed)}")
+    if unsigned:
+        note(
+            f"warning: {counted(unsigned, 'contract')} of this release must be signed, or their calls are denied"
+        )
+        note(f"next: {_SIGN}")
     if warning:
         note(f"warning: {warning}")
     if not connected:
@@ -91,6 +104,29 @@ def install(
         servers = _offer_servers(ctx, host)
     for step in _next_steps(host, servers):
         note(f"next: {step}")
+
+
+def _renew_contracts(config: Config) -> tuple[list[str], int]:
+    """Approve the contracts of shipped tools that an upgrade changed; an operator, if there is one, has to sign them.
+
+    Returns:
+        The tools, and how many contracts wait for a signature.
+    """
+    from sb.kernel.baselines.seeding import approve_outdated, installation, outdated_contracts
+    from sb.parts import open_log, open_surfaces, shipped_registry
+
+    try:
+        log = open_log(config)
+        with closing(log.database):
+            shipped, stores = shipped_registry(config), open_surfaces(config, log)
+            outdated = outdated_contracts(stores, shipped)
+            if not outdated or stores[0].authority.enrolled():
+                return [], len(outdated)
+            approve_outdated(stores, installation(), shipped)
+    except SBError as error:  # the host is connected all the same
+        note(f"warning: the contracts of this release were not compared: {error.message}")
+        return [], 0
+    return sorted({one.tool_id for one in outdated}), 0
 
 
 def _offer_servers(ctx: typer.Context, host: Host) -> list[Server]:

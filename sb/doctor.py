@@ -13,6 +13,8 @@ from sb.hosts.install.health import install_findings
 from sb.hosts.install.host import Places
 from sb.hosts.install.records import Records
 from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.baselines.seeding import outdated_contracts
+from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.policy.lint import unknown_names
@@ -29,7 +31,7 @@ from sb.kernel.review.findings import (
 )
 from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
-from sb.parts import open_authority, open_kill_switch, open_registry, open_snapshots
+from sb.parts import open_authority, open_kill_switch, open_registry, open_snapshots, shipped_registry
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database
@@ -213,12 +215,19 @@ def _connected(config: Config, log: EventLog) -> Iterator[Finding]:
 
 
 def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:
-    store = ContractBaselineStore(log, open_authority(config, log))
+    shipped = shipped_registry(config)  # before tools of others are loaded, which could edit it
+    authority = open_authority(config, log)
+    stores = [ContractBaselineStore(log, authority, surface) for surface in SURFACES]
+    outdated = outdated_contracts(stores, shipped)
     registry, _ = open_registry(config)
     counts: dict[str, int] = {}
-    for entry in store.entries(registry):
+    for entry in (entry for store in stores for entry in store.entries(registry)):
         counts[str(entry.status)] = counts.get(str(entry.status), 0) + 1
     told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if count)
     amiss = any(count for status, count in counts.items() if status != "approved")
-    hint = "sb runtime-guard mismatches" if amiss else ""
+    hint = "sb doctor --fix" if outdated else "sb runtime-guard mismatches" if amiss else ""
+    if outdated:
+        told += (
+            f"; {counted(len(outdated), 'contract')} of this release not approved, so their calls are denied"
+        )
     yield Finding("baselines", Status.WARN if amiss else Status.OK, f"contracts: {told or 'none'}", hint)

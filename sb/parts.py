@@ -14,6 +14,7 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
+from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE, AgentCapabilities, SafetyClass
 from sb.kernel.incidents.kill_switch import KillSwitch
@@ -204,6 +205,12 @@ def open_baselines(
 ) -> ContractBaselineStore:
     """The approved contracts of a surface; in a new database those that this version ships are."""
     return baselines_of(log, authority, surface, lambda: shipped_registry(config))
+
+
+def open_surfaces(config: Config, log: EventLog) -> list[ContractBaselineStore]:
+    """`open_baselines` of every surface."""
+    authority = open_authority(config, log)
+    return [open_baselines(config, log, authority, surface) for surface in SURFACES]
 
 
 def baselines_of(

@@ -110,6 +110,23 @@ _LOGINS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\b(?:https?|xh) (?:[^\n|;&]{0,200}?\s)?(?:-a|--auth)[\s=]{1,3}[\"']?[^\s:\"']{1,100}:" + _GIVEN_VALUE, ("http ", "https ", "xh ")),
     (r"\blftp" + _OPTIONS + r"-u\s{1,3}[\"']?[^\s,\"']{1,100}," + _GIVEN_VALUE, ("lftp",)),
     (r"\baz login" + _OPTIONS + r"-p\s{1,3}" + _GIVEN_VALUE, ("az login",)),
+    (r"\b(?:mysql|mariadb-?)admin" + _OPTIONS + r"password\s{1,3}" + _GIVEN_VALUE, ("mysqladmin", "mariadb-admin", "mariadbadmin")),
+    (
+        # A hash in single quotes begins with a dollar sign too.
+        r"\buser(?:mod|add)" + _OPTIONS + r"(?:-p\s{0,3}|--password[\s=]{1,3})"
+        + _GIVEN_VALUE.replace("[$<{]", r"\$[A-Z_{(]|[<{]"),
+        ("usermod", "useradd"),
+    ),
+    *((r"\bssh-keygen" + _OPTIONS + option + r"\s{0,3}" + _GIVEN_VALUE, ("ssh-keygen",)) for option in ("-N", "-P")),
+    (
+        r"\bnet use (?:[A-Za-z*]:?\s{1,3})?(?:\\{2,8}\S{1,200}\s{1,3}|[^\n|;&]{0,200}?/user:\S{1,100}\s{1,3})"
+        + r"[\"']?(?P<value>(?![/*$\-&|;>])[^\s\"'\\]{2,200})",
+        ("net use",),
+    ),
+    *(  # one expression for each, since a command may give several
+        (r"\brclone config (?:create|update|password) [^\n|;&]{0,400}?\b" + key + r"[\s=]{1,3}" + _GIVEN_VALUE, ("rclone config",))
+        for key in ("pass(?:word)?", "secret_access_key", "client_secret", "(?:bearer_)?token", "(?:api_|account_)?key")
+    ),
     (r"_authtoken[\s=]{1,3}" + _GIVEN_VALUE.replace("{1,200}", "{7,300}"), ("_authtoken",)),
 )  # fmt: skip
 

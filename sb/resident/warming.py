@@ -22,7 +22,10 @@ _MODULES = (
     *("sb.hosts.claude_code.servers", "sb.hosts.claude_code.transcripts", "sb.hosts.usage"),
     "sb.hosts.hooks.judging",
     "sb.hosts.hooks.remembering",
-    *(f"sb.hosts.hooks.{name}" for name in ("advising", "arguments", "keeping", "mcp", "scratch")),
+    *(
+        f"sb.hosts.hooks.{name}"
+        for name in ("advising", "arguments", "keeping", "mcp", "scratch", "searching")
+    ),
     *(
         f"sb.shell.{name}" for name in ("command_patterns", "git_keeping", "inline_python", "landing")
     ),  # with all that these import

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from sb.shell.arguments import (
 from sb.shell.changing import change, changes
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
-from sb.shell.computed import names_in
+from sb.shell.computed import formatted, names_in
 from sb.shell.flows import Trail
 from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
@@ -55,18 +56,23 @@ from sb.shell.searching import searched_folders
 from sb.shell.secret_files import secret_word
 from sb.shell.words import (
     OPERAND,
+    SPLIT_VARIABLE,
     UNKNOWN,
+    VARIABLE,
     compiled,
     display,
     expand,
     is_literal,
     is_sure,
+    is_unresolved,
 )
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
 _MOST_REPLACED = 4000
 # Programs that replace the content of the files they name, but for these options.
+# Variables of a machine or its CI that name scratch files and folders.
+_SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
 _REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
 _KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
 _OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
@@ -102,6 +108,8 @@ class CommandJudge(ABC):
         self.values |= {
             name: [OPERAND] for name in ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
         }
+        for name in _SCRATCH:
+            self.values.setdefault(name, [OPERAND])
         self.functions: set[str] = set()
         self.aliases: set[str] = set()
         self.programs: list[str] = []
@@ -149,7 +157,17 @@ class CommandJudge(ABC):
         self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
 
     def expand(self, text: str) -> list[str]:
-        return expand(text, {} if self._splits_elsewhere else self.values)
+        if not self._splits_elsewhere:
+            return expand(text, self.values)
+        found = expand(text, {})
+        if VARIABLE not in text and SPLIT_VARIABLE not in text:
+            return found
+        splits = "".join(filter(is_literal, self.values.get("IFS", ()))) or " "
+        pieces = (
+            part for one in expand(text, self.values) for part in re.split(f"[{re.escape(splits)}\\s]", one)
+        )
+        named = [part for part in dict.fromkeys(pieces) if self._matters(part)][:_MOST_VALUES]
+        return [*found, *named, *found[-1:]] if named else found
 
     def _count(self, steps: int) -> None:
         self._steps += steps
@@ -277,6 +295,12 @@ class CommandJudge(ABC):
     def refuse(self, why: str) -> None:
         """Refuse the whole line; the first reason stays."""
         self.refused = self.refused or why
+
+    def unresolved(self, targets: Sequence[str], by: str) -> Finding:
+        """Judge what a redirection or `tee` writes to, if nothing tells which file that is."""
+        if not targets or not all(map(is_unresolved, targets)):
+            return QUIET
+        return Finding(DESTROY, f"{by} {display(targets[0])}: which file it writes is unknown until it runs")
 
     def look(self, word: str) -> None:
         """Refuse the line if a word names a protected path."""
@@ -406,12 +430,14 @@ class CommandJudge(ABC):
                 )
             pairs = [word.partition("=") for word in arguments if "=" in word]
             return highest(*(self.assign(name.rstrip("+"), value) for name, _, value in pairs))
-        if builtin == "printf":
-            arguments = arguments[1:2] if arguments[:1] == ["-v"] else ()
         given: list[str] = []
+        if builtin == "printf":
+            text = formatted(arguments[2:]) if arguments[:1] == ["-v"] else None
+            given = [text] if text and self._matters(text) else []
+            arguments = arguments[1:2] if arguments[:1] == ["-v"] else ()
         if builtin in ("read", "mapfile", "readarray"):
             given = (
-                stdin.text.split()
+                re.split(r"[\s,:;|]+", stdin.text)
                 if stdin.kind == "text"
                 else self.names_in(stdin.path)
                 if stdin.path
@@ -429,6 +455,8 @@ class CommandJudge(ABC):
         if found.rank == NETWORK and (where := self.paths.run_by_git()):
             worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
         if base in WRITES:
+            named = [argv[1:][at] for at in operands(argv[1:])] if base == "tee" else []
+            worst = highest(worst, self.unresolved(named, base))
             replaces = base in _REPLACING and not any(map(compiled(_KEEPS).fullmatch, argv[1:]))
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))

@@ -22,6 +22,7 @@ from sb.shell.words import (
 )
 
 _MOST_WORDS = 8
+_MOST_ITEMS = 60  # of a list
 _LONGEST = 4096  # characters of a text
 _MOST_OF_A_LIST = 64 * 1024  # bytes
 _MOST_NAMES = 1000
@@ -30,25 +31,31 @@ _ESCAPE = r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|(.))"
 _SET = r"(?:[\w./ -]|\\\\)*"
 _SUBSTITUTES = r"s([/|#,])([\w ./-]{1,200})\1([\w ./-]{0,200})\1g?"
 _PART = r"cut -c(?P<first>\d{0,4})-(?P<last>\d{0,4})|(?P<end>head|tail) -c ?(?P<count>\d{1,4})"
+_FORMAT = r"%-?\d{0,3}(?:\.(\d{1,3}))?([sbdcq])"
 _NAMED = {"n": "\n", "t": "\t", "\\": "\\"}
 
 
 def alternatives(script: Script) -> str:
     """What a command substitution becomes, as alternatives of a brace expansion; "" if that is not known.
 
-    It is unknown first and last as well: a function of the line may have the program's name, so that no verdict
-    becomes milder by it.
+    Also unknown, as a function of the line may have the program's name.
     """
-    text = _text(script)
+    text = printed(script)
     if text is None or len(text) > _LONGEST or _ACTIVE.search(text):
         return ""
     words = text.replace("*", STAR).split()
-    if not 0 < len(words) <= _MOST_WORDS or "~" in words:
-        return ""
-    return OPEN + COMMA.join([UNKNOWN, *words, UNKNOWN]) + CLOSE
+    return "" if not 0 < len(words) <= _MOST_WORDS or "~" in words else one_of(words)
 
 
-def _text(script: Script) -> str | None:
+def one_of(words: Sequence[str]) -> str:
+    """A word that is one of these, or unknown, as alternatives of a brace expansion.
+
+    It is unknown first and last, so that no verdict becomes milder by what is known of it.
+    """
+    return OPEN + COMMA.join([UNKNOWN, *words[:_MOST_ITEMS], UNKNOWN]) + CLOSE if words else UNKNOWN
+
+
+def printed(script: Script) -> str | None:
     """What a pipeline of text programs prints, from words alone; None for anything else."""
     node = script[0] if len(script) == 1 else None
     parts = node.parts if isinstance(node, Pipeline) else (node,)
@@ -76,26 +83,32 @@ def _printed(words: Sequence[str]) -> str | None:
             escaped = "e" in rest.pop(0)
         text = _unescaped(" ".join(rest)) if escaped else " ".join(rest)
         return None if _is_computed(text) else text
-    return _formatted(rest) if program == "printf" else None
+    return formatted(rest) if program == "printf" else None
 
 
 def _is_computed(word: str) -> bool:
     return UNKNOWN in word or OPERAND in word
 
 
-def _formatted(words: Sequence[str]) -> str | None:
+def formatted(words: Sequence[str]) -> str | None:
+    """What `printf` makes of a format and its arguments; None if that is not known."""
     if not words or words[0][:1] == "-" or any(map(_is_computed, words)) or not is_literal(words[0]):
         return None
     rest = list(words[1:])
 
     def value(match: re.Match[str]) -> str:
         word = rest.pop(0) if rest else ""
-        return _unescaped(word) if match[0] == "%b" else word
+        word = _unescaped(word) if match[2] == "b" else word[:1] if match[2] == "c" else word
+        return word[: int(match[1])] if match[1] else word
 
     shape = _unescaped(words[0])
-    text = compiled("%[sbd]").sub(value, shape)
-    while rest and "%" in shape and len(text) < _LONGEST:  # the format is used again for what is left
-        text += compiled("%[sbd]").sub(value, shape)
+    if "%" in compiled(_FORMAT).sub("", shape):
+        return None
+    text = compiled(_FORMAT).sub(value, shape)
+    while (
+        rest and compiled(_FORMAT).search(shape) and len(text) < _LONGEST
+    ):  # the format is used again for what is left
+        text += compiled(_FORMAT).sub(value, shape)
     return text
 
 

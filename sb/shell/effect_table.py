@@ -22,7 +22,7 @@ GIT_MOVES = tuple(
     for name in "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE COMMON_DIR NAMESPACE CEILING CONFIG LITERAL GLOB "
     "NOGLOB ICASE DISCOVERY".split()
 )
-GIT = ("reset", "rm ", "checkout", "restore", "clean", "stash drop", "stash clear")
+GIT = ("reset", "rm ", "mv ", "checkout", "restore", "clean", "stash drop", "stash clear")
 # Variables that decide how words, patterns and folders are read.
 READING = frozenset(
     "IFS CDPATH GLOBIGNORE PATH HOME PWD OLDPWD BASH_ENV ENV SHELLOPTS BASHOPTS POSIXLY_CORRECT TMPDIR".split()

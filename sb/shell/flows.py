@@ -46,6 +46,8 @@ from sb.shell.showing import (
     lets_listed_through,
     lets_names_through,
     lists_hidden,
+    makefiles,
+    packs_listed,
     read_words,
     shows_files,
     takes_login,
@@ -67,7 +69,7 @@ _LEAVES_OUT = r"(?:--exclude(?:-from)?=|-x|--filter=).*(?:env|ignore).*|--exclud
 _NAME_TESTS = "-i?(?:name|path|wholename|regex|lname)"
 OF_A_CONTAINER = "prints the environment of a container"
 _QUOTED_NAME = "[\"'/]([\\w.][\\w./-]{1,200})[\"'/]"
-_TRACES = "-[a-z]*[vx][a-z]*"
+_TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
 
@@ -139,6 +141,8 @@ class Trail(TextTrail):
             self._send(program, arguments, CLEAN)
         if program in ("set", *RUN_OTHERS) and any(map(compiled(_TRACES).fullmatch, arguments)):
             self._traced = True  # what a shell reads is printed from here on
+        if program in ("make", "gmake"):  # it prints lines that are no rules
+            merged(*map(self._of_file, makefiles(arguments)))
         if self._traced and program in RUN_OTHERS:
             merged(*map(self._of_file, arguments[:4]))
         if (
@@ -152,6 +156,9 @@ class Trail(TextTrail):
         if program in ("find", "fd", "fdfind", "locate", "mdfind"):
             self.output = merged(self.output, self._found(program, arguments))
             return
+        if packs_listed(program, arguments):
+            named = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
+            self.words, self.input = merged(self.words, self.input, named), CLEAN
         given = self._operands(program, arguments)
         if program in ("split", "csplit"):
             self._written(

@@ -256,6 +256,35 @@ def _rm(working: _Working, arguments: list[str]) -> Effect:
     return Effect([*changes, working.own("index")], reads=("index", "staged"), unsettles=("index",))
 
 
+def _mv(working: _Working, arguments: list[str]) -> Effect:
+    options = parsed(arguments[1:], "", "--force? --verbose?")
+    if set(options.values) - {"-f", "-v", "--force", "--verbose"}:
+        raise Unknown("its options are not followed")
+    *sources, target = working.specs(options.rest) or [""]
+    if not sources or "" in sources:
+        raise Unknown("what it moves is not known")
+    changes: list[Change] = []
+    for source in sources:
+        named = [entry.mode for path, entry in working.index.entries.items() if _is_below(path, [source])]
+        if not named or REPOSITORY_MODE in named:
+            raise Unknown(f"{source} is not tracked, or a repository of its own")
+        into = os.path.isdir(f"{working.root}/{target}") and not _is_same(working, source, target)
+        place = f"{target}/{os.path.basename(source)}".lstrip("/") if into else target
+        changes += [Change(f"{working.root}/{path}", tree=True) for path in (source, place)]
+    moved = [change.path for change in changes]
+    return Effect(
+        [*changes, working.own("index")], moved=moved, reads=("index", "staged"), unsettles=("index",)
+    )
+
+
+def _is_same(working: _Working, one: str, other: str) -> bool:
+    """Whether two names are one file, as where only the case of letters differs and the file system ignores it."""
+    try:
+        return os.path.samefile(f"{working.root}/{one}", f"{working.root}/{other}")
+    except OSError:
+        return False
+
+
 class _Untracked:
     """Finds what is not tracked."""
 
@@ -374,6 +403,7 @@ _COMMANDS: dict[str, Callable[[_Working, list[str]], Effect]] = {
     "restore": _restore,
     "clean": _clean,
     "rm": _rm,
+    "mv": _mv,
     "stash drop": _stash,
     "stash clear": _stash,
 }

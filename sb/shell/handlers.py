@@ -106,6 +106,8 @@ def _sb(judge: Judge, arguments: list[str]) -> Finding:
         len(word) > 2 and "--lift".startswith(word.partition("=")[0]) for word in arguments
     ):
         return _operators(judge, "kill --lift")
+    if group == "doctor" and any(len(word) > 2 and "--fix".startswith(word) for word in arguments):
+        return _operators(judge, "doctor --fix")
     if group in _OWN and len(words) > 1:
         return _own(judge, group, words[1], arguments)
     if group in _WRITING and not {"list", "show"} & set(words[1:]):

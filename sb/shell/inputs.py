@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sb.shell.nodes import Node, Redirect, Simple
+from sb.shell.computed import printed
+from sb.shell.nodes import Node, Redirect, Simple, Word
 from sb.shell.outputs import tells_names
 from sb.shell.words import is_literal
 
@@ -62,13 +63,23 @@ def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Ca
     return Input("unknown", names=names, program=words[0])
 
 
-def redirected_input(redirect: Redirect, stdin: Input) -> Input:
+def text_of(word: Word) -> Input | None:
+    """What `<(…)` prints, as far as it prints words of the line; None for any other word."""
+    if not word.raw.startswith("<(") or len(word.scripts) != 1:
+        return None
+    text = printed(word.scripts[0])
+    return Input("text", text) if text is not None and is_literal(text) else NOT_KNOWN
+
+
+def redirected_input(redirect: Redirect, stdin: Input, expand: Callable[[str], list[str]]) -> Input:
     """The input of a command after one more redirection."""
     if redirect.body is not None:
         return Input("text", redirect.body.text) if is_literal(redirect.body.text) else NOT_KNOWN
     if redirect.operator == "<<<":
-        text = redirect.target.text
-        return Input("text", text) if is_literal(text) else NOT_KNOWN
+        texts = expand(redirect.target.text)
+        return Input("text", texts[0]) if len(texts) == 1 and is_literal(texts[0]) else NOT_KNOWN
+    if substituted := text_of(redirect.target):
+        return substituted
     if redirect.operator in ("<", "<>"):
         text = redirect.target.text
         return NOT_KNOWN if redirect.target.scripts else Input("file", path=text if is_literal(text) else "")

@@ -9,7 +9,7 @@ from functools import partial
 
 from sb.shell.command_judging import CommandJudge
 from sb.shell.conditions import only_if_absent
-from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input
+from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input, text_of
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
 from sb.shell.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.rules import (
@@ -145,7 +145,7 @@ class LineJudge(CommandJudge):
                 self.trail.loop(node)
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
-            stdin = redirected_input(redirect, stdin)
+            stdin = redirected_input(redirect, stdin, self.expand)
         self._writes_scripts(node.redirects, NOT_KNOWN)
         if node.kind == "{":
             return highest(self.script(node.bodies, stdin), found)
@@ -179,7 +179,7 @@ class LineJudge(CommandJudge):
         found = highest(found, self._scripts(node.words))
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
-            stdin = redirected_input(redirect, stdin)
+            stdin = redirected_input(redirect, stdin, self.expand)
         self._writes_scripts(node.redirects, self._output_of(node))
         if not node.words:
             return found
@@ -209,6 +209,8 @@ class LineJudge(CommandJudge):
                 for word in node.words[1:]
                 for text in ([OPERAND] if self._of_processes(file_of(word)) else self.expand(word.text))
             ]
+        if first == ["xargs"]:
+            stdin = self._argument_file(node.words) or stdin
         if not first and not rest:
             self._ran = Finding(NETWORK, "runs an unknown program")
             return found
@@ -218,6 +220,12 @@ class LineJudge(CommandJudge):
             self.commands.understood = False
         self._ran = highest(*(self.command([*first[at:], *rest], stdin) for at in choices))
         return highest(self._ran, found)
+
+    @staticmethod
+    def _argument_file(words: Sequence[Word]) -> Input | None:
+        """What `xargs -a <(…)` reads in place of its input."""
+        pairs = itertools.pairwise(words)
+        return next((text_of(word) for before, word in pairs if before.text in ("-a", "--arg-file")), None)
 
     def _texts(self, word: Word) -> list[str]:
         """The texts that a word can become, and the protected names in a file whose content it is."""
@@ -274,7 +282,10 @@ class LineJudge(CommandJudge):
         if redirect.operator in ("<<", "<<-", "<<<"):
             return found
         self._count(1)
-        for target in self._texts(redirect.target):
+        targets = self._texts(redirect.target)
+        if redirect.operator not in ("<", "<&") and not redirect.target.raw.startswith((">(", "<(")):
+            found = self.unresolved(targets, redirect.operator)
+        for target in targets:
             self.look(target)
             self.settled = self.settled and (target == "/dev/null" or target.isdigit())
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 
-from sb.shell.computed import alternatives
+from sb.shell.computed import alternatives, one_of
 from sb.shell.nodes import Script, Unparsed, Word
 from sb.shell.outputs import output
 from sb.shell.words import (
@@ -262,7 +262,9 @@ class WordReader(ABC):
         ):
             raise Unparsed("${ may run a quoted command")
         default = operation.lstrip(":")[1:] if operation.lstrip(":")[:1] in ("-", "=", "+") else ""
-        text.append(f"{OPEN}{UNKNOWN}{COMMA}{default}{CLOSE}" if default else UNKNOWN)
+        if name and compiled(r"\[[^]]{1,60}\]").fullmatch(operation):
+            default = variable + name[0] + END_VARIABLE  # an item of a list
+        text.append(one_of([default]) if default else UNKNOWN)
 
     def _inside(self, pattern: str, text: list[str], scripts: list[Script]) -> None:
         """A part inside `${…}` or arithmetic."""

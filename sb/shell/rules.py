@@ -252,6 +252,11 @@ def run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
                 found.append(word[2:])
     if program == "ssh":
         found += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
+    words = [word for word in arguments if word[:1] != "-"]
+    if program in ("npm", "pnpm", "yarn") and words[:2] == ["pkg", "set"]:
+        found += [word.partition("=")[2] for word in words if word.startswith("scripts.")]
+    elif program == "npm" and words[:1] == ["set-script"]:
+        found += words[2:3]
     return [text for text in found if text]
 
 

@@ -118,6 +118,11 @@ def is_loopback(host: str) -> bool:
 # --- code
 
 _QUOTED = r"""(?:"([^"\n]{1,400})"|'([^'\n]{1,400})'|`([^`\n]{1,400})`)"""
+_TEXT = r"""(?:"[^"\n]{0,400}"|'[^'\n]{0,400}')"""
+_ADDED = rf"(?P<texts>{_TEXT}(?:\s{{0,9}}[+.]\s{{0,9}}{_TEXT}){{1,40}})"
+_LISTED = rf"[\[(]\s{{0,9}}(?P<texts>{_TEXT}(?:\s{{0,9}},\s{{0,9}}{_TEXT}){{0,40}})\s{{0,9}}[\])]"
+_OF_OTHERS = rf"{_LISTED}\.join\(\s{{0,9}}(?P<quote>[\"'])(?P<by>[^\"'\n]{{0,9}})(?P=quote)\s{{0,9}}\)"
+_OF_PYTHON = rf"(?P<quote>[\"'])(?P<by>[^\"'\n]{{0,9}})(?P=quote)\.join\(\s{{0,9}}{_LISTED}\s{{0,9}}\)"
 _WHOLE_ENVIRONMENT = (
     r"(?:print\w*|dump|dict|str|write|stringify|puts|p|log|inspect|items|var_dump|environ)\s*\(?\s*\(?(?:dict\()?"
     r"(?:os\.)?(?:environ\b(?!\s*[\[.])|process\.env\b(?!\s*[.\[])|ENV\b(?!\s*[\[.]))|os\.environ\.items\(|(?<!keys\()process\.env\s*\)|^\s*process\.env\s*$|ENV\.(?:to_h|inspect|each)|%ENV\b|\$_(?:ENV|SERVER)\b(?!\s*\[)|getenv\(\)"
@@ -152,8 +157,28 @@ def shows_every_file(code: str) -> bool:
     return found and compiled(_CHOOSES).search(code) is None
 
 
+def _joined(code: str) -> str:
+    """A program's text with the texts joined that it adds up: `".env"` for `"." + "env"` and `[".", "env"].join("")`."""
+
+    def texts(match: re.Match[str]) -> list[str]:
+        return [next(filter(None, groups), "") for groups in re.findall(_QUOTED, match["texts"])]
+
+    def added(match: re.Match[str]) -> str:
+        return f'"{"".join(texts(match))}"'
+
+    def listed(match: re.Match[str]) -> str:
+        return f'"{match["by"].join(texts(match))}"'
+
+    if compiled(_ADDED).search(code):
+        code = compiled(_ADDED).sub(added, code)
+    return (
+        compiled(_OF_PYTHON).sub(listed, compiled(_OF_OTHERS).sub(listed, code)) if "join" in code else code
+    )
+
+
 def secret_in_code(code: str) -> str:
     """The secret that a program's text reads: a file that it names, or the environment; "" for none."""
+    code = _joined(code)
     quoted = [next(filter(None, groups), "") for groups in re.findall(_QUOTED, code)[:_MOST_QUOTED]]
     for at, text in enumerate(quoted):
         for path in (text, "/".join(quoted[at : at + 2]), "/".join(quoted[at : at + 3])):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -281,6 +282,31 @@ def unpacks_to_output(program: str, arguments: Sequence[str]) -> bool:
     return (
         program == "unzip" and any(compiled("-[a-z]*[pc][a-z]*").fullmatch(word) for word in arguments)
     ) or (program in ("7z", "7za", "7zz", "bsdcat", "funzip") and (program[0] != "7" or "-so" in arguments))
+
+
+def packs_listed(program: str, arguments: Sequence[str]) -> bool:
+    """Whether a command packs or copies the files whose names are its input."""
+    if program == "cpio":
+        return any(
+            compiled("-[a-zA-Z]*[op][a-zA-Z]*|--create|--pass-through").fullmatch(word) for word in arguments
+        )
+    if program == "zip":
+        return "-@" in arguments
+    listed = compiled("--files-from=-|-T-|-[a-zA-Z]*T")
+    named = [word for word in arguments if listed.fullmatch(word)]
+    return (
+        program in ("tar", "gtar", "bsdtar", "rsync")
+        and bool(named)
+        and ("-" in arguments or named[0][-1] == "-")
+    )
+
+
+def makefiles(arguments: Sequence[str]) -> list[str]:
+    """The files that `make` is told to read."""
+    given = [word.partition("=")[2] for word in arguments if word.startswith(("--file=", "--makefile="))]
+    given += [word[2:] for word in arguments if word[:2] == "-f" and word[2:]]
+    pairs = itertools.pairwise(arguments)
+    return given + [word for before, word in pairs if before in ("-f", "--file", "--makefile")]
 
 
 def files_of_script(program: str, script: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from sb.shell.computed import one_of
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.reading import ASSIGNED, NAME, WordReader, forbidden
 from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, display
@@ -18,6 +19,7 @@ _REDIRECT = re.compile(r"(?:\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|<|>>|>\||>&|
 _COPROCESS = r"([A-Za-z_]\w*)[ \t]+[{(]"
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 _RESERVED = re.compile(r"(?:[a-z!{}\[\]-]|\\\n){1,64}(?![^ \t\n|&;<>()])")
+_ELEMENT = f"^{BRACKET}[^]]{{0,60}}]="  # `[0]=` before an item of a list
 _RAW = str.maketrans({OPEN: "{", COMMA: ",", CLOSE: "}", STAR: "*", QUESTION: "?", BRACKET: "["})
 
 
@@ -170,13 +172,16 @@ class Parser(WordReader):
         self.deeper()
         self.at += 1
         scripts: list[Node] = []
+        items: list[str] = []
         while True:
             self._lines()
             if self._char() == ")":
                 self.at += 1
                 self.depth -= 1
-                return Word(UNKNOWN, (tuple(scripts),) if scripts else ())
-            for script in self._word().scripts:
+                return Word(one_of(items), (tuple(scripts),) if scripts else ())
+            word = self._word()
+            items.append(compiled(_ELEMENT).sub("", word.text, count=1))
+            for script in word.scripts:
                 scripts += script
 
     # --- compounds

@@ -59,6 +59,14 @@ def is_sure(text: str) -> bool:
     return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
 
 
+def is_unresolved(path: str) -> bool:
+    """Whether a path may be any file: nothing is known of its folder, and its name has no ending such as `.html`."""
+    head, unknown, rest = path.partition(UNKNOWN)
+    ending = rest.rpartition(UNKNOWN)[2]
+    known = compiled(r"(?:\.{0,2}/|~/)*").sub("", head, count=1)
+    return bool(unknown) and not known and not compiled(r"[^/]*\.[A-Za-z]\w{0,9}").fullmatch(ending)
+
+
 def unmatched(text: str) -> str:
     """What a word with patterns that nothing fits is to a program."""
     return text.translate(_PLAIN)

@@ -58,6 +58,8 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     if key == "parallel" and (not command or command[0] == "::::"):  # it runs the lines that it reads
         files = [after for word, after in itertools.pairwise(rest) if word in _ARGUMENT_FILES]
         return highest(found, shell(judge, name, [], Input("file", path=files[0]) if files else stdin))
+    if key == "ssh" and not command and stdin.kind == "text":
+        return highest(found, judge.line(stdin.text))
     if not command:
         return found if found.rank else Finding(READ, f"{key}: only reads")
     if key == "parallel" and ":::" not in command:

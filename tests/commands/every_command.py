@@ -153,6 +153,7 @@ def looking_back(sb: Session) -> None:
 
 def checks(sb: Session, folder: Path) -> None:
     sb("doctor")
+    sb("doctor --fix --yes")
     sb("config show")
     sb("config show files.roots")
     sb("config organization")

@@ -14,7 +14,6 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
-from sb.kernel.baselines.seeding import carry_over
 from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.execution.executor import ToolExecutor
@@ -37,7 +36,7 @@ def enrol(agents: Agents) -> None:
     authority = Authority(config.operators.file, agents.runtime.log)
     ada = Enrolment(authority, KeyFolder(config.home.keys)).init("ada", PASSPHRASE)
     assert ada is not None
-    carry_over(agents.runtime.baselines, agents.contracts(), ada)
+    agents.runtime.baselines.approve(agents.contracts(), ada)
 
 
 async def give(console: Console, pilot: Pilot[None], text: str, box: str = "reason") -> None:
@@ -420,7 +419,7 @@ def test_of_many_requests_sorting_by_effect_puts_the_gravest_and_rarest_first(
         agents.pay(f"payee-{number}")
     agents.runtime.registry.register_fn("disk.wipe", "Wipe", lambda command: command, SafetyClass.DESTRUCTIVE)
     agents.runtime.baselines.seen.note_all(agents.runtime.registry)
-    carry_over(agents.runtime.baselines, agents.contracts(), ADA)
+    agents.runtime.baselines.approve(agents.contracts(), ADA)
     agents.call("disk.wipe", {"command": "rm -rf build"}, agent="courier")
 
     async def script(pilot: Pilot[None]) -> None:

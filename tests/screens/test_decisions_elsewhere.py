@@ -19,7 +19,6 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
-from sb.kernel.baselines.seeding import carry_over
 from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.decision_desk import FIELDS, DecisionDesk
 from sb.log.event_log import EventLog
@@ -93,7 +92,7 @@ def desk(agents: Agents) -> DecisionDesk:
     authority = Authority(config.operators.file, agents.runtime.log)
     ada = Enrolment(authority, KeyFolder(config.home.keys)).init("ada", "correct horse battery")
     assert ada is not None
-    carry_over(agents.runtime.baselines, agents.contracts(), ada)
+    agents.runtime.baselines.approve(agents.contracts(), ada)
     return DecisionDesk(partial(open_log, config), config.operators.file, ada)
 
 

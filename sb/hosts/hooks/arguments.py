@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.judging_context import (
     LONGEST_PATH,
     MOST_TEXTS,
@@ -24,6 +25,7 @@ from sb.hosts.hooks.judging_context import (
     own_read_refusal,
     readings,
 )
+from sb.hosts.hooks.overwriting import edits_named_text, holds_credentials
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import refusal
@@ -58,6 +60,11 @@ _WHOLE = _set(
     "backup chmod chown sync upload replace empty mirror"
 )
 _TAKING_AWAY = _set("delete remove rm rmdir unlink trash move mv rename erase purge wipe destroy chmod chown")
+# Tools after which what a file held may be gone.
+_LOSING = _set(
+    "write create update edit delete remove rm move mv rename set put overwrite replace save modify trash erase wipe "
+    "purge destroy truncate unlink restore"
+)
 # Tools that put entries into a folder which the call does not name one by one.
 _UNPACKING = _set(
     "extract unpack unzip untar decompress download clone copy cp move mv sync mirror restore install import"
@@ -101,6 +108,7 @@ class Inspection(NamedTuple):
         refused: why no agent may make it, or "".
         changes: absolute paths of what decides about agents, a login, git or the system, and would be changed.
         command: a command line that needs a person. cwd: where it would run.
+        lost: the first of `changes` that holds credentials, "" for none.
     """
 
     refused: str = ""
@@ -108,6 +116,7 @@ class Inspection(NamedTuple):
     command: str = ""
     verdict: ShellVerdict | None = None
     cwd: str = ""
+    lost: str = ""
 
 
 class _Leaf(NamedTuple):
@@ -161,7 +170,11 @@ def _inspect(tool: str, args: dict[str, Any], context: JudgingContext) -> Inspec
     for place in places:
         if why := _of_a_whole(place, verbs, context):
             return found._replace(refused=why)
-    return found._replace(changes=tuple(place for place in places if _decides(place, verbs, context)))
+    changed = [place for place in places if _decides(place, verbs, context)]
+    if verbs & _LOSING and not edits_named_text(NativeCall(tool, args)):
+        lost = [place for place in places if holds_credentials(place)]
+        return found._replace(changes=tuple(dict.fromkeys((*changed, *lost))), lost=next(iter(lost), ""))
+    return found._replace(changes=tuple(changed))
 
 
 def bare(tool: str) -> str:

@@ -38,7 +38,10 @@ _TALKING = frozenset(
     "EnterWorktree CronList KillShell StructuredOutput ask_user todowrite todoread update_plan read_bash report_intent write_todos enter_plan_mode "
     "exit_plan_mode get_errors get_terminal_output manage_todo_list semantic_search WebSearch web_search google_web_search websearch".split()
 )
-_SEARCHING = frozenset(("Grep", "grep", "grep_search"))
+_SEARCHING = frozenset(("Grep", "grep", "grep_search", "search_file_content"))
+_SEARCHES = (
+    r"(?i)(?:^|[_\W])(?:grep|rg|ripgrep|search_?(?:file_?)?(?:contents?|text|code|files?|in_files?))(?![a-z])"
+)
 _OF_SERVERS = ("mcp__", "mcp_", "MCP:")
 _TYPICAL = (".env", ".env.local", "id_rsa", "id_ed25519", ".netrc", ".npmrc", ".pgpass", ".git-credentials")
 _MOST_PATTERNS = 64
@@ -62,7 +65,15 @@ _COMMAND = r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$"
 _ADDRESS = (
     r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?i:urls?|uri|host|hostname|address|endpoint|href|link|target|domain)$"
 )
-PATTERNS = (_SENDING, _SHOWS_NOTHING, _SHOWS, _CONTENT, _COMMAND, _ADDRESS)  # compiled on first use
+PATTERNS = (
+    _SENDING,
+    _SEARCHES,
+    _SHOWS_NOTHING,
+    _SHOWS,
+    _CONTENT,
+    _COMMAND,
+    _ADDRESS,
+)  # compiled on first use
 
 
 class SecretGuard(NamedTuple):
@@ -182,12 +193,23 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
             reads.setdefault(what)
         elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
             uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
+    by_host = call.tool in _SEARCHING
+    if by_host or _is_search(call.tool):
+        from sb.hosts.hooks.searching import shown_by_search  # few calls search
+
+        if what := shown_by_search(call, context, by_host=by_host):
+            reads.setdefault(what)
     if call.tool in _PUBLISHING or (
         call.tool.startswith(_OF_SERVERS) and compiled(_SENDING).search(_own_name(call.tool))
     ):
         uploads.append(Upload(f"{one_line(call.tool, 60)}: sends or publishes"))
         flow = flow or (f"{one_line(call.tool, 60)}: {next(iter(reads))}" if reads else "")
     return governed._replace(secrets=tuple(reads), flow=flow, uploads=tuple(uploads))
+
+
+def _is_search(tool: str) -> bool:
+    """Whether a server's tool searches files for a text."""
+    return tool.startswith(_OF_SERVERS) and compiled(_SEARCHES).search(_own_name(tool)) is not None
 
 
 def _own_name(tool: str) -> str:

@@ -244,13 +244,18 @@ def _inspected(call: NativeCall, governed: GovernedCall, context: JudgingContext
     args = {"paths": list(found.changes), **governed.args}
     if context.too_large(found.changes):
         args["keep"] = False
-    return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=found.changes)
+    why = _loses(found.lost) if list(found.changes) == [found.lost] else ""
+    return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=found.changes, why=why)
 
 
 def _unknown(call: NativeCall, context: JudgingContext, refused: str = "") -> GovernedCall:
     """A call with unknown effects; its folder is part of what a person approves."""
     args = {"tool": call.tool, "input": for_record({**call.args, FOLDER: str(context.cwd)})}
     return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, refused)
+
+
+def _loses(path: str) -> str:
+    return f"replaces or deletes {one_line(path, MOST_OF_A_PATH)}, which holds credentials" if path else ""
 
 
 def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) -> GovernedCall:
@@ -284,7 +289,7 @@ def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) ->
         (one for form in loose for one in readings(form, context)), context
     )
     refused = refused or (refusal(paths[0]) if place and not place.asks else "")
-    why = f"replaces or deletes {one_line(lost, MOST_OF_A_PATH)}, which holds credentials" if lost else ""
+    why = _loses(lost)
     return GovernedCall(tool_id, args, safety_class, refused, tuple(real), "" if decides else why)
 
 

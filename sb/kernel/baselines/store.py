@@ -96,6 +96,7 @@ class _Known:
 
     Args:
         newest, last_hash: of the last event taken in. unreadable: tools whose last approval does not count, and why.
+        withdrawn: tools whose approval was taken back, and that have none since.
         broken: why any older approval may have been superseded by one that cannot be read.
     """
 
@@ -104,6 +105,7 @@ class _Known:
     token: object = None
     approved: dict[str, list[Baseline]] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
+    withdrawn: set[str] = field(default_factory=set)
     broken: str = ""
 
 
@@ -141,8 +143,7 @@ class ContractBaselineStore:
             exact: as of now; False for at most RECENT_S ago, which costs no query.
         """
         try:
-            recent = not exact and self._log.clock.monotonic() - self._read_at < RECENT_S
-            known = self._known if recent else self._current()
+            known = self._current() if exact else self._recent()
         except SBError as error:
             return BaselineStatus.UNREADABLE, error.message
         if tool_id in known.unreadable:
@@ -244,6 +245,14 @@ class ContractBaselineStore:
             self.authority.verify(signed)
             write.append(BASELINE_CHANGED, said, Subject(call_id=self._reference), {"signed": signed})
 
+    def latest(self) -> dict[str, Baseline]:
+        """The approval of each tool that counts now, by tool id; as of at most RECENT_S ago."""
+        return {tool_id: history[-1] for tool_id, history in self._recent().approved.items()}
+
+    def is_withdrawn(self, tool_id: str) -> bool:
+        """Whether somebody took the approval of this tool back; as of at most RECENT_S ago."""
+        return tool_id in self._recent().withdrawn
+
     def is_empty(self) -> bool:
         """Whether nothing was ever approved."""
         return self._newest() == 0
@@ -254,6 +263,10 @@ class ContractBaselineStore:
 
     def _newest(self) -> int:
         return int(self._log.database.query(_NEWEST, (self._reference,))[0][0] or 0)
+
+    def _recent(self) -> _Known:
+        recent = self._log.clock.monotonic() - self._read_at < RECENT_S
+        return self._known if recent else self._current()
 
     def _current(self) -> _Known:
         newest, token = self._newest(), self.authority.token()
@@ -297,8 +310,10 @@ class ContractBaselineStore:
         for tool_id, fingerprint in contracts.items():
             baseline = Baseline(tool_id, fingerprint, name, str(statement["at"]), str(statement["reason"]))
             known.approved.setdefault(tool_id, []).append(baseline)
+            known.withdrawn.discard(tool_id)
             if not fingerprint:
                 del known.approved[tool_id]
+                known.withdrawn.add(tool_id)
             known.unreadable.pop(tool_id, None)
 
 

@@ -44,7 +44,54 @@ def test_what_everyday_lines_delete_comes_back_with_the_index(host: Host, comman
 @pytest.mark.parametrize(
     "command",
     [
+        "git mv Readme.md README.md",
+        "mv Readme.md README.md",
+        "git mv src Src",
+        "mv src Src",
+        "git mv src/x src/y lib",
+        "git mv src lib",
+        "cd src && git mv x ../Readme2.md",
+        "git mv -f src/x Readme.md",
+        "git mv -v src/x src/X && git commit -qm two",
+    ],
+)
+def test_renamed_files_have_their_old_names_again(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir src lib; echo 1 > src/x; echo 2 > src/y; echo 3 > lib/z; echo 4 > Readme.md;"
+        "git add .; git commit -qm one; echo 5 > src/new; echo 6 >> src/y",
+        host.project,
+    )
+    before = tree(host.project)
+    assert run(host, command, "t1") == Verdict()
+    after = tree(host.project)
+    assert {path for path in after if not path.startswith(".git")} != {
+        path for path in before if not path.startswith(".git")
+    }
+    assert undo_all(host) == ["reversed"]
+    left = tree(host.project)
+    assert {path: left.get(path) for path in before if not path.startswith(".git/")} == {
+        path: state for path, state in before.items() if not path.startswith(".git/")
+    }
+    assert [path for path in left if path not in before and not path.startswith(".git/")] == []
+    assert left[".git/index"] == before[".git/index"] or "commit" in command
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git mv -k src/x lib", "git mv src/new lib/", "git mv 'src/*' lib", "git mv src/x", "git mv -n src/x a"],
+)
+def test_renaming_that_is_not_followed_goes_on_as_a_write(host: Host, command: str) -> None:
+    bash(
+        "rmdir .git; git init -q; mkdir src lib; echo 1 > src/x; git add .; git commit -qm one", host.project
+    )
+    assert host.before("Bash", command=command) == Verdict()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "git pull; rm -rf src",
+        "git mv src lib && rm -rf lib",
         "make & rm -rf src",
         "make; rm -rf src/*",
         "make; git clean -fdx",
