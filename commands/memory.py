@@ -225,6 +225,12 @@ def search(
     fusion: Annotated[
         bool, typer.Option("--fusion", help="Order by rank fusion instead of the weighted sum.")
     ] = False,
+    planning: Annotated[
+        bool, typer.Option("--planning", help="Leave out what is not sure enough to plan by.")
+    ] = False,
+    min_trust: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out what is trusted less, from 0 to 1.")
+    ] = 0.0,
     benchmark: Annotated[
         bool, typer.Option("--benchmark", help="Ignore how recent and how much used a memory is.")
     ] = False,
@@ -253,6 +259,8 @@ def search(
             explain=explain,
             fusion=fusion,
             benchmark=benchmark,
+            planning=planning,
+            min_trust=min_trust,
             context=context,
             **filters,
         )

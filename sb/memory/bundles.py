@@ -31,7 +31,7 @@ from sb.memory.views import View
 from sb.sources import iso
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.places import Place
+from sb.store.records.places import RESERVED, Place
 from sb.text import counted
 
 FORMAT = "secondbrain-memory"
@@ -144,6 +144,7 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
         if place.stack == stack
         and (not scopes or place.scope in scopes)
         and (not agent or place.owner in ("", agent))
+        and not place.owner.startswith(RESERVED)
     }
     for scope in scopes:
         if not any(place.scope == scope for place in places.values()):

@@ -13,7 +13,7 @@ from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.edges import Edge
-from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
+from sb.store.records.places import GLOBAL, Execute, Place, check_not_reserved, checked_scope
 from sb.store.records.sessions import Session
 from sb.text import checked_name
 
@@ -34,6 +34,7 @@ class SessionWriter:
         self, space: Space, agent: str, stack: str, *, scope: str | None, session: str | None
     ) -> None:
         self.space = space
+        check_not_reserved(agent)
         self.agent = refuse_secret("agent_id", agent)
         self.record_writer = RecordWriter(space, agent)
         self.stack = refuse_secret("stack", stack)

@@ -13,6 +13,7 @@ import orjson
 
 from sb.memory.consent import refusal, withheld
 from sb.memory.operations import Operations
+from sb.memory.trust.floor import below
 from sb.store.records.columns import Row
 from sb.text import storable
 from sb.types import Handoff
@@ -134,10 +135,11 @@ class Sessions(Operations):
 
     def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
         """Returns what no search of this agent finds, as SQL over `r`."""
-        condition, parameters = self.handoffs.between_others(places)
-        hidden = withheld(self.space, places, self.agent_id)
-        if not hidden:
-            return condition, parameters
-        listed = "r.id IN (SELECT value FROM json_each(?))"
-        whole = f"({condition}) OR {listed}" if condition else listed
-        return whole, (*parameters, orjson.dumps(hidden).decode())
+        parts = [self.handoffs.between_others(places)]
+        if floor := self.config.memory.trust_floor:
+            parts.append(below(self.space.trust, self.stack, floor))
+        if hidden := withheld(self.space, places, self.agent_id):
+            parts.append(("r.id IN (SELECT value FROM json_each(?))", (orjson.dumps(hidden).decode(),)))
+        told = [(condition, parameters) for condition, parameters in parts if condition]
+        whole = " OR ".join(f"({condition})" for condition, _ in told)
+        return whole, tuple(value for _, parameters in told for value in parameters)

@@ -14,6 +14,7 @@ from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
+from sb.memory.trust.store import TrustStore
 from sb.memory.views import Hit, Memory
 from sb.protocols import MaintenanceModeError
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -66,6 +67,7 @@ class Space:
         self.places = Places(database)
         self.sessions = Sessions(database)
         self.reads = ReadLog(database)
+        self.trust = TrustStore(self.records, self.places, clock)
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
         # Why what a record says is not shown, or "": a Brain sets what its agent may read, operators see all.

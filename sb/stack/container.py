@@ -11,6 +11,7 @@ import orjson
 
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
+from sb.memory.trust.floor import below
 from sb.stack.views import to_view
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
@@ -132,6 +133,12 @@ class Container:
         known = [one for one in chains if one is not None]
         return None if len(known) < len(chains) or not chains else frozenset().union(*known)
 
+    def below_floor(self) -> tuple[str, tuple[Any, ...]]:
+        """The condition over `r` that a record is trusted less than `memory.trust_floor`; "" for none. Operators read all."""
+        if not self.space.settings.trust_floor or self.is_operators:
+            return "", ()
+        return below(self.space.trust, self.stack_id, self.space.settings.trust_floor)
+
     def find(self, uid: str, kinds: Iterable[str]) -> Row | None:
         """The record of an id, if it is in view and of one of these kinds; erased and quarantined ones are not."""
         return self.find_all([uid], kinds).get(uid)
@@ -164,6 +171,11 @@ class Container:
             execute, operation, masked_text(query, {}), hits, at=self.space.clock.now(), agent=self.reader, session=None,
             tokens=tokens,
         )  # fmt: skip
+
+    @property
+    def is_operators(self) -> bool:
+        """Whether operators have it open, who read every scope."""
+        return None in self.cores.values()
 
     @property
     def reader(self) -> str:

@@ -160,6 +160,7 @@ class Saver:
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
             record_writer = _StackRecordWriter(container)
+            record_writer.check_trusted(former)
             record.version = record_writer.replace(execute, former, record)["version"]
             self.masked |= record_writer.masked
             container.space.embed(execute, [former["id"]])
@@ -293,6 +294,7 @@ class _StackRecordWriter(RecordWriter):
 
     def __init__(self, container: Container, door: str = "") -> None:
         super().__init__(container.space, container.reader, door)
+        self.is_operator = container.is_operators
         self._container = container
         self._there: set[str] = set()  # ids that are taken, as far as this one was told to keep them
 

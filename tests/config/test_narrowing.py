@@ -105,6 +105,8 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.quarantine": lists("tool-output", "web-page", "ingested-document"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
     "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
+    "memory.trust_floor": one_of("0", "0.45", "1"),
+    "memory.planning_floor": one_of("0", "0.6", "1"),
     "memory.personal_data": one_of("{'project:*': redact}"),
     "memory.personal_data_readers": one_of("['nobody']"),
     "memory.retention": one_of("{'project:*': 30d}"),
@@ -163,6 +165,8 @@ NO_WIDER: Mapping[str, Before] = {
     "http.allow": lambda before, after: reached(after) <= reached(before),
     "shell.env": lambda before, after: part_of(before, after) and ("PATH" in after) == ("PATH" in before),
     "memory.hooks": no_more,
+    "memory.trust_floor": lambda before, after: after >= before,
+    "memory.planning_floor": lambda before, after: after >= before,
     "telemetry.arguments": no_more,
     **{
         # A ceiling takes the place of the question whether there may be anything at all: none can come to be.
