@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.config import kinds
+from sb.config.access import Access, access_kind, fewer_agents
 from sb.config.gate import gate_kind
 from sb.config.host_patterns import HostPattern
 from sb.config.narrowing import (
@@ -377,6 +378,15 @@ class Memory:
         "The least confidence of what a search for planning finds (`sb memory search --planning`); what has no confidence, "
         "such as a decision, is found.",
         narrow=larger(),
+    )
+    access: Access = setting(  # noqa: RUF009 (what it returns is a field)
+        MappingProxyType({}),
+        access_kind(),
+        "Who may read, write, promote and share the memories of a scope (*, TYPE:* or one scope): agents by right, as names "
+        "or beginnings of names. A scope with a rule is closed to all others, one without is open "
+        "(docs/reference/memory-access.md).",
+        narrow=fewer_agents(),
+        example='{"customer:*": {read: ["support-*"], write: [support-lead]}, "project:shop": {read: ["*"]}}',
     )
     personal_data: Mapping[str, str] = setting(
         MappingProxyType({}),

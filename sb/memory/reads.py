@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sb.memory.access import READ
 from sb.memory.operations import Operations
 from sb.memory.search import Filters, Predicate, Without
 from sb.memory.trust.floor import below
@@ -52,14 +53,17 @@ class Reads(Operations):
             filters: fields of `sb.memory.search.Filters`, such as `kinds=["decision"]`.
 
         Raises:
-            ValueError: a value that cannot be; TypeError: there is no such filter.
+            ValueError: a value that cannot be; TypeError: there is no such filter. DeniedError: this agent may not read
+                that scope.
         """
         if k < 1:
             raise ValueError("k must be at least 1")
         if not 0 <= context <= MOST_CONTEXT:
             raise ValueError(f"context must be between 0 and {MOST_CONTEXT}")
         query = storable(query)
-        places = self.writer.places(self.writer.named(project, scope))
+        named = self.writer.named(project, scope)
+        self.writer.check_right(READ, named)
+        places = self.writer.places(named)
         wanted = self._floors(Filters(**filters), planning, min_trust)
         found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
@@ -92,6 +96,7 @@ class Reads(Operations):
         """
         from sb.memory.activation import think
 
+        self.writer.check_right(READ)
         query = storable(query)
         found = think(self.space, self.searcher, query, self.writer.places(), hops, decay, k)
         hits = [(number, one.activation) for number, one in found]

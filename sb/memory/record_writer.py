@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.errors import DeniedError
+from sb.memory.access import WRITE
 from sb.memory.decay import recovered
 from sb.memory.entities import ONE, added
 from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
@@ -85,6 +86,15 @@ class RecordWriter:
         self._inserted(execute, new)
         note_held(self.space, execute, [row for row, _ in pairs], held, self.agent)
         self.space.embed(execute, list(dict.fromkeys([*(row["id"] for row, _ in pairs), *quoting])))
+
+    def check_right(self, place: int, right: str = WRITE) -> None:
+        """Refuse what this agent has no right to in a place.
+
+        Raises:
+            DeniedError: it has none.
+        """
+        if self.space.rights and not self.is_operator:
+            self.space.rights.check(self.agent, right, self.space.places.numbered(place).scope)
 
     def check_trusted(self, former: Row) -> None:
         """Refuse to let this agent change what one wrote that is trusted more.

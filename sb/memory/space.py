@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sb.config.groups import Memory as Settings
+from sb.memory.access import Rights
 from sb.memory.personal_data import Screening, masked
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
@@ -75,6 +76,7 @@ class Space:
         # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
         self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
         self.settings = settings
+        self.rights = Rights(settings.access)
         self.screening = Screening(database, settings, clock.now)
         self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
         self._contextual: ContextEmbedder | None = None

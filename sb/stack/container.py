@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from sb.memory.access import READ
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.memory.trust.floor import below
@@ -32,6 +33,7 @@ class Container:
         self.space = space
         self.stack_id = stack_id
         self.read_only = read_only
+        self.for_operators = False  # who are no core
         self.read_only_view = False  # by who is to leave its state as it is
         self.cores: dict[
             str, str | None
@@ -119,11 +121,14 @@ class Container:
 
     def places(self) -> tuple[int, ...]:
         """The places in view: without a core, what is everybody's in every scope; with some, what those cores may read."""
-        owners, scopes = {"", *self.cores}, self.scopes
+        owners, scopes, rights = {"", *self.cores}, self.scopes, self.space.rights
+        readers = () if self.is_operators or not rights else (tuple(self.cores) or ("",))
         return tuple(
             number
             for number, place in self.space.places.of_stack(self.stack_id).items()
-            if place.owner in owners and (scopes is None or place.scope in scopes)
+            if place.owner in owners
+            and (scopes is None or place.scope in scopes)
+            and (not readers or any(rights.may(one, READ, place.scope) for one in readers))
         )
 
     @property
@@ -175,7 +180,16 @@ class Container:
     @property
     def is_operators(self) -> bool:
         """Whether operators have it open, who read every scope."""
-        return None in self.cores.values()
+        return self.for_operators or None in self.cores.values()
+
+    def check_right(self, right: str, scope: str) -> None:
+        """Refuse what the core attached last has no right to in a scope.
+
+        Raises:
+            DeniedError: it has none.
+        """
+        if not self.is_operators:
+            self.space.rights.check(self.reader, right, scope)
 
     @property
     def reader(self) -> str:

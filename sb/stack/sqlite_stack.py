@@ -198,6 +198,10 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         self._container.cores[core_id] = None
         self.read_from(core_id, scope)
 
+    def view_as_operator(self) -> None:
+        """Show and change what `memory.access` and `memory.trust_floor` keep from agents; still nothing that is private."""
+        self._container.for_operators = True
+
     def on_detach(self, core_id: str) -> None:
         """Belong to a core no longer; the last one takes its model along."""
         self._container.cores.pop(core_id, None)
