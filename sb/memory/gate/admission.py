@@ -108,7 +108,7 @@ class Admission:
             row["category"],
             row["speaker"],
             row["happened_at"],
-            record.happened_at is not None,
+            getattr(record, "happened_at", None) is not None,
             trust_in_memory(row["source_type"]),
         )
         self._last = 0
