@@ -23,6 +23,7 @@ from sb.commands.memories import (
     show,
     typed,
 )
+from sb.commands.memory_access import app as access_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
 from sb.commands.memory_privacy import app as privacy_app
@@ -225,6 +226,12 @@ def search(
     fusion: Annotated[
         bool, typer.Option("--fusion", help="Order by rank fusion instead of the weighted sum.")
     ] = False,
+    planning: Annotated[
+        bool, typer.Option("--planning", help="Leave out what is not sure enough to plan by.")
+    ] = False,
+    min_trust: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out what is trusted less, from 0 to 1.")
+    ] = 0.0,
     benchmark: Annotated[
         bool, typer.Option("--benchmark", help="Ignore how recent and how much used a memory is.")
     ] = False,
@@ -253,6 +260,8 @@ def search(
             explain=explain,
             fusion=fusion,
             benchmark=benchmark,
+            planning=planning,
+            min_trust=min_trust,
             context=context,
             **filters,
         )
@@ -305,5 +314,6 @@ app.add_typer(sessions_app)
 app.add_typer(reading_app)
 app.add_typer(records_app)
 app.add_typer(gate_app)
+app.add_typer(access_app)
 app.add_typer(files_app)
 app.add_typer(privacy_app)

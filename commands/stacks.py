@@ -160,7 +160,9 @@ def open_stack(
     stack = SQLiteStack(stack_id, database=database, config=config, remote=remote)
     if agent:
         stack.view_as(agent, scope if scope is None else read_from(agent, scope))
-    elif scope:
+        return stack
+    stack.view_as_operator()
+    if scope:
         read_from(agent, scope)
     return stack
 

@@ -27,7 +27,7 @@ VERBS = {
     "kernel": "info namespaces tools runs run policy",
     "kernel policy": "check explain replay",
     "log": "verify tail show export prune",
-    "memory": "remember decide log entity relate search orient think gate outcome calibrate wrap-up handoff resume show history why graph "
+    "memory": "remember decide log entity relate search orient think gate access outcome calibrate wrap-up handoff resume show history why graph "
     "forget recover protect erase tidy stats export import pii retention forget-subject",
     "memory pii": "list erase",
     "operator": "init list add revoke rotate whoami",

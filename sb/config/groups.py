@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.config import kinds
+from sb.config.access import Access, access_kind, fewer_agents
 from sb.config.gate import gate_kind
 from sb.config.host_patterns import HostPattern
 from sb.config.narrowing import (
     inner_folders,
+    larger,
     lower_than_set,
     only_longer,
     only_off,
@@ -365,6 +367,30 @@ class Memory:
         "What a memory has to be worth to be saved as one of its own, by scope (*, TYPE:* or one scope) and category "
         "(or *): numbers by the names of `sb.config.gate.GateSettings`. threshold: 0 admits every memory.",
         example='{"*": {lesson: {threshold: 0.4}}, "project:notes": {"*": {threshold: 0}}}',
+    )
+    trust_floor: float = setting(
+        0.0,
+        kinds.number(0, 1),
+        "The least trust of what agents find and are told, with all that it was derived from; 0 for any (`sb trust`, "
+        "docs/reference/memory-trust.md).",
+        narrow=larger(),
+        example="0.45",
+    )
+    planning_floor: float = setting(
+        0.6,
+        kinds.number(0, 1),
+        "The least confidence of what a search for planning finds (`sb memory search --planning`); what has no confidence, "
+        "such as a decision, is found.",
+        narrow=larger(),
+    )
+    access: Access = setting(  # noqa: RUF009 (what it returns is a field)
+        MappingProxyType({}),
+        access_kind(),
+        "Who may read, write, promote and share the memories of a scope (*, TYPE:* or one scope): agents by right, as names "
+        "or beginnings of names. A scope with a rule is closed to all others, one without is open "
+        "(docs/reference/memory-access.md).",
+        narrow=fewer_agents(),
+        example='{"customer:*": {read: ["support-*"], write: [support-lead]}, "project:shop": {read: ["*"]}}',
     )
     personal_data: Mapping[str, str] = setting(
         MappingProxyType({}),

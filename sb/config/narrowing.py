@@ -35,6 +35,15 @@ def smaller() -> Narrow[N]:
     return Narrow("a smaller value", apply)
 
 
+def larger() -> Narrow[N]:
+    """The larger number counts."""
+
+    def apply(ours: N, theirs: N) -> tuple[N, tuple[str, ...]]:
+        return (ours, (str(theirs),)) if theirs < ours else (theirs, ())
+
+    return Narrow("a larger value", apply)
+
+
 def lower_than_set(none: N) -> Narrow[N]:
     """The smaller number counts where one is in force; where none is, none can be set.
 

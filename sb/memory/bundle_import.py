@@ -34,7 +34,7 @@ from sb.store.records.columns import (
     Row,
 )
 from sb.store.records.edges import Edge
-from sb.store.records.places import Execute, Place, checked_scope
+from sb.store.records.places import Execute, Place, check_not_reserved, checked_scope
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Session
 from sb.text import with_article
@@ -166,6 +166,7 @@ class _Import:
             self._seal.stack, self._into or _text(document, "scope"), _text(document, "owner", empty=True)
         )
         try:
+            check_not_reserved(place.owner)
             checked_scope(place.scope)
         except ValueError as error:
             raise _damaged(str(error)) from None

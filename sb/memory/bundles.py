@@ -25,6 +25,7 @@ from sb.kernel.authority.signing import Decider, Operator, signed_statement
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
+from sb.memory.access import READ, SHARE
 from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View
@@ -32,7 +33,7 @@ from sb.signatures import key_id_of, signature_fits
 from sb.sources import iso
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.places import Place
+from sb.store.records.places import RESERVED, Place
 from sb.text import counted
 
 FORMAT = "secondbrain-memory"
@@ -137,7 +138,7 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
         scopes: only these; all of them if there are none. agent: who; "" for operators, who may read everything.
 
     Raises:
-        NotFoundError: nothing is kept there.
+        NotFoundError: nothing is kept there. DeniedError: the agent may not read or share one of these scopes.
     """
     places = {
         number: place
@@ -145,7 +146,18 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
         if place.stack == stack
         and (not scopes or place.scope in scopes)
         and (not agent or place.owner in ("", agent))
+        and not place.owner.startswith(RESERVED)
     }
+    if agent:
+        for scope in scopes:
+            space.rights.check(agent, READ, scope)
+            space.rights.check(agent, SHARE, scope)
+        carried = space.rights.readable(agent, {place.scope for place in places.values()})
+        places = {
+            number: place
+            for number, place in places.items()
+            if place.scope in carried and space.rights.may(agent, SHARE, place.scope)
+        }
     for scope in scopes:
         if not any(place.scope == scope for place in places.values()):
             raise NotFoundError(f"no memories in {scope} of stack {stack!r}", "sb memory stats")

@@ -16,6 +16,7 @@ from sb.memory.salience import salience, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
+from sb.memory.trust.floor import Condition, below, numbers_where
 from sb.memory.views import Memory, View, tokens_of
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
@@ -162,12 +163,23 @@ class Orienting:
         rows = {row["id"]: row for row in space.records.prominent(places, KINDS, each)}
         missing = [number for number in relevant if number not in rows]
         rows |= {row["id"]: row for row in space.records.rows(missing) if row["kind"] != "handoff"}
+        for number in numbers_where(space.database, rows, self._floor()):
+            del rows[number]
         reads, now = space.reads.stats(list(rows)), space.clock.now()
+        trust = space.trust.in_rows(rows.values())
         scored = [
-            (row, salience(row, reads.get(number), now, relevance=relevant.get(number, 0.0)).value)
+            (
+                row,
+                salience(
+                    row, reads.get(number), now, relevance=relevant.get(number, 0.0), trust=trust[number]
+                ).value,
+            )
             for number, row in rows.items()
         ]
         return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
+
+    def _floor(self) -> Condition:
+        return below(self._space.trust, self._writer.stack, self._space.settings.trust_floor)
 
     def _entries(
         self,
@@ -198,6 +210,8 @@ class Orienting:
         edges = self._space.edges.strongest(entities, self._writer.places(), _NEIGHBOURS)
         ends = {end for edge in edges for end in (edge.source, edge.target)}
         rows = {row["id"]: row for row in self._space.records.rows(list(ends))}
+        hidden = numbers_where(self._space.database, ends, self._floor())
+        edges = [edge for edge in edges if hidden.isdisjoint((edge.source, edge.target))]
         found: dict[int, list[Neighbour]] = {}
         wanted = set(entities)
         for edge in edges:

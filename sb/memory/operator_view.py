@@ -52,6 +52,7 @@ class Overseer(Brain):
 
     def __init__(self, name: str = OPERATOR, **more: Any) -> None:
         super().__init__(name, **more)
+        self.writer.record_writer.is_operator = True
 
     def _refusal(self, row: Row) -> str:
         """Operators look at what was altered, too."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sb.memory.access import READ
 from sb.memory.operations import Operations
-from sb.memory.search import Filters
+from sb.memory.search import Filters, Predicate, Without
+from sb.memory.trust.floor import below
 from sb.memory.views import Hit, Memory
 from sb.store.records.columns import STATES
 from sb.text import storable
@@ -32,6 +34,8 @@ class Reads(Operations):
         fusion: bool = False,
         benchmark: bool = False,
         context: int = 0,
+        planning: bool = False,
+        min_trust: float = 0.0,
         **filters: Any,
     ) -> list[Hit]:
         """Search memories, the best match first.
@@ -44,24 +48,41 @@ class Reads(Operations):
             benchmark: leave out what depends on the past: how recent and how much used a memory is.
             context: memories on each side of a hit in its session that come with it, at most `MOST_CONTEXT`. They do not
                 count as read.
+            planning: leave out what is less sure than `memory.planning_floor`.
+            min_trust: leave out what is trusted less, from 0 to 1, and what was derived from it.
             filters: fields of `sb.memory.search.Filters`, such as `kinds=["decision"]`.
 
         Raises:
-            ValueError: a value that cannot be; TypeError: there is no such filter.
+            ValueError: a value that cannot be; TypeError: there is no such filter. DeniedError: this agent may not read
+                that scope.
         """
         if k < 1:
             raise ValueError("k must be at least 1")
         if not 0 <= context <= MOST_CONTEXT:
             raise ValueError(f"context must be between 0 and {MOST_CONTEXT}")
         query = storable(query)
-        places = self.writer.places(self.writer.named(project, scope))
-        found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)
+        named = self.writer.named(project, scope)
+        self.writer.check_right(READ, named)
+        places = self.writer.places(named)
+        wanted = self._floors(Filters(**filters), planning, min_trust)
+        found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
         self.writer.broadcast(
             "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits]
         )
         best = [hit for _, hit in hits]
         return self.searcher.with_neighbours(best, places, context) if context else best
+
+    def _floors(self, filters: Predicate, planning: bool, min_trust: float) -> Predicate:
+        """The filters, without what is less sure or less trusted than asked for."""
+        if not 0 <= min_trust <= 1:
+            raise ValueError("min_trust must be between 0 and 1")
+        condition, parameters = below(self.space.trust, self.stack, min_trust)
+        if condition:
+            filters = Without(filters, condition, parameters)
+        if planning:  # NULL is neither below nor above it
+            filters = Without(filters, "coalesce(r.confidence < ?, 0)", (self.config.memory.planning_floor,))
+        return filters
 
     def think(self, query: str, *, hops: int = 2, decay: float = 0.6, k: int = 20) -> list[Activated]:
         """Recall by spreading activation: hits of a query and what they are related to, the most active first.
@@ -75,6 +96,7 @@ class Reads(Operations):
         """
         from sb.memory.activation import think
 
+        self.writer.check_right(READ)
         query = storable(query)
         found = think(self.space, self.searcher, query, self.writer.places(), hops, decay, k)
         hits = [(number, one.activation) for number, one in found]

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from sb.errors import DeniedError
+from sb.memory.access import WRITE
 from sb.memory.decay import recovered
 from sb.memory.entities import ONE, added
 from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
@@ -33,6 +35,7 @@ class RecordWriter:
         self.masked: Labels = {}  # what it met of secrets
         self.held: dict[str, str] = {}  # why what it kept last is quarantined, by id
         self.holding = Holding(space, door)
+        self.is_operator = False  # who may change whatever anybody wrote
 
     def pairs(self, records: Sequence[Any]) -> list[Pair]:
         """New records with their rows, but for place and session.
@@ -83,6 +86,30 @@ class RecordWriter:
         self._inserted(execute, new)
         note_held(self.space, execute, [row for row, _ in pairs], held, self.agent)
         self.space.embed(execute, list(dict.fromkeys([*(row["id"] for row, _ in pairs), *quoting])))
+
+    def check_right(self, place: int, right: str = WRITE) -> None:
+        """Refuse what this agent has no right to in a place.
+
+        Raises:
+            DeniedError: it has none.
+        """
+        if self.space.rights and not self.is_operator:
+            self.space.rights.check(self.agent, right, self.space.places.numbered(place).scope)
+
+    def check_trusted(self, former: Row) -> None:
+        """Refuse to let this agent change what one wrote that is trusted more.
+
+        Raises:
+            DeniedError: it is trusted less.
+        """
+        if not self.agent or self.is_operator:
+            return
+        stack = self.space.places.numbered(former["place"]).stack
+        if self.space.trust.is_lower(stack, self.agent, former["agent"]):
+            raise DeniedError(
+                f"{self.agent} is trusted less than {former['agent'] or 'who'} wrote {former['uid']}, and cannot change it",
+                "save what differs as a memory of its own; sb trust list has the scores",
+            )
 
     def change(
         self, execute: Execute, row: Row, changes: Mapping[str, Any], operation: str, reason: str
@@ -138,6 +165,7 @@ class RecordWriter:
         former = self.former(row, record)
         if former is None:
             return None
+        self.check_trusted(former)
         self.update(execute, row, former, record)
         row.update(uid=former["uid"], id=former["id"])
         now = self.space.records.row(former["id"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from sb.memory.ranking.rank import Ranked
@@ -33,6 +34,8 @@ SHARE_OF_SEARCH = 0.05  # of the best hit's score, that a salience of 1 adds; 0 
 _DAY = 86_400.0
 _OFTEN = 5.0  # log2 of how often (32 times) something is asked for until more no longer counts
 _UNSURE = 0.5  # of what has no confidence
+TRUST = 3.0  # weight of how far the trust in a memory is from that in what an agent writes
+_ORDINARY = 0.7  # the trust that moves nothing
 
 T = TypeVar("T")
 
@@ -42,7 +45,7 @@ class Salience:
     """The salience of one memory.
 
     Args:
-        value: from 0 to 1. terms: name to value and weight; `value` is their weighted mean.
+        value: from 0 to 1. terms: name to value and weight; `value` is their weighted mean, shifted by the one of trust.
     """
 
     value: float
@@ -56,6 +59,7 @@ def salience(
     *,
     relevance: float = 0.0,
     weights: Weights = WEIGHTS,
+    trust: float = _ORDINARY,
 ) -> Salience:
     """Returns the salience of a record.
 
@@ -63,6 +67,7 @@ def salience(
         row: its columns `kind`, `created_at`, `confidence`, `strength` and `protected`.
         reads: how often it was asked for, and when last, in seconds since the epoch. now: likewise.
         relevance: to what was asked, from 0 to 1.
+        trust: in it, from 0 to 1: more than in what agents write raises it, less lowers it.
     """
     times, last = reads or (0, 0.0)
     days = max(0.0, now - max(row["created_at"], last)) / _DAY
@@ -76,7 +81,11 @@ def salience(
     }
     total = sum(weights.values()) or 1.0
     terms = {name: (values[name], weight) for name, weight in weights.items()}
-    return Salience(sum(value * weight for value, weight in terms.values()) / total, terms)
+    mean = sum(value * weight for value, weight in terms.values()) / total
+    if trust == _ORDINARY:
+        return Salience(mean, terms)
+    terms["trust"] = (trust - _ORDINARY, TRUST)
+    return Salience(min(1.0, max(0.0, mean + TRUST * (trust - _ORDINARY) / total)), terms)
 
 
 def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
@@ -93,12 +102,13 @@ def salient(
     reads: Mapping[int, tuple[int, float]],
     now: float,
     *,
+    trust: Mapping[int, float] = MappingProxyType({}),
     explain: bool = False,
 ) -> list[Ranked]:
     """Hits of a search in their order once it counts, a little, how much they matter; ties by id.
 
     Args:
-        rows, reads: what `salience` takes, by id.
+        rows, reads, trust: what `salience` takes, by id.
         explain: also say what each term gave, as `salience.recency` and so on.
     """
     if not hits or hits[0].score <= 0:
@@ -107,7 +117,8 @@ def salient(
     share = unit / (sum(IN_SEARCH.values()) or 1.0)
     moved = []
     for one in hits:
-        its = salience(rows[one.id], reads.get(one.id), now, weights=IN_SEARCH)
+        known = trust.get(one.id, _ORDINARY)
+        its = salience(rows[one.id], reads.get(one.id), now, weights=IN_SEARCH, trust=known)
         shown = one.features
         if explain:
             given = {

@@ -88,7 +88,7 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-class _Without:
+class Without:
     """The condition of a filter without part of it."""
 
     def __init__(self, filters: Predicate, condition: str, parameters: tuple[Any, ...]) -> None:
@@ -150,7 +150,7 @@ class Searcher:
         """The question as it is understood, and what words and meaning name for it, in no order."""
         condition, parameters = self._space.leaves_out(places)
         if condition:
-            filters = _Without(filters, condition, parameters)
+            filters = Without(filters, condition, parameters)
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
         self._space.statistics.refresh()
@@ -207,7 +207,9 @@ class Searcher:
         numbers = [one.id for one in first]
         rows = {row["id"]: row for row in space.records.rows(numbers)}
         if salience:
-            first = salient(first, rows, space.reads.stats(numbers), space.clock.now(), explain=explain)
+            trust = space.trust.in_rows(rows.values())
+            reads, now = space.reads.stats(numbers), space.clock.now()
+            first = salient(first, rows, reads, now, trust=trust, explain=explain)
         return [(one, rows[one.id]) for one in first[:k]]
 
     def _vector(self, asked: Query) -> tuple[str, Vectors] | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
 from sb.memory.record_writer import RecordWriter
@@ -13,7 +14,7 @@ from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.edges import Edge
-from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
+from sb.store.records.places import GLOBAL, Execute, Place, check_not_reserved, checked_scope
 from sb.store.records.sessions import Session
 from sb.text import checked_name
 
@@ -34,6 +35,7 @@ class SessionWriter:
         self, space: Space, agent: str, stack: str, *, scope: str | None, session: str | None
     ) -> None:
         self.space = space
+        check_not_reserved(agent)
         self.agent = refuse_secret("agent_id", agent)
         self.record_writer = RecordWriter(space, agent)
         self.stack = refuse_secret("stack", stack)
@@ -89,7 +91,17 @@ class SessionWriter:
 
     def places(self, scope: str | None = None) -> tuple[int, ...]:
         """The places that this agent sees from a scope, by default the session's."""
-        return self.space.places.visible(self.stack, self.space.chain(scope or self.scope), self.agent)
+        scopes = self.space.rights.readable(self.agent, self.space.chain(scope or self.scope))
+        return self.space.places.visible(self.stack, scopes, self.agent)
+
+    def check_right(self, right: str, scope: str | None = None) -> None:
+        """Refuse what this agent has no right to in a scope, by default the session's.
+
+        Raises:
+            DeniedError: it has none.
+        """
+        if not self.record_writer.is_operator:
+            self.space.rights.check(self.agent, right, scope or self.scope)
 
     def keep(self, record: Any, place: Place, *, gate: Gate | None = None) -> str:
         """Writes a record, or updates the one of its key; returns its id.
@@ -115,8 +127,10 @@ class SessionWriter:
 
         Raises:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
+                DeniedError: this agent may not write there.
                 Nothing was written then.
         """
+        self.check_right(WRITE, place.scope)
         screened = self.space.screening.screen(records, place.scope, self.agent)
         pairs = self.record_writer.pairs(records)
         rows = [row for row, _ in pairs]
@@ -172,6 +186,8 @@ class SessionWriter:
             raise ValueError("a relation needs a weight above 0")
         if source["id"] == target["id"]:
             raise ValueError("a record cannot be related to itself")
+        for end in (source, target):
+            self.record_writer.check_right(end["place"])
         private = self.space.places.numbered(target["place"]).owner
         place = target["place"] if private else source["place"]
         edge = Edge(source["id"], relation.strip(), target["id"], weight)
@@ -193,6 +209,7 @@ class SessionWriter:
         Args:
             also: does what has to be committed with it.
         """
+        self.record_writer.check_right(row["place"])
         self.masked.clear()
         reason = self.space.screening.text(reason, self.space.places.numbered(row["place"]).scope)
         with self.space.database.write() as execute:

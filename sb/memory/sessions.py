@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sb.memory.access import READ, SHARE
 from sb.memory.consent import refusal, withheld
 from sb.memory.operations import Operations
+from sb.memory.trust.floor import below
 from sb.store.records.columns import Row
 from sb.text import storable
 from sb.types import Handoff
@@ -60,7 +62,9 @@ class Sessions(Operations):
         """
         from sb.memory.context_package import Orienting
 
-        self.writer.begin(self.writer.chosen(project, scope), session or self._named)
+        chosen = self.writer.chosen(project, scope)
+        self.writer.check_right(READ, chosen)
+        self.writer.begin(chosen, session or self._named)
         return Orienting(self.writer, self.searcher, self.handoffs).package(
             None if query is None else storable(query), token_budget, repeat=repeat
         )
@@ -87,14 +91,23 @@ class Sessions(Operations):
         from sb.memory.handoffs import loops
 
         said = Handoff(goal, current_state, loops(open_loops), next_step, recipient)
-        return self.handoffs.send(said, self.writer.chosen(project, scope))
+        return self.handoffs.send(said, self._shared(project, scope, recipient))
 
     def resume(self, project: str | None = None, *, scope: str | None = None) -> HandoffPacket | None:
         """Accept the newest handoff that waits for this agent, or for anyone; None if there is none.
 
         Look at `verified` first: of a packet that cannot be verified the content is left out, and it goes on waiting.
         """
-        return self.handoffs.resume(self.writer.chosen(project, scope))
+        chosen = self.writer.chosen(project, scope)
+        self.writer.check_right(READ, chosen)
+        return self.handoffs.resume(chosen)
+
+    def _shared(self, project: str | None, scope: str | None, recipient: str) -> str:
+        """The scope of a handoff, which takes the right to share for another agent."""
+        chosen = self.writer.chosen(project, scope)
+        if recipient not in ("", self.agent_id):
+            self.writer.check_right(SHARE, chosen)
+        return chosen
 
     def wrap_up(
         self,
@@ -122,7 +135,7 @@ class Sessions(Operations):
 
         given = {"goal": goal, "open_loops": open_loops, "next_step": next_step}
         made = wrap_up(
-            self.writer, self.handoffs, summary, self.writer.chosen(project, scope), given, recipient
+            self.writer, self.handoffs, summary, self._shared(project, scope, recipient), given, recipient
         )
         self._named = None
         return made
@@ -134,10 +147,11 @@ class Sessions(Operations):
 
     def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
         """Returns what no search of this agent finds, as SQL over `r`."""
-        condition, parameters = self.handoffs.between_others(places)
-        hidden = withheld(self.space, places, self.agent_id)
-        if not hidden:
-            return condition, parameters
-        listed = "r.id IN (SELECT value FROM json_each(?))"
-        whole = f"({condition}) OR {listed}" if condition else listed
-        return whole, (*parameters, orjson.dumps(hidden).decode())
+        parts = [self.handoffs.between_others(places)]
+        if floor := self.config.memory.trust_floor:
+            parts.append(below(self.space.trust, self.stack, floor))
+        if hidden := withheld(self.space, places, self.agent_id):
+            parts.append(("r.id IN (SELECT value FROM json_each(?))", (orjson.dumps(hidden).decode(),)))
+        told = [(condition, parameters) for condition, parameters in parts if condition]
+        whole = " OR ".join(f"({condition})" for condition, _ in told)
+        return whole, tuple(value for _, parameters in told for value in parameters)

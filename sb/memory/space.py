@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sb.config.groups import Memory as Settings
+from sb.memory.access import Rights
 from sb.memory.personal_data import Screening, masked
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
+from sb.memory.trust.store import TrustStore
 from sb.memory.views import Hit, Memory
 from sb.protocols import MaintenanceModeError
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -67,6 +69,7 @@ class Space:
         self.places = Places(database)
         self.sessions = Sessions(database)
         self.reads = ReadLog(database)
+        self.trust = TrustStore(self.records, self.places, clock)
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
         # Why what a record says is not shown, or "": a Brain sets what its agent may read, operators see all.
@@ -74,6 +77,7 @@ class Space:
         # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
         self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
         self.settings = settings
+        self.rights = Rights(settings.access)
         self.screening = Screening(database, settings, clock.now)
         self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
         self._loading = Lock()

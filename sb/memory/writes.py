@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sb.memory.decay import FORGET, recovered
 from sb.memory.gate.confidence import Beta, first
 from sb.memory.operations import Operations
-from sb.store.records.columns import FORGOTTEN
+from sb.memory.trust.scores import NEUTRAL, weight_of_outcome
+from sb.store.records.columns import FORGOTTEN, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
 from sb.store.records.places import Execute, Place
 from sb.types import Decision, EntityRecord, Event, Fact
@@ -178,28 +179,45 @@ class Writes(Operations):
         if row["confidence"] is None:
             raise ValueError(f"{row['uid']} is of kind {row['kind']}, which has no confidence")
         now = self.space.clock.now()
+        weight = self._weight_of_outcome(row)
 
         def evidence(execute: Execute) -> None:
             given = Evidence(
-                now, self.agent_id, row["source_type"], row["session"], outcome, 1.0, None, row["confidence"]
+                now,
+                self.agent_id,
+                row["source_type"],
+                row["session"],
+                outcome,
+                weight,
+                None,
+                row["confidence"],
             )
             self.space.evidence.add(execute, row["id"], given)
 
         belief = Beta.of(row)
-        after = belief.supported() if outcome == CONFIRMED else belief.refuted()
+        after = belief.supported(weight) if outcome == CONFIRMED else belief.refuted(weight)
         self.writer.change(row, after.columns(), outcome, reason, also=evidence)
+
+    def _weight_of_outcome(self, row: Row) -> float:
+        """What an outcome that this agent reports adds to the evidence of a memory; less of one that is not trusted."""
+        standing = self.space.trust.standing(self.stack, self.agent_id)
+        if standing is None or standing >= NEUTRAL:
+            return 1.0
+        return weight_of_outcome(standing, self.space.evidence.outcomes_by(row["id"], self.agent_id))
 
     def forget(self, record: str, reason: str = "") -> None:
         """Remove a memory from every search until it is recovered.
 
         Raises:
-            NotFoundError: there is none that this agent sees. ValueError: it is protected.
+            NotFoundError: there is none that this agent sees. ValueError: it is protected. DeniedError: one that is trusted
+                more wrote it.
         """
         row = self._visible_row(record)
         if row["protected"]:
             raise ValueError(
                 f"{row['uid']} is protected: lift that first, with sb memory protect ID --lift --reason WHY"
             )
+        self.writer.record_writer.check_trusted(row)
         self.writer.change(row, FORGET, "forget", reason)
 
     def recover(self, record: str, reason: str = "") -> None:
@@ -209,6 +227,7 @@ class Writes(Operations):
             NotFoundError: this agent has forgotten no such memory.
         """
         row = self._visible_row(record, states=(FORGOTTEN,))
+        self.writer.record_writer.check_trusted(row)
         self.writer.change(row, recovered(self.space.records.history(row["id"])), "recover", reason)
 
     def protect(self, record: str, protected: bool = True, reason: str = "") -> None:
@@ -217,4 +236,6 @@ class Writes(Operations):
         Raises:
             NotFoundError: there is none that this agent sees.
         """
-        self.writer.change(self._visible_row(record), {"protected": int(protected)}, "protect", reason)
+        row = self._visible_row(record)
+        self.writer.record_writer.check_trusted(row)
+        self.writer.change(row, {"protected": int(protected)}, "protect", reason)

@@ -143,11 +143,17 @@ def _rule_text(rule: PolicyRule) -> str:
 
 
 def trust_in(database: Database, agent: str) -> float | None:
-    """The trust in an agent in general, by the newest assessment in any stack; None where there is none."""
-    records = RecordQueries(database)
-    found = (records.keyed(place, "trust_assessment", agent) for place in Places(database).all())
+    """The trust in an agent in general, by the newest assessment in any stack, an operator's before others; or None."""
+    from sb.memory.trust.scores import OPERATORS
+
+    records, places = RecordQueries(database), Places(database).all()
+    found = (records.keyed(place, "trust_assessment", agent) for place in places)
     known = [row for row in found if row is not None and row["state"] == "active"]
-    for row in sorted(known, key=lambda row: row["updated_at"], reverse=True):
+
+    def weight(row: Row) -> tuple[bool, float]:
+        return places[row["place"]].owner == OPERATORS, row["updated_at"]
+
+    for row in sorted(known, key=weight, reverse=True):
         score = _score(row)
         if score is not None:
             return score
@@ -156,7 +162,7 @@ def trust_in(database: Database, agent: str) -> float | None:
 
 def _score(row: Row) -> float | None:
     """The general score of an assessment's record."""
-    from sb.memory.gate.trust import GENERAL
+    from sb.memory.trust.scores import GENERAL
 
     dimensions = json.loads(row["fields"]).get("dimensions")
     general = dimensions.get(GENERAL) if isinstance(dimensions, dict) else None

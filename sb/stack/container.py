@@ -9,8 +9,10 @@ from typing import Any
 
 import orjson
 
+from sb.memory.access import READ
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
+from sb.memory.trust.floor import below
 from sb.stack.views import to_view
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
@@ -31,6 +33,7 @@ class Container:
         self.space = space
         self.stack_id = stack_id
         self.read_only = read_only
+        self.for_operators = False  # who are no core
         self.read_only_view = False  # by who is to leave its state as it is
         self.cores: dict[
             str, str | None
@@ -118,11 +121,14 @@ class Container:
 
     def places(self) -> tuple[int, ...]:
         """The places in view: without a core, what is everybody's in every scope; with some, what those cores may read."""
-        owners, scopes = {"", *self.cores}, self.scopes
+        owners, scopes, rights = {"", *self.cores}, self.scopes, self.space.rights
+        readers = () if self.is_operators or not rights else (tuple(self.cores) or ("",))
         return tuple(
             number
             for number, place in self.space.places.of_stack(self.stack_id).items()
-            if place.owner in owners and (scopes is None or place.scope in scopes)
+            if place.owner in owners
+            and (scopes is None or place.scope in scopes)
+            and (not readers or any(rights.may(one, READ, place.scope) for one in readers))
         )
 
     @property
@@ -131,6 +137,12 @@ class Container:
         chains = [None if scope is None else self.space.chain(scope) for scope in self.cores.values()]
         known = [one for one in chains if one is not None]
         return None if len(known) < len(chains) or not chains else frozenset().union(*known)
+
+    def below_floor(self) -> tuple[str, tuple[Any, ...]]:
+        """The condition over `r` that a record is trusted less than `memory.trust_floor`; "" for none. Operators read all."""
+        if not self.space.settings.trust_floor or self.is_operators:
+            return "", ()
+        return below(self.space.trust, self.stack_id, self.space.settings.trust_floor)
 
     def find(self, uid: str, kinds: Iterable[str]) -> Row | None:
         """The record of an id, if it is in view and of one of these kinds; erased and quarantined ones are not."""
@@ -164,6 +176,20 @@ class Container:
             execute, operation, masked_text(query, {}), hits, at=self.space.clock.now(), agent=self.reader, session=None,
             tokens=tokens,
         )  # fmt: skip
+
+    @property
+    def is_operators(self) -> bool:
+        """Whether operators have it open, who read every scope."""
+        return self.for_operators or None in self.cores.values()
+
+    def check_right(self, right: str, scope: str) -> None:
+        """Refuse what the core attached last has no right to in a scope.
+
+        Raises:
+            DeniedError: it has none.
+        """
+        if not self.is_operators:
+            self.space.rights.check(self.reader, right, scope)
 
     @property
     def reader(self) -> str:

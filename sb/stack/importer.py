@@ -55,6 +55,7 @@ def take_in(database: Database, config: Config, path: Path, stack_id: str = "", 
     if begins == _DATABASE:
         return _from_database(database, config, path, stack_id, more)
     with SQLiteStack(stack_id or _named(path, text), database=database, config=config, **more) as stack:
+        stack.view_as_operator()
         counts = stack.load_dump(text.decode("utf-8", "replace"), IMPORT)
         number = sum(counts.values())
         held = number if IMPORT in config.memory.quarantine else 0
@@ -84,6 +85,7 @@ def _from_database(
     if not stack_id and len(known) != 1:
         raise UsageError(f"{path} has {len(known)} stacks: name one", ", ".join(known))
     with SQLiteStack(stack_id or known[0], database=database, config=config, remote=path, **more) as stack:
+        stack.view_as_operator()
         found = stack.pull_changes()
         if found.errors:
             raise UsageError(f"cannot read {path}: {'; '.join(found.errors)}")

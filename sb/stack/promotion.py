@@ -1,6 +1,7 @@
 """Promote a lesson that recurs, in whatever words, to a belief that names its episodes.
 
-Source: the stack protocol, "Features". A belief is made once: not again where it was changed, forgotten or replaced since.
+Source: the stack protocol, "Features"; the memory whitepaper, "the worthiness gate W(m)". A belief is made once: not again where it
+was changed, forgotten or replaced since. One that the gate merges becomes evidence of the memory that says it already.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sb.memory.access import PROMOTE
+from sb.memory.gate.admission import Gate
+from sb.memory.record_writer import RecordWriter
 from sb.stack.container import SYSTEM, Container
 from sb.stack.queries import NEWEST, Query, Reader
 from sb.stack.saver import Saver
 from sb.stack.similarity import Similarity, Statement
+from sb.stack.views import CORE
+from sb.store.records.places import Place
 from sb.types import Belief, Episode, SourceType
 
 _EPISODES = 500  # the newest ones, which are gone through
@@ -23,6 +29,10 @@ _MOST_SOURCES = 10  # that a belief names
 _SHOWN = 5  # lessons in a report
 _CONFIDENCE, _MOST_CONFIDENCE, _EACH = 0.6, 0.9, 0.05  # of a belief, and what each episode adds up to which
 _ACTOR = f"{SYSTEM}consolidation"
+SUGGEST_BELIEF = (
+    0.3  # trust in who recorded what a belief is made of; source: the core and stack notes, "trust constants"
+)
+_VALUES = frozenset({"number", "date", "name", "negation"})
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,15 @@ class Promoter:
         """The newest episodes that say what they taught."""
         query = self._reader.query("episode", context=context, include_weak=True)
         query.add("json_array_length(r.fields, '$.lessons') > 0")
-        return self._reader.read(query, limit=_EPISODES)
+        found: list[Episode] = self._reader.read(query, limit=_EPISODES)
+        return [one for one in found if self._may_suggest(one)]
+
+    def _may_suggest(self, episode: Episode) -> bool:
+        """Whether who recorded an episode is trusted enough for beliefs to be made of it."""
+        container = self._container
+        agent = (episode.source_entity or "").removeprefix(CORE)
+        standing = container.space.trust.standing(container.stack_id, agent) if agent else None
+        return standing is None or standing >= SUGGEST_BELIEF
 
     def _number(self, context: str | None) -> int:
         """Counts the episodes to go through, with lessons or without."""
@@ -106,15 +124,55 @@ class Promoter:
         }
 
     def keep(self, patterns: Sequence[Pattern], context: str | None = None) -> list[str]:
-        """Make beliefs of what no belief says or ever said; returns their ids."""
-        held = [Statement(one) for one in self._held()] if patterns else []
+        """Make beliefs of what no belief says or ever said; returns their ids.
+
+        Where a memory says it, the gate merges it into that, as one piece of evidence.
+
+        Raises:
+            DeniedError: the attached core may not promote in the scope of one of them. Nothing was made then.
+        """
+        if not patterns:
+            return []
+        beliefs = [self._belief(one, context) for some in patterns for one in self._seen_together(some)]
+        places = [self._place(one) for one in beliefs]
+        for place in places:
+            self._container.check_right(PROMOTE, place.scope)
+        held = [Statement(one) for one in self._held()]
+        promotions = Gate(self._container.space, RecordWriter(self._container.space, _ACTOR))
         fresh: list[Belief] = []
-        for pattern in (one for some in patterns for one in self._seen_together(some)):
-            statement = Statement(pattern.statement)
-            if not any(self._similarity.same(statement, one) for one in held):
+        for belief, place in zip(beliefs, places, strict=True):
+            statement = Statement(belief.statement)
+            known = any(self._says(promotions, statement, one) for one in held)
+            if not self._merged(promotions, belief, place) and not known:
                 held.append(statement)
-                fresh.append(self._belief(pattern, context))
+                fresh.append(belief)
         return [uid for uid in self._saver.save("belief", fresh) if not uid.startswith("suggestion:")]
+
+    def _says(self, promotions: Gate, new: Statement, former: Statement) -> bool:
+        """Whether a statement says the same, and of the same number, date, name, and as true or not."""
+        if not self._similarity.same(new, former):
+            return False
+        return promotions.comparer.compare(new.text, former.text).changed not in _VALUES
+
+    def _merged(self, promotions: Gate, belief: Belief, place: Place) -> bool:
+        """Merge a promotion into the memory that says it, if the gate does; as evidence once, however often it recurs."""
+        space = self._container.space
+        [(row, _)] = promotions.writer.pairs([belief])
+        if space.records.find(belief.id) is not None:  # this very promotion, made before
+            return False
+        admission = promotions.look(row, belief, place)
+        into = space.records.find(admission.verdict.nearest)
+        if admission.verdict.admitted or into is None:
+            return False
+        if any(one.agent == _ACTOR for one in space.evidence.of(into["id"])):
+            return True
+        with space.database.write() as execute:
+            return admission.merged(execute, None)
+
+    def _place(self, belief: Belief) -> Place:
+        """The place of a promotion: whoever sees it sees all that it was made from."""
+        named = [one.rpartition(":")[2] for one in belief.derived_from or ()]
+        return self._container.place_of(named) or self._container.place
 
     def _seen_together(self, pattern: Pattern) -> list[Pattern]:
         """The pattern or, if nobody may see all of its episodes, what those of one place say that have at least two."""

@@ -53,6 +53,10 @@ class Query:
             f"(json_extract(r.fields, '$.context') = ? OR r.place IN ({marks}))", context, *scopes
         )
 
+    def without(self, condition: str, values: Sequence[Any]) -> Query:
+        """Ask that a condition does not hold, unless it is ""."""
+        return self.add(f"NOT {condition}", *values) if condition else self
+
     def sql(self) -> tuple[str, tuple[Any, ...]]:
         """All of them as one condition, and its parameters."""
         return " AND ".join(self.parts), tuple(self.values)
@@ -86,6 +90,7 @@ class Reader:
             query.among("r.state", ("active", "forgotten"))
         else:
             query.add("r.state = 'active' AND r.strength >= ?", WEAK if include_weak else FADING)
+        query.without(*self._container.below_floor())
         if context is not None:
             query.within(context, self._container)
         if tags is not None:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.errors import StoreError, VersionConflictError
+from sb.memory.access import WRITE
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
 from sb.memory.personal_data import hold_back, settle
@@ -111,6 +112,7 @@ class Saver:
             for row, record in pairs:
                 place = self._place(record, beside)
                 if place not in places:
+                    self._container.check_right(WRITE, place.scope)
                     places[place] = space.places.make(execute, place)
                 row["place"] = places[place]
             record_writer.keep(execute, pairs, escalated)
@@ -160,6 +162,7 @@ class Saver:
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
             record_writer = _StackRecordWriter(container)
+            record_writer.check_trusted(former)
             record.version = record_writer.replace(execute, former, record)["version"]
             self.masked |= record_writer.masked
             container.space.embed(execute, [former["id"]])
@@ -293,6 +296,7 @@ class _StackRecordWriter(RecordWriter):
 
     def __init__(self, container: Container, door: str = "") -> None:
         super().__init__(container.space, container.reader, door)
+        self.is_operator = container.is_operators
         self._container = container
         self._there: set[str] = set()  # ids that are taken, as far as this one was told to keep them
 
@@ -354,6 +358,8 @@ class _StackRecordWriter(RecordWriter):
         Raises:
             ValueError: it is of another kind, or cannot be changed so.
         """
+        if not actor.startswith(SYSTEM):
+            self.check_right(former["place"])
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
         if isinstance(before, Remembered) and type(to_view(before)) is type(record):

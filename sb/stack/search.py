@@ -71,6 +71,7 @@ class StackSearch:
         ):
             raise ValueError(f"record_types is {types!r}, must be a list of {', '.join(SEARCHED)}")
         condition = Query().among("r.kind", [own for one in types for own in kinds_viewed_as(one)])
+        condition.without(*self._container.below_floor())
         if context is not None:
             condition.within(context, self._container)
         if min_confidence is not None:

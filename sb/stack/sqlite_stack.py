@@ -35,7 +35,7 @@ from sb.stack.trust import Trust
 from sb.stack.working_memory import Loader
 from sb.store import migrate
 from sb.store.database import Database, open_database
-from sb.store.records.places import GLOBAL, checked_scope
+from sb.store.records.places import GLOBAL, check_not_reserved, checked_scope
 from sb.text import checked_name
 from sb.types import SearchResult, StackState
 from sb.types.vocabulary import TOKEN_BUDGET
@@ -168,6 +168,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
     def on_attach(self, core_id: str, inference: InferenceService | None = None) -> None:
         """Belong to a core too, which reads the scope `global`; from now on with provenance; components may use its model."""
+        check_not_reserved(core_id)
         self._container.cores[core_id] = GLOBAL
         self._use(inference)
         if self.state is StackState.INITIALIZING:
@@ -192,9 +193,14 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         Args:
             scope: None for every scope, as operators read; what is private to the core is then shown too.
         """
+        check_not_reserved(core_id)
         self._container.read_only_view = True
         self._container.cores[core_id] = None
         self.read_from(core_id, scope)
+
+    def view_as_operator(self) -> None:
+        """Show and change what `memory.access` and `memory.trust_floor` keep from agents; still nothing that is private."""
+        self._container.for_operators = True
 
     def on_detach(self, core_id: str) -> None:
         """Belong to a core no longer; the last one takes its model along."""

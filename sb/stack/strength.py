@@ -89,7 +89,9 @@ class Strengths:
                 return False
             more = min(1.0, row["strength"] + _VERIFIED) if row["strength"] > 0 else 0.0
             changes = {**_as_strong_as(row, more), **self._verified(row)}
-            self._keeper().change(execute, row, changes, "verify", evidence)
+            keeper = self._keeper()
+            keeper.check_right(row["place"])
+            keeper.change(execute, row, changes, "verify", evidence)
             places = self._container.places()
             for edge in self._space.edges.lineage(row["id"]):
                 source = self._space.records.row(edge.target) if edge.source == row["id"] else None
@@ -114,7 +116,9 @@ class Strengths:
         return {"fields": to_row(record, row)["fields"]}
 
     def _keeper(self) -> RecordWriter:
-        return RecordWriter(self._space, self._container.reader)
+        keeper = RecordWriter(self._space, self._container.reader)
+        keeper.is_operator = self._container.is_operators
+        return keeper
 
     def _row(self, kind: str, uid: str) -> Row | None:
         return self._container.find(uid, kinds_viewed_as(kind))
@@ -133,7 +137,10 @@ class Strengths:
             wanted = None if row is None else changes(row)
             if row is None or wanted is None:
                 return False
-            self._keeper().change(execute, row, wanted, operation, reason)
+            keeper = self._keeper()
+            keeper.check_right(row["place"])
+            keeper.check_trusted(row)
+            keeper.change(execute, row, wanted, operation, reason)
         return True
 
 

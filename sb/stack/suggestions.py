@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb.memory.access import PROMOTE
 from sb.stack.checks import check_word, checked_number, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.lint import objection
@@ -113,6 +114,8 @@ class Suggestions:
         if suggestion is None or suggestion.status != PENDING:
             return None
         kind = suggestion.memory_type
+        for place in self._container.by_place([suggestion_id]):
+            self._container.check_right(PROMOTE, place.scope)
         memory = self._memory(suggestion, modifications or {})
         if objection(self._container, memory):
             return None

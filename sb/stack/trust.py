@@ -1,16 +1,21 @@
 """Trust assessments by entity and domain; the default is 0.5.
 
-Source: the stack protocol, "Trust layer".
+Source: the stack protocol, "Trust layer". What operators assessed stands before what cores did; see `sb.memory.trust`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from sb.memory.gate.trust import GENERAL
+import orjson
+
+from sb.memory.trust.authority import with_authority
+from sb.memory.trust.scores import GENERAL
+from sb.memory.trust.store import place_of_operators
 from sb.stack.checks import checked_share
 from sb.stack.container import Container
-from sb.stack.queries import Query, Reader
+from sb.stack.queries import NEWEST, Query, Reader
 from sb.stack.saver import Saver
 from sb.types import TrustAssessment
 
@@ -36,17 +41,37 @@ class Trust:
             raise ValueError(f"dimensions is {dimensions!r}, must be {{domain: {{'score': number}}}}")
         for domain, said in dimensions.items():
             checked_share(f"the score of {domain!r}", said.get("score"))
+        if by := self._container.reader:
+            self._sign(assessment, by)
         return self._saver.save("trust_assessment", [assessment])[0]
 
+    def _sign(self, assessment: TrustAssessment, by: str) -> None:
+        """Name the attached core as who gave these scores, whoever they name."""
+        space = self._container.space
+        place = space.places.find(self._container.place)
+        former = None if place is None else space.records.keyed(place, "trust_assessment", assessment.entity)
+        others = orjson.loads(former["fields"]).get("authority") if former is not None else None
+        now = space.clock.now()
+        said = {domain: {"domain": domain, "by": by, "at": now} for domain in assessment.dimensions}
+        assessment.authority = with_authority(others, said)
+
     def find(self, *, entity_id: str | None = None, domain: str | None = None) -> list[TrustAssessment]:
-        """The assessments of an entity, or those that say something of a domain; the newest first."""
-        query = Query().among("r.place", self._container.places())
+        """The assessments of an entity, or those that say something of a domain, one of each entity; the newest first."""
+        query = Query().among("r.place", (*self._container.places(), *self._operators()))
         query.add("r.kind = 'trust_assessment' AND r.state = 'active'")
         if entity_id is not None:
             query.add("r.key = ?", entity_id)
-        if domain is not None:
-            query.add("EXISTS (SELECT 1 FROM json_each(r.fields, '$.dimensions') WHERE key = ?)", domain)
-        return self._reader.read(query, limit=None)
+        # An operator's come last, so that what they say replaces what cores say of the same domain.
+        order = f"r.place IN ({', '.join(map(str, self._operators())) or 'NULL'}), {NEWEST}"
+        found: dict[str, TrustAssessment] = {}
+        for one in self._reader.read(query, limit=None, order=order):
+            found[one.entity] = _joined(found[one.entity], one) if one.entity in found else one
+        return [one for one in found.values() if domain is None or domain in one.dimensions]
+
+    def _operators(self) -> tuple[int, ...]:
+        """The place of what operators assessed, if they assessed anybody."""
+        number = self._container.space.places.find(place_of_operators(self._container.stack_id))
+        return () if number is None else (number,)
 
     def compute(self, entity_id: str, domain: str | None = None) -> dict[str, Any]:
         """Compute the trust in an entity for a domain, by default in general, from 0 to 1.
@@ -64,3 +89,17 @@ class Trust:
             "score": float(said[source]["score"]) if source else _UNKNOWN,
             "source": "default" if not source else "assessment" if source == asked else GENERAL,
         }
+
+
+def _joined(cores: TrustAssessment, operators: TrustAssessment) -> TrustAssessment:
+    """What cores say of an entity, and what operators do, as one assessment."""
+    said = {entry["domain"]: entry for entry in operators.authority or () if "domain" in entry}
+    return replace(
+        cores,
+        dimensions={**cores.dimensions, **operators.dimensions},
+        authority=with_authority(cores.authority, said),
+        evidence_episode_ids=list(
+            dict.fromkeys([*(cores.evidence_episode_ids or ()), *(operators.evidence_episode_ids or ())])
+        ),
+        last_updated=operators.last_updated,
+    )

@@ -238,7 +238,9 @@ class Records:
         from sb.stack import SQLiteStack
 
         database = self.log(use).database
-        return SQLiteStack(stack_id, database=database, config=self.config, clock=self.clock, ids=self.ids)
+        stack = SQLiteStack(stack_id, database=database, config=self.config, clock=self.clock, ids=self.ids)
+        stack.view_as_operator()
+        return stack
 
     def present(self, use: str) -> Present:
         """What cores are composed of."""

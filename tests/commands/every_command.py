@@ -226,6 +226,7 @@ def memories(sb: Session) -> None:
         sb(f"memory {verb} {fact} --reason 'as agreed'")
     sb("memory gate 'postgres is our database' --agent scribe --category convention")
     sb(f"memory outcome {fact} --reason 'it answered'")
+    sb("memory access --scope project:shop --agent scribe")
     sb("memory calibrate")
     sb("memory tidy")
     sb("memory export m.sbmem --as ana")

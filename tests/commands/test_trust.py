@@ -20,7 +20,12 @@ def test_what_is_said_of_one_domain_leaves_the_others(sb: CommandLine) -> None:
 def test_it_is_shown_for_one_domain_and_what_it_rests_on(sb: CommandLine) -> None:
     sb("trust", "set", "Eve", "code", "0.9", "--evidence", "an-episode")
     lines = sb("trust", "show", "Eve", "--domain", "code").out.splitlines()
-    assert lines == ["Eve: 0.9 in code, by assessment", "    code: 0.9", "evidence: an-episode"]
+    assert lines[0] == "Eve: 0.9 in code, by assessment"
+    assert lines[1].startswith("    code: 0.9 by ")
+    assert lines[2:] == [
+        "evidence: an-episode",
+        "counts: 0.90 now; an operator gave Eve 0.9, 0 days ago",
+    ]
     assert "0.5 in general, by default" in sb("trust", "show", "Eve").out
 
 
@@ -64,3 +69,16 @@ def test_what_others_are_called_does_nothing_to_a_terminal(sb: CommandLine) -> N
     for shown in (sb("trust", "list"), sb("trust", "show", HOSTILE)):
         assert not set("\x1b\x07\u202e") & set(shown.out + shown.err)
         assert "\nmallory" not in shown.out
+
+
+def test_an_agents_opinion_is_shown_and_counts_only_if_that_agent_is_trusted(sb: CommandLine) -> None:
+    sb("trust", "set", "eve", "general", "1", "--agent", "eve")
+    sb("trust", "set", "bob", "general", "1", "--agent", "eve")
+    for name in ("eve", "bob"):
+        assert sb("trust", "show", name, "--json").json["counts"] is None
+        assert "counts: not at all" in sb("trust", "show", name).out
+    assert sb("trust", "set", "eve", "general", "0.9", "--reason", "her reviews hold").code == 0
+    counts = sb("trust", "show", "bob", "--json").json["counts"]
+    assert (counts["depth"], round(counts["score"], 2)) == (1, 0.84)
+    assert "an operator gave eve 0.9" in sb("trust", "show", "bob").out
+    assert "her reviews hold" in sb("log", "tail", "--kind", "memory.trust_set", "--json").out

@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sb.config import Config, load_config
+from sb.config.access import RIGHTS, Access, allows
 from sb.config.model import BY_KEY, DURABILITIES, ENFORCEMENTS, SAFETY_MODES, SETTINGS
 from sb.config.pack_files import PackFile
 from sb.kernel import SafetyClass
@@ -105,6 +106,15 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.quarantine": lists("tool-output", "web-page", "ingested-document"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
     "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
+    "memory.trust_floor": one_of("0", "0.45", "1"),
+    "memory.planning_floor": one_of("0", "0.6", "1"),
+    "memory.access": st.dictionaries(
+        one_of("*", "project:*", "project:a", "global"),
+        st.dictionaries(
+            one_of(*RIGHTS), st.lists(one_of("*", "ada", "ad*", "a*", "adam", "eve"), max_size=3, unique=True), max_size=3
+        ),
+        max_size=3,
+    ).map(json.dumps),
     "memory.personal_data": one_of("{'project:*': redact}"),
     "memory.personal_data_readers": one_of("['nobody']"),
     "memory.retention": one_of("{'project:*': 30d}"),
@@ -149,6 +159,20 @@ def reached(allowed: Any) -> set[tuple[str, int]]:
     }
 
 
+def no_more_rights(before: Access, after: Access) -> bool:
+    """Whoever may do something afterwards could do it before."""
+    scopes, agents = (
+        ("global", "project:a", "project:b", "team:a"),
+        ("ada", "adam", "ad", "a", "eve", "bob", ""),
+    )
+    return all(
+        allows(before, right, scope, agent) or not allows(after, right, scope, agent)
+        for right in RIGHTS
+        for scope in scopes
+        for agent in agents
+    )
+
+
 # What is no wider, of each setting that such a file may change: said again, and not asked of the rule itself.
 NO_WIDER: Mapping[str, Before] = {
     "durability": ordered(*DURABILITIES),
@@ -165,6 +189,9 @@ NO_WIDER: Mapping[str, Before] = {
     "http.allow": lambda before, after: reached(after) <= reached(before),
     "shell.env": lambda before, after: part_of(before, after) and ("PATH" in after) == ("PATH" in before),
     "memory.hooks": no_more,
+    "memory.access": no_more_rights,
+    "memory.trust_floor": lambda before, after: after >= before,
+    "memory.planning_floor": lambda before, after: after >= before,
     "telemetry.arguments": no_more,
     **{
         # A ceiling takes the place of the question whether there may be anything at all: none can come to be.

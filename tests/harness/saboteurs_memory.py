@@ -32,12 +32,13 @@ from sb.memory.record_writer import RecordWriter
 from sb.memory.salience import WEIGHTS, salience
 from sb.memory.search import Searcher
 from sb.memory.space import Space
+from sb.memory.trust import floor, store
 from sb.runtime import Runtime
 from sb.store.database import Database
 from sb.store.index.full_text import WordIndex
 from sb.store.index.vectors import VectorIndex
 from sb.store.records.edges import EdgeStore
-from sb.store.records.places import Places
+from sb.store.records.places import Place, Places
 from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore
 from sb.tools import http
@@ -381,6 +382,16 @@ def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> No
     atexit.register(rmtree, folder, ignore_errors=True)
     (folder / "orjson.py").write_text(CALLS_HOME)
     patch.setenv("PYTHONPATH", str(folder))
+
+
+@breaks("HA-20")
+def floor_looks_at_the_conclusion_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(floor, "DERIVED_FROM", "no relation")
+
+
+@breaks("HA-20")
+def agents_vouch_for_themselves(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "place_of_operators", Place)
 
 
 @breaks("HA-20")

@@ -25,15 +25,22 @@ class Desk:
         home: SB_HOME, which is made.
         embedder: as the setting `memory.embedder`. quarantine: as `memory.quarantine`; by default what is imported
             comes in as it is.
+        memory: further lines of `memory` in the configuration.
     """
 
     def __init__(
-        self, home: Path, *, embedder: str = "none", quarantine: str = "tool-output, web-page, mcp-result"
+        self,
+        home: Path,
+        *,
+        embedder: str = "none",
+        quarantine: str = "tool-output, web-page, mcp-result",
+        memory: str = "",
     ) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.home = home
         self.clock, self.ids = SteeredClock(), SYSTEM_IDS  # ids of two homes differ
-        (home / "config.yaml").write_text(f"memory:\n  embedder: {embedder}\n  quarantine: [{quarantine}]\n")
+        lines = (f"embedder: {embedder}", f"quarantine: [{quarantine}]", *filter(None, [memory]))
+        (home / "config.yaml").write_text("\n".join(("memory:", *(f"  {line}" for line in lines))) + "\n")
         self.config: Config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
         self.database = open_database(self.config.database, clock=self.clock, ids=self.ids)
         self.log = EventLog(self.database, clock=self.clock, ids=self.ids)

@@ -9,12 +9,16 @@ from sb.harness.probes.failures import refusal
 from sb.harness.probes.quarantine import quarantined
 from sb.harness.probes.reach import EVERY_WAY, plant, said, ways
 from sb.harness.probes.stacks import loaded, sourced, tiers
+from sb.kernel.authority.signing import Label
 from sb.kernel.harness_audit import Check
 from sb.kernel.memory import MemoryBundle
 from sb.memory.personal_data import met
+from sb.memory.trust.deciding import TrustDesk
+from sb.parts import open_authority
 from sb.runtime import Runtime
 
 TTL_S = 60.0
+LOW, FLOOR = 0.1, 0.5
 SMALL = 200
 BUDGETS = (100, SMALL, 2000)
 MANY = 12
@@ -148,3 +152,24 @@ def grounding(h: Harness) -> Iterator[Check]:
         texts = [one.memory.content for one in told if one.memory is not None]
         yield Check("why", len(told) == 3 and texts[-1] == text, f"Brain.why: {' because '.join(texts)}")
         yield sourced(runtime)
+        yield _floored(runtime)
+
+
+def _floored(runtime: Runtime) -> Check:
+    """Of HA-20: of two conclusions the one whose source is trusted less than the floor is left out, however it is asked for."""
+    desk = TrustDesk(runtime.brain("ada").space, runtime.log, open_authority(runtime.config, runtime.log))
+    eve, ada = (runtime.brain(name, scope="project:floor") for name in ("eve", "ada"))
+    rumor = eve.remember("The vendor said that the lamp is broken.")
+    finding = ada.remember("The lamp on the desk is lit.")
+    near = ada.remember("So a lamp has to be replaced.", derived_from=[rumor])
+    far = ada.decide("Order a lamp", "The lamp has to be replaced.", derived_from=[near])
+    safe = ada.decide("Keep the lamp", "The lamp is lit.", derived_from=[finding])
+    desk.assess("default", "eve", "general", LOW, by=Label("operator"), reason="it invents things")
+    eve_says = eve.space.trust.standing("default", "eve")
+    runtime.entity("eve").trust_set("eve", "general", 1.0)
+    raised = eve.space.trust.standing("default", "eve") != eve_says
+    every = {hit.id for hit in ada.search("lamp")}
+    found = {hit.id for hit in ada.search("lamp", min_trust=FLOOR)}
+    held = every == {rumor, finding, near, far, safe} and found == {finding, safe} and not raised
+    seen = f"{len(every)} without a floor, {len(found)} of 2 with {FLOOR:g}; raised by itself: {raised}"
+    return Check("floor", held, f"Brain.search: {seen}")

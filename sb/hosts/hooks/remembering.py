@@ -11,9 +11,11 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from sb.errors import DeniedError
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.project import project_of
 from sb.log.kinds import TOOL_DISPATCH
+from sb.memory.access import WRITE
 from sb.memory.masking import masked_text
 from sb.memory.wrap_up import own_writes
 from sb.redaction import one_line
@@ -36,12 +38,15 @@ _MOST_NAMED = 8  # changed files
 def begin(runtime: Runtime, event: HookEvent) -> str:
     """The memory that a session starts with, and how to use it, as text; "" for a resumed one without news."""
     scope = scope_of(event.cwd)
-    package = _brain(runtime, event).orient(
-        scope=scope,
-        session=event.session_id,
-        token_budget=max(runtime.config.memory.orient_tokens - _USAGE_TOKENS, 0),
-        repeat=event.note != _RESUMED,
-    )
+    try:
+        package = _brain(runtime, event).orient(
+            scope=scope,
+            session=event.session_id,
+            token_budget=max(runtime.config.memory.orient_tokens - _USAGE_TOKENS, 0),
+            repeat=event.note != _RESUMED,
+        )
+    except DeniedError as error:  # an operator keeps this memory from the agent; its session goes on without
+        return plain(f"SecondBrain shows nothing: {error.message}. Do not work around it.\n")
     if package.empty:
         return "" if event.note == _RESUMED else plain(usage(event.host, scope))
     return plain(f"{_TOLD}{package.as_text()}\n{usage(event.host, scope)}")
@@ -62,7 +67,8 @@ def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
     writes = own_writes(brain.writer, brain.scope)
     since = max((one.created_at for one in writes if one.category == "session_end"), default=0.0)
     changed = changed_files(runtime, run_id, since)
-    if changed or any(one.created_at > since for one in writes):
+    may_write = brain.space.rights.may(event.host, WRITE, brain.scope)
+    if may_write and (changed or any(one.created_at > since for one in writes)):
         brain.wrap_up(_summary(event, changed))
         brain.close()
 

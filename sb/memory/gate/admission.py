@@ -13,14 +13,14 @@ from typing import Any
 from sb.config.gate import GateSettings, gate_settings
 from sb.memory.gate.confidence import Beta
 from sb.memory.gate.likeness import Comparer
-from sb.memory.gate.trust import assessed_trust, trust_of
 from sb.memory.gate.worth import Candidate, Verdict, decide, shares, terms_of
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
+from sb.memory.trust.scores import trust_in_memory
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.evidence import RESTATED, Evidence
-from sb.store.records.places import GLOBAL, Execute, Place
+from sb.store.records.places import Execute, Place
 
 KNOWLEDGE = ("fact", "belief")  # the kinds that a fact may restate; what a stack saves counts too
 _COMPARED = 8  # nearest records that are compared word by word
@@ -60,10 +60,7 @@ class Gate:
 
     def trust(self, source_type: str, agent: str, place: Place) -> float:
         """The trust in what an agent writes from such a source."""
-        scopes = (place.scope, GLOBAL)
-        here = [self.space.places.find(Place(place.stack, scope)) for scope in dict.fromkeys(scopes)]
-        known = [number for number in here if number is not None]
-        return trust_of(source_type, assessed_trust(self.space.records, known, agent))
+        return self.space.trust.in_memory(source_type, agent, place.stack)
 
     def look(self, row: Row, record: Any, place: Place) -> Admission:
         """Compare a new record with what there is, before anything is written."""
@@ -111,8 +108,8 @@ class Admission:
             row["category"],
             row["speaker"],
             row["happened_at"],
-            record.happened_at is not None,
-            trust_of(row["source_type"]),
+            getattr(record, "happened_at", None) is not None,
+            trust_in_memory(row["source_type"]),
         )
         self._last = 0
         self._rows: list[Row] = []

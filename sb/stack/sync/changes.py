@@ -17,7 +17,7 @@ from sb.errors import CheckFailed
 from sb.memory.record_writer import count_words
 from sb.store.records.columns import ACTIVE, DEFAULTS, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.places import Place, checked_scope
+from sb.store.records.places import Place, check_not_reserved, checked_scope
 from sb.store.records.rows import from_row, to_row
 from sb.store.records.sessions import Session
 
@@ -135,6 +135,7 @@ def parse(document: bytes) -> Change:
         place = Place(
             _text(said["stack"]), checked_scope(_text(said["scope"])), _text(said["owner"], empty=True)
         )
+        check_not_reserved(place.owner)
         common: dict[str, Any] = {
             "uid": _text(said["uid"]),
             "kind": _known(_text(said["kind"])),

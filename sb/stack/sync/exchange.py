@@ -11,7 +11,7 @@ import fnmatch
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -34,12 +34,15 @@ class Reach:
 
     Args:
         scopes: patterns. cores: whose private memories may, and the handoffs between whom.
-        view: of these scopes alone; None for all.
+        view: of these scopes alone; None for all. shares: whether one of the cores may share a scope.
+        rules: what that goes by, as text.
     """
 
     scopes: tuple[str, ...]
     cores: Collection[str]
     view: Collection[str] | None = None
+    shares: Callable[[str], bool] = lambda scope: True
+    rules: str = ""
 
     def covers(self, place: Place) -> bool:
         """Whether what stands there may."""
@@ -47,6 +50,7 @@ class Reach:
             (not place.owner or place.owner in self.cores)
             and (self.view is None or place.scope in self.view)
             and any(fnmatch.fnmatchcase(place.scope, pattern) for pattern in self.scopes)
+            and self.shares(place.scope)
         )
 
     def carries(self, change: Change) -> bool:
@@ -59,6 +63,7 @@ class Reach:
     def digest(self) -> str:
         """A digest of the reach, which differs when the reach does."""
         said = "\0".join((*sorted(self.scopes), "", *sorted(self.cores), "", *sorted(self.view or ())))
+        said += f"\0{self.rules}" if self.rules else ""
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 

@@ -13,6 +13,7 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider
 from sb.log import kinds
 from sb.log.event_log import EventLog
+from sb.memory.access import SHARE
 from sb.memory.bundles import MEMORY_EXPORTED
 from sb.memory.space import Space
 from sb.protocols import SyncResult
@@ -127,7 +128,14 @@ class Synchroniser:
 
     @property
     def _reach(self) -> Reach:
-        return Reach(self._config.memory.sync_scopes, tuple(self._container.cores))
+        container = self._container
+        cores, rights = tuple(container.cores), container.space.rights
+
+        def shares(scope: str) -> bool:
+            return container.is_operators or any(rights.may(one, SHARE, scope) for one in cores or ("",))
+
+        rules = repr(sorted(container.space.settings.access.items())) if rights else ""
+        return Reach(self._config.memory.sync_scopes, cores, shares=shares, rules=rules)
 
     def _feed(self, by: Decider | None) -> Feed:
         authority = Authority(self._config.operators.file, self._log())

@@ -53,6 +53,11 @@ class EvidenceStore:
         )
         return int(self._database.query(sql, (record, most))[0][0])
 
+    def outcomes_by(self, record: int, agent: str) -> int:
+        """Counts the outcomes of a record that an agent reported."""
+        sql = "SELECT count(*) FROM record_evidence WHERE record = ? AND agent = ? AND kind <> 'restated'"
+        return int(self._database.query(sql, (record, agent))[0][0])
+
     def of(self, record: int, limit: int = -1) -> list[Evidence]:
         """Lists the evidence of a record, oldest first.
 

@@ -15,6 +15,7 @@ from sb.store.database import Database
 from sb.text import LONGEST_NAME
 
 GLOBAL = "global"
+RESERVED = "sb:"  # before the names under which SecondBrain itself writes
 Execute = Callable[..., Any]
 
 
@@ -58,6 +59,16 @@ def checked_scope(scope: str) -> str:
     return scope
 
 
+def check_not_reserved(agent: str) -> None:
+    """Refuse a name that no agent can have.
+
+    Raises:
+        ValueError: it begins as those do that SecondBrain itself writes under.
+    """
+    if agent.startswith(RESERVED):
+        raise ValueError(f"{agent!r} is a reserved name: choose one that does not begin with {RESERVED}")
+
+
 class Places:
     """The places of one database, remembered by this process once they were read: they never change."""
 
@@ -69,8 +80,17 @@ class Places:
             str, tuple[dict[int, Place], dict[int, Place]]
         ] = {}  # of which known ones, and those
 
-    def make(self, execute: Execute, place: Place) -> int:
-        """The number of a place, which is made if there is none; within a write transaction."""
+    def make(self, execute: Execute, place: Place, *, reserved: bool = False) -> int:
+        """The number of a place, which is made if there is none; within a write transaction.
+
+        Args:
+            reserved: for the part of SecondBrain that the name of its owner is reserved for.
+
+        Raises:
+            ValueError: the name of its owner is reserved, or its scope is none.
+        """
+        if not reserved:
+            check_not_reserved(place.owner)
         found = self.find(place)
         if found is None:
             checked_scope(place.scope)

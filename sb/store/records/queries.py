@@ -186,6 +186,15 @@ class RecordQueries:
         ((newest, change),) = self.database.query(sql)
         return int(newest), int(change)
 
+    def stamp(self, places: Sequence[int], kind: str) -> tuple[int, int, float]:
+        """Changes whenever a record of this kind does in these places; (0, 0, 0.0) if there is none."""
+        sql = (
+            "SELECT count(*), coalesce(sum(version), 0), coalesce(max(updated_at), 0.0) FROM records"
+            f" WHERE place IN ({', '.join('?' * len(places)) or 'NULL'}) AND kind = ?"
+        )
+        ((number, versions, last),) = self.database.query(sql, (*places, kind))
+        return int(number), int(versions), float(last)
+
     def changed(self, after: int, limit: int) -> set[int]:
         """Returns the records changed after this change; at most `limit`."""
         sql = "SELECT DISTINCT record FROM record_history WHERE id > ? LIMIT +?"

@@ -213,3 +213,14 @@ def test_calls_load_nothing_of_the_memory(host: Host) -> None:
     start = loaded(host.payload("SessionStart", source="startup"))
     assert "sb.memory.brain" in start
     assert start & {"kitoken", "safetensors", "typer", "textual"} == set()
+
+
+def test_a_host_without_rights_starts_without_memory_and_leaves_none(host: Host) -> None:
+    host.configure('memory:\n  access: {"project:shop": {read: [ada], write: [ada]}}\n')
+    remember(host, "orders are numbered from 1000")
+    context = host.tell("SessionStart", source="startup").context
+    assert "1000" not in context
+    assert "claude-code may not read in project:shop" in context
+    host.write(host.project / "cart.py", "x", "t1")
+    assert host.tell("SessionEnd", reason="exit") == Verdict()
+    assert [kind for kind, _, _ in records(host)] == ["fact"]

@@ -1,0 +1,110 @@
+"""Who may do what with the memories of a scope: the setting `memory.access`, and how a project file narrows it.
+
+Source: the memory whitepaper, "rbac". A scope follows the rule of its own name, else that of its type, else that of `*`; a rule says
+for each right which agents have it, and nobody has a right that it leaves out. A scope without a rule is open to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sb.config.document import SHOWN, Node, Table, describe
+from sb.config.kinds import SCOPE, Kind, Reading, listing, matching
+from sb.config.narrowing import Narrow
+from sb.text import nearest, shorten
+
+READ, WRITE, PROMOTE, SHARE = RIGHTS = ("read", "write", "promote", "share")
+ANY = "*"
+_AGENT = r"[^*\x00-\x1f\x7f]+\*?|\*"  # only at the end: what two patterns have in common is one of them then
+Rule = Mapping[str, tuple[str, ...]]
+Access = Mapping[str, Rule]
+
+
+def names_of(scope: str) -> tuple[str, ...]:
+    """The names under which a scope's rule may stand, the one that counts first."""
+    kind, typed, _ = scope.partition(":")
+    return tuple(dict.fromkeys((scope, *([f"{kind}:*"] if typed else []), ANY)))
+
+
+def rule_for(access: Access, scope: str) -> Rule | None:
+    """The rule that a scope follows; None if it is open to all."""
+    return next((access[name] for name in names_of(scope) if name in access), None)
+
+
+def allows(access: Access, right: str, scope: str, agent: str) -> bool:
+    """Whether an agent has a right in a scope.
+
+    Args:
+        right: one of RIGHTS. agent: "" for somebody who is not named, whom `*` alone means.
+    """
+    rule = rule_for(access, scope)
+    return rule is None or any(covers(pattern, agent) for pattern in rule.get(right, ()))
+
+
+def covers(pattern: str, agent: str) -> bool:
+    """Whether a pattern of agents means an agent, or all that another pattern means."""
+    if pattern == ANY:
+        return True
+    return agent.startswith(pattern[:-1]) if pattern.endswith(ANY) else agent == pattern
+
+
+def access_kind() -> Kind[Access]:
+    """Scopes, each with rights, each with agents."""
+    label = "a mapping of scopes (*, TYPE:* or one scope) to rights to lists of agents"
+    agents = listing(matching("an agent's name, or the beginning of names and *", _AGENT))
+
+    def parse(node: Node, key: str, reading: Reading) -> Access | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+            return None
+        found: dict[str, Rule] = {}
+        for entry in node.entries:
+            inner = f"{key}.{shorten(entry.key, SHOWN)}"
+            if entry.key != ANY and not SCOPE.fullmatch(entry.key):
+                reading.wrong(entry, inner, "is no scope, no type such as project:*, and not *")
+            elif not isinstance(entry.value, Table):
+                reading.wrong(entry, inner, f"must be a mapping of rights, not {describe(entry.value)}")
+            else:
+                found[entry.key] = _rights(entry.value, inner, reading)
+        return MappingProxyType(found)
+
+    def _rights(table: Table, key: str, reading: Reading) -> Rule:
+        found: dict[str, tuple[str, ...]] = {}
+        for entry in table.entries:
+            inner = f"{key}.{shorten(entry.key, SHOWN)}"
+            if entry.key not in RIGHTS:
+                reading.wrong(entry, inner, "is no right" + nearest(entry.key, RIGHTS))
+            elif (named := agents.parse(entry.value, inner, reading)) is not None:
+                found[entry.key] = named
+        return MappingProxyType(found)
+
+    return Kind(label, parse)
+
+
+def fewer_agents() -> Narrow[Access]:
+    """Rules for scopes that had none, and in each other one the agents that both name."""
+
+    def apply(ours: Access, theirs: Access) -> tuple[Access, tuple[str, ...]]:
+        found, refused = dict(ours), []
+        for name, asked in theirs.items():
+            former = rule_for(ours, name)
+            if former is None:
+                found[name] = asked
+                continue
+            met: dict[str, tuple[str, ...]] = {}
+            for right, agents in asked.items():
+                known = former.get(right, ())
+                met[right] = tuple(dict.fromkeys(one for agent in agents for one in _both(known, agent)))
+                refused += [f"{name} {right} {agent}" for agent in agents if agent not in met[right]]
+            found[name] = MappingProxyType(met)
+        return MappingProxyType(found), tuple(refused)
+
+    return Narrow("fewer agents for each right", apply)
+
+
+def _both(known: tuple[str, ...], agent: str) -> list[str]:
+    """The agents that one of these patterns means, and another pattern too."""
+    if any(covers(pattern, agent) for pattern in known):
+        return [agent]
+    return [pattern for pattern in known if covers(agent, pattern)]

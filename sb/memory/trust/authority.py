@@ -1,0 +1,18 @@
+"""Who gave a score: the `authority` of a trust assessment, one entry for each domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def given_by(authority: Any, domain: str) -> Mapping[str, Any]:
+    """Who gave the score of a domain (`by`), and when (`at`, seconds since the epoch); empty if nobody says."""
+    entries = [one for one in authority or () if isinstance(one, dict) and one.get("domain") == domain]
+    return entries[-1] if entries else {}
+
+
+def with_authority(former: Any, new: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns who gave each score, by domain: as it was, but for the domains that are new."""
+    kept = [one for one in former or () if isinstance(one, dict) and one.get("domain") not in new]
+    return [*kept, *map(dict, new.values())]

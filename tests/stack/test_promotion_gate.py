@@ -1,0 +1,86 @@
+"""Promotions pass the gate: what a memory says becomes its evidence, another value a belief of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from sb.errors import DeniedError
+from sb.memory.brain import Brain
+from sb.sources import CountingIds, SteeredClock
+from sb.stack import SQLiteStack
+from sb.types import Episode, TrustAssessment
+
+RULE = "Deploys go out on Tuesdays, after the tests have passed."
+
+
+def learn(stack: SQLiteStack, lesson: str, number: int = 3, agent: str = "") -> None:
+    source = f"core:{agent}" if agent else None
+    start = len(stack.get_episodes(limit=100))
+    for at in range(start, start + number):
+        stack.save_episode(
+            Episode(f"e{at}", "", f"step {at}", "done", lessons=[lesson], source_entity=source)
+        )
+
+
+@pytest.fixture
+def brain(stack: SQLiteStack, clock: SteeredClock, ids: CountingIds) -> Brain:
+    return Brain("ada", database=stack._database, stack="mine", clock=clock, ids=ids)
+
+
+def test_what_a_memory_says_becomes_its_evidence_once(stack: SQLiteStack, brain: Brain) -> None:
+    fact = brain.remember(RULE)
+    before = brain.get(fact).confidence
+    learn(stack, "After the tests have passed, deploys go out on Tuesdays.")
+    for _ in range(3):
+        assert stack.promote()["beliefs_created"] == 0
+    row = brain.space.records.find(fact)
+    assert row is not None
+    (evidence,) = brain.space.evidence.of(row["id"])
+    assert (evidence.agent, evidence.source_type, evidence.kind) == (
+        "sb:consolidation",
+        "consolidation",
+        "restated",
+    )
+    assert evidence.weight > 0
+    assert before is not None
+    assert row["confidence"] > before
+    assert row["text"] == RULE
+
+
+def test_another_value_is_a_belief_of_its_own(stack: SQLiteStack, brain: Brain) -> None:
+    brain.remember(RULE)
+    learn(stack, "Deploys go out on Mondays, after the tests have passed.")
+    (made,) = stack.promote()["belief_ids"]
+    assert stack.promote()["belief_ids"] == []
+    belief = stack.get_memory("belief", made)
+    assert belief is not None
+    assert belief.statement.startswith("Deploys go out on Mondays")
+
+
+def test_what_a_user_wrote_is_not_made_surer_by_a_promotion(stack: SQLiteStack, brain: Brain) -> None:
+    fact = brain.remember(RULE, source_type="user-written")
+    learn(stack, RULE)
+    stack.promote()
+    row = brain.space.records.find(fact)
+    assert row is not None
+    assert row["confidence"] == 0.75
+    assert [one.weight for one in brain.space.evidence.of(row["id"])] == [0.0]
+
+
+def test_no_belief_is_made_of_what_somebody_who_is_not_trusted_recorded(stack: SQLiteStack) -> None:
+    stack.save_trust_assessment(TrustAssessment("", "mine", "eve", {"general": {"score": 0.2}}))
+    learn(stack, RULE, agent="eve")
+    assert stack.promote()["beliefs_created"] == 0
+    learn(stack, "Small pull requests get reviewed faster.", agent="ada")
+    assert stack.promote()["beliefs_created"] == 1
+
+
+def test_who_may_not_promote_makes_no_belief(stack: SQLiteStack) -> None:
+    learn(stack, RULE)
+    stack._container.space.rights._access = {"*": {"read": ("*",), "write": ("*",), "promote": ("ada",)}}
+    stack.on_attach("eve")
+    with pytest.raises(DeniedError, match="eve may not promote in global"):
+        stack.promote()
+    stack.on_detach("eve")
+    stack.on_attach("ada")
+    assert stack.promote()["beliefs_created"] == 1
