@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sb.config.groups import Memory as Settings
-from sb.memory.personal_data import Screening, masked
+from sb.memory.personal_data import Screening
+from sb.memory.personal_values import masked
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information
@@ -202,7 +203,7 @@ class Space:
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
-        refusal = self._withheld(row)
+        refusal = self.withheld(row)
         shown = {
             "id": row["uid"],
             "kind": row["kind"],
@@ -222,10 +223,11 @@ class Space:
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
         if not self.shows_personal_data:
-            shown |= {name: masked(shown[name]) for name in ("content", "speaker", "tags", "details")}
+            names = ("content", "speaker", "tags", "details")
+            shown |= zip(names, masked([shown[name] for name in names]), strict=True)
         return shown
 
-    def _withheld(self, row: Row) -> str:
+    def withheld(self, row: Row) -> str:
         """Why nothing that a record says is shown, on any face; "" if it is."""
         if row["state"] == QUARANTINED:
             return "it is quarantined"

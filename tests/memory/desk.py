@@ -24,16 +24,23 @@ class Desk:
     Args:
         home: SB_HOME, which is made.
         embedder: as the setting `memory.embedder`. quarantine: as `memory.quarantine`; by default what is imported
-            comes in as it is.
+            comes in as it is. personal_data: as `memory.personal_data`, in YAML.
     """
 
     def __init__(
-        self, home: Path, *, embedder: str = "none", quarantine: str = "tool-output, web-page, mcp-result"
+        self,
+        home: Path,
+        *,
+        embedder: str = "none",
+        quarantine: str = "tool-output, web-page, mcp-result",
+        personal_data: str = "{}",
     ) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.home = home
         self.clock, self.ids = SteeredClock(), SYSTEM_IDS  # ids of two homes differ
-        (home / "config.yaml").write_text(f"memory:\n  embedder: {embedder}\n  quarantine: [{quarantine}]\n")
+        (home / "config.yaml").write_text(
+            f"memory:\n  embedder: {embedder}\n  quarantine: [{quarantine}]\n  personal_data: {personal_data}\n"
+        )
         self.config: Config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
         self.database = open_database(self.config.database, clock=self.clock, ids=self.ids)
         self.log = EventLog(self.database, clock=self.clock, ids=self.ids)

@@ -8,9 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
+from sb.memory.quarantine.holding import note_held
 from sb.memory.space import Space
 from sb.references import full_one
 from sb.stack.container import Container
+from sb.stack.sync.arrivals import Arrivals
 from sb.stack.sync.change_log import NEW, StoredChange
 from sb.stack.sync.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
 from sb.stack.sync.feed import Feed
@@ -180,8 +182,15 @@ class Conflicts:
     def _insert(self, execute: Execute, change: Change) -> int:
         row = row_of(change)
         row["place"] = self._space.places.make(execute, change.place)
+        arrivals = Arrivals(self._feed, screens=True)
+        escalated = arrivals.escalated(change)
+        if escalated:
+            row.update(state=QUARANTINED, key=None)
         (number,) = self._space.records.insert(execute, [row])
         self._space.records.note(execute, [number], actor=ACTOR, operation="sync", reason="of a conflict")
+        if escalated:
+            note_held(self._space, execute, [{**row, "id": number}], {change.uid: escalated}, ACTOR)
+        arrivals.log(execute, number, change)
         self._space.embed(execute, [number])
         return number
 
