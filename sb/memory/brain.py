@@ -94,7 +94,8 @@ class Brain(Writes, Reads, Sessions):
     @property
     def verdict(self) -> Verdict | None:
         """The gate's answer to the last `remember`; None before the first."""
-        return self.writer.verdict
+        verdict = self.writer.verdict
+        return None if verdict is None else self.space.shown_verdict(verdict)
 
     @property
     def quarantined(self) -> tuple[str, ...]:

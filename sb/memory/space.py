@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ from sb.store.records.store import RecordStore
 from sb.types import StackState
 
 if TYPE_CHECKING:
+    from sb.memory.gate.worth import Verdict
     from sb.store.embedding.embedder import Vectors
 
 ID_PREFIX = "mem_"
@@ -226,6 +228,13 @@ class Space:
             names = ("content", "speaker", "tags", "details")
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)
         return shown
+
+    def shown_verdict(self, verdict: Verdict) -> Verdict:
+        """The gate's answer as the agent may read it: the memories that it compares with may hold personal data."""
+        if self.shows_personal_data:
+            return verdict
+        others = tuple(replace(one, content=masked(one.content)) for one in verdict.others)
+        return replace(verdict, content=masked(verdict.content), others=others)
 
     def withheld(self, row: Row) -> str:
         """Why nothing that a record says is shown, on any face; "" if it is."""

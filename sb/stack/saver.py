@@ -13,7 +13,7 @@ from typing import Any
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
-from sb.memory.personal_data import hold_back, settle
+from sb.memory.personal_data import ESCALATE, hold_back, settle
 from sb.memory.record_writer import RecordWriter, count_words
 from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
@@ -143,13 +143,18 @@ class Saver:
             expected_version: the version it has to be at, by default the record's own.
 
         Raises:
-            VersionConflictError: it is at another version. Otherwise as `save` does.
+            VersionConflictError: it is at another version. ValueError: it holds personal data now, which its scope
+                escalates. Otherwise as `save` does.
         """
         container = self._container
         self.masked = {}
         check_writable(container)
         check_kind(kind, record)
         check_provenance(container, [record], enforce=self._enforce)
+        scope, agent = container.place.scope, container.reader
+        screened = container.space.screening.screen([record], scope, agent)
+        if any(one.labels and one.action == ESCALATE for one in screened):
+            raise ValueError(f"personal data cannot be added to {record.id}: save it as a new record")
         expected = record.version if expected_version is None else expected_version
         with container.space.database.write() as execute:
             container.space.check_open(execute, container.stack_id)
@@ -157,11 +162,14 @@ class Saver:
             gone = former is None or former["state"] in (ERASED, QUARANTINED)
             if former is None or gone or former["place"] not in container.places():
                 return False
+            if container.rights.refused(former):
+                return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
             record_writer = _StackRecordWriter(container)
             record.version = record_writer.replace(execute, former, record)["version"]
             self.masked |= record_writer.masked
+            settle(execute, [former], screened, agent, scope, container.space.clock.now())
             container.space.embed(execute, [former["id"]])
         self._offer(kind, [record])
         return True
@@ -322,7 +330,9 @@ class _StackRecordWriter(RecordWriter):
         if found is not None and row["state"] == QUARANTINED:
             raise ValueError(f"an untrusted source cannot replace {found['uid']}: save it as a new record")
         if found is not None and (
-            found["state"] in (ERASED, QUARANTINED) or found["place"] not in self._container.places()
+            found["state"] in (ERASED, QUARANTINED)
+            or found["place"] not in self._container.places()
+            or self._container.rights.refused(found)
         ):
             raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found
@@ -356,6 +366,8 @@ class _StackRecordWriter(RecordWriter):
         """
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
+        if self._container.rights.masks and type(to_view(before)) is type(record):
+            record = self._container.rights.restored(record, to_view(before))
         if isinstance(before, Remembered) and type(to_view(before)) is type(record):
             record = from_view(record, before)
         if KIND_OF[type(record)] != former["kind"]:
