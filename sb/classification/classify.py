@@ -9,6 +9,7 @@ from sb.classification.findings import Classification, Finding
 LONGEST = 1_000_000  # characters that are searched
 _LEAST_DIGITS = 7  # of a phone number
 _LEAST_DIGITS_OF_AN_ID = 4
+_LEAST_DIGITS_OF_A_DOCUMENT = 3
 # One character each, so that every place in the text stays where it is.
 _PLAIN = str.maketrans(
     {
@@ -59,6 +60,10 @@ def _candidates(text: str) -> Iterator[Finding | None]:
     digits = sum(map(text.count, "0123456789"))
     if digits >= _LEAST_DIGITS_OF_AN_ID:
         yield from _numbers(text)
+    if digits >= _LEAST_DIGITS_OF_A_DOCUMENT:
+        from sb.classification.documents import documents
+
+        yield from documents(text)
     from sb.classification.contacts import emails, ip_addresses
 
     yield from emails(text)

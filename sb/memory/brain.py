@@ -69,6 +69,7 @@ class Brain(Writes, Reads, Sessions):
         self.stack = stack
         self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
+        self.writer.is_person = self._is_operator
         self.searcher = Searcher(self.space)
         self.space.refusal = self._refusal
         self.space.leaves_out = self._leaves_out

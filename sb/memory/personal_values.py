@@ -23,7 +23,7 @@ def labels_in(value: Any) -> tuple[str, ...]:
 def masked(value: Any) -> Any:
     """A value with the personal and payment data of its texts replaced, as ``[redacted:phone]``.
 
-    The texts are searched as one, since the words beside a number may stand in another text. Keys are searched as well.
+    The texts are searched as one, line by line, as `labels_in` does. Keys are searched as well.
     """
     texts = list(_strings(value))
     replaced = _masked_texts(texts)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sb.memory.gate.trust import believed
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
 from sb.memory.record_writer import RecordWriter
@@ -36,6 +37,7 @@ class SessionWriter:
         self.space = space
         self.agent = refuse_secret("agent_id", agent)
         self.record_writer = RecordWriter(space, agent)
+        self.is_person = False  # whether it is believed that a user wrote something
         self.stack = refuse_secret("stack", stack)
         self.name = _checked("session", session) if session else self._new_name()
         self.verdict: Verdict | None = None  # of the gate, on the last record that went through it
@@ -117,6 +119,9 @@ class SessionWriter:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
                 Nothing was written then.
         """
+        for record in records:
+            if hasattr(record, "source_type"):
+                record.source_type = believed(record.source_type, is_person=self.is_person)
         screened = self.space.screening.screen(records, place.scope, self.agent)
         pairs = self.record_writer.pairs(records)
         rows = [row for row, _ in pairs]

@@ -12,6 +12,7 @@ from typing import Any
 
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.decay import recovered, state_of
+from sb.memory.gate.trust import believed
 from sb.memory.masking import Labels, masked_row
 from sb.memory.personal_data import ESCALATE, hold_back, settle
 from sb.memory.record_writer import RecordWriter, count_words
@@ -70,6 +71,7 @@ class Saver:
                 raise ValueError(
                     f"this {kind} belongs to stack {record.stack_id!r}, not {container.stack_id!r}"
                 )
+        self._believe(records)
         check_provenance(container, records, enforce=self._enforce)
         kept = [linted(container, record) for record in records]
         pairs = self._kept(kept, _StackRecordWriter(container), also, beside)
@@ -77,6 +79,15 @@ class Saver:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
         return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
+
+    def _believe(self, records: Sequence[Any]) -> None:
+        """Lower what only a person may say of itself: no core and no plugin is one."""
+        for record in records:
+            given = getattr(record, "source_type", "")
+            if believed(given) != given:  # it may be one that a person saved, read and written back
+                known = self._container.space.records.find(record.id) if record.id else None
+                if known is None or known["source_type"] != given:
+                    record.source_type = believed(given)
 
     def restore(self, records: Sequence[Any], door: str = "") -> None:
         """Saves records of any kinds exactly as they were elsewhere, all or none; no component is called.
@@ -150,6 +161,7 @@ class Saver:
         self.masked = {}
         check_writable(container)
         check_kind(kind, record)
+        self._believe([record])
         check_provenance(container, [record], enforce=self._enforce)
         scope, agent = container.place.scope, container.reader
         screened = container.space.screening.screen([record], scope, agent)

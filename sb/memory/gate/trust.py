@@ -11,10 +11,11 @@ from sb.store.records.store import RecordStore
 from sb.types import SourceType
 
 GENERAL = "general"  # the domain of a trust assessment that holds for everything
+USER, AGENT = "user-written", "agent-written"
 _UNKNOWN = 0.4
 BY_SOURCE: Mapping[str, float] = {
-    "user-written": 0.9,
-    "agent-written": 0.7,
+    USER: 0.9,
+    AGENT: 0.7,
     "derived": 0.6,
     "consolidation-promoted": 0.7,
     "ingested-document": 0.5,
@@ -27,6 +28,15 @@ BY_SOURCE: Mapping[str, float] = {
     SourceType.EXTERNAL: 0.5,
     SourceType.OBSERVATION: 0.4,
 }
+
+
+def believed(source_type: str, *, is_person: bool = False) -> str:
+    """The source type as it is believed: only a person's door may say that a user wrote something.
+
+    Args:
+        is_person: whether it comes by such a door: an operator's view of the memory.
+    """
+    return AGENT if source_type == USER and not is_person else source_type
 
 
 def trust_of(source_type: str, assessed: float | None = None) -> float:
