@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sb.memory import Brain
     from sb.memory.views import Memory
 
+USER = "user-written"
 app = group("Save what agents learn, and search it.")
 TIMES = "\N{MULTIPLICATION SIGN}"
 Source = Annotated[str, typer.Option(help="Its source, such as user-written, tool-output or derived.")]
@@ -81,6 +82,8 @@ def remember(
             derived_from=derived,
             **more,
         )
+        if agent and source == USER:
+            note("saved as agent-written: only an operator says what a user wrote, without --agent")
         merged = brain.verdict is not None and not brain.verdict.admitted
         _kept(brain, kept, json_, "merged: a memory says the same; --force saves it apart" if merged else "")
 

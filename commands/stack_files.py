@@ -85,7 +85,11 @@ def import_stack(
             one_line=True,
         )
         if found.quarantined:
-            note(f"{found.quarantined:,} quarantined, since nobody signs a dump: sb quarantine list")
+            note(
+                f"{found.quarantined:,} quarantined, since nobody of this home sealed them: sb quarantine list"
+            )
+    for told in found.notes:
+        note(told)
     _conflicting(found.stack_id, found.conflicts)
 
 

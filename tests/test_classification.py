@@ -113,6 +113,9 @@ def test_a_text_that_was_read_in_part_says_so() -> None:
         "a@a-",
         '"',
         "A AT ",
+        "passport A1234567 ",
+        "<A1",
+        "driver licence ",
     ],
 )
 def test_time_is_linear_in_the_length_of_a_text(part: str) -> None:

@@ -11,6 +11,7 @@ Secret = tuple[str, int, int]  # its label, where it starts and where it ends
 LONGEST = 1_000_000  # characters that are searched
 _LEAST_DIGITS = 7  # of a phone number
 _LEAST_DIGITS_OF_AN_ID = 4
+_LEAST_DIGITS_OF_A_DOCUMENT = 3
 # One character each, so that every place in the text stays where it is.
 _PLAIN = str.maketrans(
     {
@@ -86,6 +87,10 @@ def _candidates(text: str, secrets: Sequence[Secret] | None) -> Iterator[Finding
     digits = _digits(text)
     if digits >= _LEAST_DIGITS_OF_AN_ID:
         yield from _numbers(text)
+    if digits >= _LEAST_DIGITS_OF_A_DOCUMENT:
+        from sb.classification.documents import documents
+
+        yield from documents(text)
     from sb.classification.contacts import emails, ip_addresses
 
     yield from emails(text)

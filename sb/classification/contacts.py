@@ -101,7 +101,13 @@ def _is_host(text: str, match: re.Match[str]) -> bool:
     version = _VERSION.search(words)
     if version and not (named and not words.endswith(("/", "-", "=", "^", "~"))):
         return words.endswith("//")
-    return named or max(octets) > 9
+    return named or not _is_release(octets, words, text[match.end() : match.end() + 2])
+
+
+def _is_release(octets: list[int], words: str, after: str) -> bool:
+    """Whether four numbers that nothing beside them calls an address are more likely a version, as of a package."""
+    in_brackets = words.endswith("(") and after[:1] == "-" and after[1:].isdigit()
+    return max(octets) < 10 or in_brackets or (octets[0] < 10 and max(octets) < 100)
 
 
 def _is_network(text: str) -> bool:

@@ -38,6 +38,9 @@ _COUNTED = re.compile(
 _DATE = re.compile(
     r"\(?(?:(?:19|20)\d\d[.\-/ ]\d{1,2}[.\-/ ]\d{1,2}|\d{1,2}[.\-/]\d{1,2}[.\-/](?:19|20)\d\d)(?:\D.*)?$"
 )
+_DECIMAL = re.compile(r"\+\d+\.\d{1,2}")
+_RANGE = re.compile(r"\d{5}[ \-]\d{5}")  # written as India's mobile numbers are
+_RANGED = r"ranges?|between|ports?|ids?|uids?|gids?|pages?|from|lines?|rows?"
 _ISBN = re.compile(r"97[89][ \-]?\d(?:[ \-]?\d){8}[ \-]?[\dXx]$|\d{1,5}-\d{1,7}-\d{1,7}-[\dXx]$")
 _NORTH_AMERICAN = re.compile(r"(?:1[ .\-]?)?(?:\(\d{3}\) ?|\d{3}([.\- ]))\d{3}[.\- ]\d{4}$")
 # National forms that hardly anything else has, and the countries that write so.
@@ -81,6 +84,8 @@ def _score(text: str, match: re.Match[str]) -> float:
     written = match[0]
     bare = written.lstrip("( ")
     if bare.startswith(("+", "00")) or text.startswith("wa.me/", match.start() - 6):
+        if _DECIMAL.fullmatch(written):
+            return 0
         number = "+" + bare.lstrip("+0 ")
         return {2: 0.95, 1: 0.7}.get(_state(number, ""), 0) or 0
     if _DATE.match(written) or _ISBN.match(bare):
@@ -88,6 +93,8 @@ def _score(text: str, match: re.Match[str]) -> float:
     if names_a_thing(text, match.start()) or _COUNTED.match(text, match.end()):
         return 0
     words = around(text, *match.span(), _NEAR, _NEAR_AFTER)
+    if _RANGE.fullmatch(written) and int(written[:5]) < int(written[6:]) and any_word(_RANGED).search(words):
+        return 0
     length = sum(char.isdigit() for char in written)
     if any_word(_NAMED).search(words):
         return 0.9 if any(_state(bare, region) for region in _REGIONS) else 0

@@ -14,7 +14,8 @@ from sb.errors import NoActiveStackError
 from sb.protocols import StackProtocol
 from sb.sources import Clock, Ids
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.types import VALID_SOURCE_TYPE_VALUES, SourceType
+from sb.types import SourceType
+from sb.types.vocabulary import SOURCES
 
 CORE = "core:"  # before the id of the core that something came from
 SYSTEMS = ("sb:", "kernle:")  # before what the system wrote itself, which needs no other source
@@ -28,7 +29,7 @@ class Origin(TypedDict, total=False):
     Args:
         source: who or what it came from; by default this core. derived_from: references `type:id`.
         context, context_tags: what it belongs to.
-        source_type: a word of `sb.types.SourceType`; by default direct experience.
+        source_type: a word of `sb.types.SourceType`, or of a Brain, such as `tool-output`; by default direct experience.
     """
 
     source: str | None
@@ -126,9 +127,9 @@ def normal_source_type(given: SourceType | str) -> str:
     """Returns the word that is stored.
 
     Raises:
-        ValueError: it is none of `sb.types.SourceType`.
+        ValueError: it is none of `sb.types.SourceType` or of a Brain's.
     """
-    return normal_word("source_type", given, VALID_SOURCE_TYPE_VALUES)
+    return normal_word("source_type", given, SOURCES)
 
 
 def normal_word(name: str, given: str, words: frozenset[str]) -> str:

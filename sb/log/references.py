@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sb.errors import NotFoundError
 from sb.log.event_log import EventLog
 from sb.references import full_one, is_prefix
@@ -9,6 +11,7 @@ from sb.store.database import Database
 from sb.text import plain
 
 _MOST_READ = 8  # ids that begin alike: more than are named as ambiguous
+_LATEST = 50_000  # events
 _LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
 # The kind of an id, and the columns that hold such ids.
 _COLUMNS = {
@@ -40,6 +43,22 @@ def beginning_with(database: Database, reference: str) -> list[str]:
         if found:
             return found
     return []
+
+
+def tools_of_calls(database: Database, calls: Collection[str]) -> dict[str, str]:
+    """The tools of these calls, as far as the latest `_LATEST` events tell of them.
+
+    No index leads from a call to its events: one would cost each call more than the few questions are worth.
+    """
+    if not calls:
+        return {}
+    marks = ", ".join("?" * len(calls))
+    rows = database.query(
+        "SELECT DISTINCT call_id, tool_id FROM events WHERE id > (SELECT coalesce(max(id), 0) FROM events) - ?"
+        f" AND call_id IN ({marks}) AND tool_id <> ''",
+        (_LATEST, *calls),
+    )
+    return dict(rows)
 
 
 def known_run(log: EventLog, reference: str) -> str:

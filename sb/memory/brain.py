@@ -72,6 +72,7 @@ class Brain(Writes, Reads, Sessions):
         self.stack = stack
         self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
+        self.writer.is_person = self._is_operator
         self.searcher = Searcher(self.space)
         self.space.refusal = self._refusal
         self.space.leaves_out = self._leaves_out
@@ -98,7 +99,8 @@ class Brain(Writes, Reads, Sessions):
     @property
     def verdict(self) -> Verdict | None:
         """The gate's answer to the last `remember`; None before the first."""
-        return self.writer.verdict
+        verdict = self.writer.verdict
+        return None if verdict is None else self.space.shown_verdict(verdict)
 
     @property
     def quarantined(self) -> tuple[str, ...]:

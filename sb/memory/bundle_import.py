@@ -17,7 +17,8 @@ from sb.kernel.authority.authority import Authority
 from sb.log import kinds
 from sb.log.event_log import EventLog
 from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
-from sb.memory.masking import Labels, masked_row
+from sb.memory.masking import Labels, masked_row, masked_text
+from sb.memory.personal_data import Screened, hold_back, note, redacted
 from sb.memory.quarantine.holding import Holding, note_held
 from sb.memory.record_writer import count_words
 from sb.memory.space import Space
@@ -58,9 +59,10 @@ class Imported(View):
 
     Args:
         added, same: records that are new, and that were here with the same content.
-        conflicting: how many were left out, since something else is here; conflicts: the first of them with the reason.
+        conflicting: how many were left out, since something else is here or their scope keeps no personal data;
+            conflicts: the first of them with the reason.
         relations: how many are new or were here. quarantined: how many of those added wait for an operator's release.
-        masked: the labels of the secrets that were masked in what came.
+        masked: the labels of the secrets, and of the redacted personal data, that were masked in what came.
     """
 
     seal: Seal
@@ -135,6 +137,7 @@ class _Import:
         self._conflicts: list[tuple[str, str]] = []
         self._conflicting = 0
         self._masked: Labels = {}
+        self._screened: dict[str, Screened] = {}  # what records hold of personal data, by public id
 
     def read(self, file: BinaryIO, progress: Progress | None) -> Imported:
         done = 0
@@ -206,9 +209,14 @@ class _Import:
             held["fields"] = orjson.dumps(document["fields"]).decode()
             held["tags"] = orjson.dumps(document["tags"]).decode() if "tags" in document else None
             reads = (document.get("accessed", 0), document.get("last_accessed", -math.inf))
-            row = masked_row(from_row(held, place, reads), self._masked, held)
+            record = from_row(held, place, reads)
+            self._screened[held["uid"]] = screened = self._space.screening.look(
+                record, place.scope, signed_too=True
+            )
+            row = masked_row(record, self._masked, held)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise _damaged(f"record {held['uid']} cannot be read: {error}") from None
+        self._masked |= redacted([screened])
         row["place"], row["session"] = place, self._sessions.get(_whole(document, "session", 0))
         for name in _KEPT:
             row[name] = held[name]
@@ -217,31 +225,37 @@ class _Import:
 
     def _keep(self, rows: list[Row]) -> None:
         """Write those of the records that are new, and note how they came."""
-        space, new = self._space, []
+        space, new = self._space, list[Row]()
         with space.database.write() as execute:
             space.check_open(execute, self._seal.stack)
             here = space.records.known([row["uid"] for row in rows])
             keys: set[tuple[int, str, str]] = set()
             for row in rows:
                 row["place"] = self._place_number(execute, row["place"])
-                if self._is_here(row, here, keys):
+                if self._is_here(row, here, keys) or self._is_refused(row):
                     continue
                 if row["session"] is not None:
                     row["session"] = self._session_number(execute, row["session"])
                 here[row["uid"]] = row
                 keys.add((row["place"], row["kind"], row["key"]))
                 new.append(row)
-            held = self._holding.hold(new, by_source=not self._trusted)
+            screened = [self._screened.pop(row["uid"]) for row in new]
+            escalated = hold_back(new, screened)
+            held = self._holding.hold(new, by_source=not self._trusted) | escalated
             numbers = space.records.insert(execute, new)
             for row, number in zip(new, numbers, strict=True):
                 row["id"] = number
             reason = f"bundle of {self._seal.by or 'nobody'}, {self._seal.digest[:19]}"
             space.records.note(execute, numbers, actor=self._actor, operation="import", reason=reason)
             note_held(space, execute, new, held, self._actor)
+            for row, one in zip(new, screened, strict=True):
+                scope = space.places.numbered(row["place"]).scope
+                note(execute, row["id"], one, row["agent"], scope, space.clock.now())
             if self._embed:
                 space.embed(execute, numbers)
         self._added += len(new)
         self._quarantined += sum(row["state"] == QUARANTINED for row in new)
+        self._screened.clear()
 
     def _is_here(self, row: Row, here: Mapping[str, Row], keys: set[tuple[int, str, str]]) -> bool:
         """Whether the record, or another one in its stead, is here, which is noted."""
@@ -262,6 +276,14 @@ class _Import:
             self._elsewhere[row["uid"]] = same_key["uid"]
         self._conflict(row["uid"], f"another {row['kind']} of that name is here")
         return True
+
+    def _is_refused(self, row: Row) -> bool:
+        """Whether the scope of a record keeps no personal data and it holds some, which is noted for who imports."""
+        screened = self._screened[row["uid"]]
+        if screened.refused:
+            scope, labels = self._space.places.numbered(row["place"]).scope, ", ".join(screened.labels)
+            self._conflict(row["uid"], f"it holds personal data ({labels}), which {scope} does not keep")
+        return screened.refused
 
     def _conflict(self, uid: str, why: str) -> None:
         self._conflicting += 1
@@ -301,7 +323,8 @@ class _Import:
                     raise _damaged("a relation has a weight below 0")
                 place = here[target]["place"]
                 place = place if space.places.numbered(place).owner else here[source]["place"]
-                edge = Edge(here[source]["id"], _text(one, "relation"), here[target]["id"], weight)
+                relation = masked_text(_text(one, "relation"), self._masked)
+                edge = Edge(here[source]["id"], relation, here[target]["id"], weight)
                 at, agent = _number(one, "created_at"), _text(one, "agent")
                 space.edges.add(execute, edge, place=place, agent=agent, at=at)
                 self._relations += 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
 
 from sb.memory.space import Space
+from sb.store.database import Database
 from sb.store.records.columns import Row
 
 _GRANTS = (
@@ -38,9 +39,17 @@ def refusal(row: Row, agent: str) -> str:
 
 def withheld(space: Space, places: Sequence[int], agent: str) -> list[int]:
     """The numbers of the records in these places that an agent may not read."""
-    rows = space.database.query(f"SELECT id, place, agent, fields FROM records WHERE {_GRANTS}")
+    return withheld_from(space.database, places, (agent,))
+
+
+def withheld_from(database: Database, places: Sequence[int], agents: Iterable[str]) -> list[int]:
+    """The numbers of the records in these places that one of these agents may not read."""
+    rows = database.query(f"SELECT id, place, agent, fields FROM records WHERE {_GRANTS}")
     named = [dict(zip(("id", "place", "agent", "fields"), row, strict=True)) for row in rows]
-    return [row["id"] for row in named if row["place"] in places and refusal(row, agent)]
+    agents = tuple(agents)
+    return [
+        row["id"] for row in named if row["place"] in places and any(refusal(row, agent) for agent in agents)
+    ]
 
 
 def about(space: Space, subject: str) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from sb.config.groups import Memory as Settings
+from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
-from sb.redaction import MASK
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Execute
@@ -17,7 +17,7 @@ from sb.types import Handoff
 
 KEEP, REDACT, DROP, ESCALATE = ACTIONS = ("keep", "redact", "drop", "escalate")
 # Names, of which two, redacted, would be one; and what `sb` itself writes.
-_APART = frozenset(
+APART = frozenset(
     {"id", "stack_id", "scope", "agent_id", "session", "derived_from", "source_type", "knows", "signature"}
 )
 
@@ -61,6 +61,11 @@ class Screened:
     labels: tuple[str, ...]
     action: str
 
+    @property
+    def refused(self) -> bool:
+        """Whether it must not be written."""
+        return bool(self.labels) and self.action == DROP
+
 
 def action_for(settings: Settings, scope: str) -> str:
     """What is done about personal data in a scope: by its own name, else by the longest pattern, else keep."""
@@ -90,96 +95,56 @@ class Screening:
         Raises:
             PersonalDataRefused: the scope keeps none, or a text is too long to be searched for it; that was logged.
         """
-        action = action_for(self._settings, scope)
-        said = [[value for name, value in vars(record).items() if name not in _APART] for record in records]
-        met = zip(records, labels_of_each(said), strict=True)
-        return [self._screened(record, found, action, scope, agent) for record, found in met]
+        said = [list(_values(record).values()) for record in records]
+        found = [
+            self._screened(record, labels, scope)
+            for record, labels in zip(records, labels_of_each(said), strict=True)
+        ]
+        for one in found:
+            if one.refused:
+                with self._database.write() as execute:
+                    note(execute, None, one, agent, scope, self._now())
+                raise PersonalDataRefused(one.labels, scope)
+        return found
 
-    def text(self, text: str, scope: str) -> str:
-        """A query or a reason, as it is logged: redacted wherever the scope does not keep personal data."""
-        return text if action_for(self._settings, scope) == KEEP else str(masked(text))
+    def look(self, record: Any, scope: str, *, signed_too: bool = False) -> Screened:
+        """What one record holds, as `screen` does, but nothing is logged and what is refused is only said.
 
-    def _screened(self, record: Any, found: tuple[str, ...], action: str, scope: str, agent: str) -> Screened:
-        signed = isinstance(record, Handoff) and record.signature
+        Args:
+            signed_too: redact signed handoffs as well, which nobody can verify then.
+        """
+        found = labels_in(list(_values(record).values()))
+        return self._screened(record, found, scope, signed_too=signed_too)
+
+    def _screened(
+        self, record: Any, found: tuple[str, ...], scope: str, *, signed_too: bool = False
+    ) -> Screened:
+        action = self.action(scope)
         if isinstance(record, Handoff) and action == ESCALATE:
             action = REDACT  # a handoff that waits reaches nobody
         if not found:
             return Screened((), KEEP)
         if action == DROP or (action == REDACT and TOO_LONG in found):
-            with self._database.write() as execute:
-                note(execute, None, Screened(found, DROP), agent, scope, self._now())
-            raise PersonalDataRefused(found, scope)
-        if action == REDACT and not signed:
-            for name, value in vars(record).items():
-                if name not in _APART and isinstance(value, str | list | tuple | dict):
-                    setattr(record, name, masked(value))
+            return Screened(found, DROP)
+        signed = isinstance(record, Handoff) and record.signature
+        if action == REDACT and (signed_too or not signed):
+            said = _values(record).items()
+            texts = {name: value for name, value in said if isinstance(value, str | list | tuple | dict)}
+            for name, value in zip(texts, masked(list(texts.values())), strict=True):
+                setattr(record, name, value)
         return Screened(found, action)
 
+    def action(self, scope: str) -> str:
+        """What is done about personal data in a scope."""
+        return action_for(self._settings, scope)
 
-TOO_LONG = "too_long"  # the label of a text that was searched in part
-
-
-def labels_in(value: Any) -> tuple[str, ...]:
-    """The labels of the personal and payment data in texts, however nested."""
-    return labels_of_each([value])[0]
-
-
-def labels_of_each(values: Sequence[Any]) -> list[tuple[str, ...]]:
-    """Returns what `labels_in` does for each of some values; most are known to hold none at a glance."""
-    from sb.classification import may_hold_personal_data
-    from sb.secret_shapes import may_hold_secret
-
-    texts = ["\n".join(_strings(value)) for value in values]
-    suspects = [text for text in texts if may_hold_personal_data(text)]
-    if not suspects:
-        return [()] * len(texts)
-    secret = may_hold_secret("\n".join(suspects))  # one look at all of them takes half the time
-    found = {text: _labels(text, secret) for text in suspects}
-    return [found.get(text, ()) for text in texts]
+    def text(self, text: str, scope: str) -> str:
+        """A query or a reason, as it is logged: redacted wherever the scope does not keep personal data."""
+        return text if self.action(scope) == KEEP else str(masked(text))
 
 
-def _labels(text: str, may_hold_secrets: bool) -> tuple[str, ...]:
-    from sb.classification import Sensitivity, classify
-
-    seen = classify(text, secrets=None if may_hold_secrets else ())
-    labels = dict.fromkeys(one.label for one in seen.findings if one.sensitivity != Sensitivity.SECRET)
-    return (*labels, *(() if seen.complete else (TOO_LONG,)))
-
-
-def _strings(value: Any) -> list[str]:
-    found: list[str] = []
-    _add_strings(value, found)
-    return found
-
-
-def _add_strings(value: Any, found: list[str]) -> None:
-    if isinstance(value, str):
-        found.append(value)
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            found.append(str(name))
-            _add_strings(item, found)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            if item is not None and not isinstance(item, float):
-                _add_strings(item, found)
-
-
-def masked(value: Any) -> Any:
-    """A value with the personal and payment data of its texts replaced, as ``[redacted:phone]``; names of fields stay."""
-    from sb.classification import Sensitivity, classify
-
-    if isinstance(value, str):
-        seen = classify(value)
-        labels = {one.label for one in seen.findings if one.sensitivity != Sensitivity.SECRET}
-        if not seen.complete:
-            return MASK.format(TOO_LONG)
-        return seen.redacted(MASK.format, labels) if labels else value
-    if isinstance(value, Mapping):
-        return {name: masked(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(masked(item) for item in value)
-    return value
+def _values(record: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in APART}
 
 
 def note(execute: Execute, number: int | None, screened: Screened, agent: str, scope: str, at: float) -> None:

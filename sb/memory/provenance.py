@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from sb.memory.neighbourhood import Neighbour, neighbourhood
-from sb.memory.personal_data import masked
+from sb.memory.personal_values import masked
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
-from sb.store.records.columns import ERASED, QUARANTINED, Row
+from sb.store.records.columns import ERASED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 
@@ -172,13 +172,12 @@ def history(space: Space, row: Row) -> list[Change]:
     later, version = dict(row), row["version"]
     for entry in reversed(space.records.history(row["id"])):
         before = later | (entry["former"] or {})
-        unseen = entry["former"] is None or row["state"] == QUARANTINED
+        unseen = entry["former"] is None or space.withheld(row)
         changed = {} if unseen else _differences(row["kind"], before, later)
+        reason = entry["reason"]
         if not space.shows_personal_data:
-            changed = masked(changed)
-        changes.append(
-            Change(entry["at"], entry["actor"], entry["operation"], entry["reason"], version, changed)
-        )
+            changed, reason = masked([changed, reason])
+        changes.append(Change(entry["at"], entry["actor"], entry["operation"], reason, version, changed))
         later, version = before, entry["version"]
     return [Change(row["created_at"], row["agent"], "keep", "", version), *reversed(changes)]
 

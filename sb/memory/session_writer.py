@@ -11,6 +11,7 @@ from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
+from sb.memory.trust.scores import believed
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.edges import Edge
@@ -38,6 +39,7 @@ class SessionWriter:
         check_not_reserved(agent)
         self.agent = refuse_secret("agent_id", agent)
         self.record_writer = RecordWriter(space, agent)
+        self.is_person = False  # whether it is believed that a user wrote something
         self.stack = refuse_secret("stack", stack)
         self.name = _checked("session", session) if session else self._new_name()
         self.verdict: Verdict | None = None  # of the gate, on the last record that went through it
@@ -131,6 +133,9 @@ class SessionWriter:
                 Nothing was written then.
         """
         self.check_right(WRITE, place.scope)
+        for record in records:
+            if hasattr(record, "source_type"):
+                record.source_type = believed(record.source_type, is_person=self.is_person)
         screened = self.space.screening.screen(records, place.scope, self.agent)
         pairs = self.record_writer.pairs(records)
         rows = [row for row, _ in pairs]

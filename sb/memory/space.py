@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ import orjson
 
 from sb.config.groups import Memory as Settings
 from sb.memory.access import Rights
-from sb.memory.personal_data import Screening, masked
+from sb.memory.personal_data import Screening
+from sb.memory.personal_values import masked
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information
@@ -39,6 +41,7 @@ from sb.store.records.store import RecordStore
 from sb.types import StackState
 
 if TYPE_CHECKING:
+    from sb.memory.gate.worth import Verdict
     from sb.store.embedding.embedder import Vectors
 
 ID_PREFIX = "mem_"
@@ -216,7 +219,7 @@ class Space:
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
-        refusal = self._withheld(row)
+        refusal = self.withheld(row)
         shown = {
             "id": row["uid"],
             "kind": row["kind"],
@@ -236,10 +239,18 @@ class Space:
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
         if not self.shows_personal_data:
-            shown |= {name: masked(shown[name]) for name in ("content", "speaker", "tags", "details")}
+            names = ("content", "speaker", "tags", "details")
+            shown |= zip(names, masked([shown[name] for name in names]), strict=True)
         return shown
 
-    def _withheld(self, row: Row) -> str:
+    def shown_verdict(self, verdict: Verdict) -> Verdict:
+        """The gate's answer as the agent may read it: the memories that it compares with may hold personal data."""
+        if self.shows_personal_data:
+            return verdict
+        others = tuple(replace(one, content=masked(one.content)) for one in verdict.others)
+        return replace(verdict, content=masked(verdict.content), others=others)
+
+    def withheld(self, row: Row) -> str:
         """Why nothing that a record says is shown, on any face; "" if it is."""
         if row["state"] == QUARANTINED:
             return "it is quarantined"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sb.memory.decay import FORGET, recovered
 from sb.memory.gate.confidence import Beta, first
 from sb.memory.operations import Operations
-from sb.memory.trust.scores import NEUTRAL, weight_of_outcome
+from sb.memory.personal_data import ESCALATE
+from sb.memory.trust.scores import NEUTRAL, believed, weight_of_outcome
 from sb.store.records.columns import FORGOTTEN, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
 from sb.store.records.places import Execute, Place
@@ -69,15 +70,23 @@ class Writes(Operations):
         """
         place = self._place(project, scope, private)
         fact = self._fact(content, category, place, more)
+        screened = self.space.screening.look(fact, place.scope)
+        held = f"personal data ({', '.join(screened.labels)})"
         [(row, _)] = self.writer.record_writer.pairs([fact])
-        if row["source_type"] in self.space.untrusted_sources:
-            from sb.memory.gate.worth import Verdict
+        from sb.memory.gate.worth import Verdict
 
+        if screened.refused:
+            return Verdict(False, f"refused: {held}, which {place.scope} does not keep")
+        if screened.labels and screened.action == ESCALATE:
+            return Verdict(True, f"quarantined: {held}")
+        if row["source_type"] in self.space.untrusted_sources:
             return Verdict(True, f"quarantined: {row['source_type']} is an untrusted source")
-        return self.gate.look(row, fact, place).verdict
+        return self.space.shown_verdict(self.gate.look(row, fact, place).verdict)
 
     def _fact(self, content: str, category: str, place: Place, more: dict[str, Any]) -> Fact:
         """A fact, as sure as its source and category make it where nobody says how sure."""
+        if "source_type" in more:
+            more = {**more, "source_type": believed(more["source_type"], is_person=self.writer.is_person)}
         if "confidence" not in more and "evidence_n" not in more:
             source = more.get("source_type", "agent-written")
             more = {**more, **first(source, self.gate.settings(place, category).confidence)}

@@ -13,6 +13,7 @@ from sb.memory.access import READ
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.memory.trust.floor import below
+from sb.stack.rights import ReadRights
 from sb.stack.views import to_view
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
@@ -38,6 +39,8 @@ class Container:
         self.cores: dict[
             str, str | None
         ] = {}  # attached, in order: from which scope each reads, None for all
+        self.rights = ReadRights(space.database, space.settings, self.cores)
+        space.leaves_out = self.rights.left_out
         self.plugins: Counter[str] = Counter()  # how many attached cores have loaded each
         self.state, self.settings = self._stored()
 
@@ -154,12 +157,15 @@ class Container:
         return {
             uid: row
             for uid, row in self.space.records.known(uids).items()
-            if row["place"] in places and row["kind"] in kinds and row["state"] not in (ERASED, QUARANTINED)
+            if row["place"] in places
+            and row["kind"] in kinds
+            and row["state"] not in (ERASED, QUARANTINED)
+            and not self.rights.refused(row)
         }
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
-        return (to_view(record) for record in self.space.all_records(rows))
+        return (self.rights.shown(to_view(record)) for record in self.space.all_records(rows))
 
     def log_reads(self, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int) -> None:
         """Logs reads; the records do not change."""
@@ -172,8 +178,9 @@ class Container:
         self, execute: Execute, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int
     ) -> None:
         """Logs reads within a transaction."""
+        query = self.space.screening.text(masked_text(query, {}), self.place.scope)
         self.space.reads.append(
-            execute, operation, masked_text(query, {}), hits, at=self.space.clock.now(), agent=self.reader, session=None,
+            execute, operation, query, hits, at=self.space.clock.now(), agent=self.reader, session=None,
             tokens=tokens,
         )  # fmt: skip
 

@@ -149,7 +149,7 @@ class Dumper:
 
     def _query(self, kind: str, states: Sequence[str]) -> Query:
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
-        return query.among("r.state", states)
+        return query.among("r.state", states).readable(self._container)
 
     def _number(self, query: Query) -> int:
         return self._container.space.records.number_of(*query.sql())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from sb.memory.bundle_import import IMPORT
 from sb.memory.views import View
 from sb.stack.catalogue import stack_names
 from sb.stack.sqlite_stack import SQLiteStack
+from sb.store.backup import back_up
 from sb.store.database import Database, open_database
 
 _DATABASE = b"SQLite format 3\0"  # how such a file begins
@@ -26,16 +29,18 @@ class ImportedStack(View):
     Args:
         memories: how many. conflicts: how many were changed here and there, and wait for somebody to choose.
         quarantined: how many of the memories wait for an operator's release.
+        notes: what people have to be told, one line each.
     """
 
     stack_id: str
     memories: int
     conflicts: int
     quarantined: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def take_in(database: Database, config: Config, path: Path, stack_id: str = "", **more: Any) -> ImportedStack:
-    """Read a file that `SQLiteStack.dump` or `export_stack` wrote. A dump, which nobody signed, is quarantined.
+    """Read a file that `SQLiteStack.dump` or `export_stack` wrote. What nobody of this home sealed is quarantined.
 
     Args:
         stack_id: its name here, or of several in a database which one; by default the file's own.
@@ -75,18 +80,24 @@ def _named(path: Path, text: bytes) -> str:
 def _from_database(
     database: Database, config: Config, path: Path, stack_id: str, more: dict[str, Any]
 ) -> ImportedStack:
-    other = open_database(path, create=False, read_only=True)
-    try:
-        known = stack_names(other)
-    finally:
-        other.close()
-    if stack_id and stack_id not in known:
-        raise NotFoundError(f"{path} has no stack {stack_id!r}", f"it has {', '.join(known) or 'none'}")
-    if not stack_id and len(known) != 1:
-        raise UsageError(f"{path} has {len(known)} stacks: name one", ", ".join(known))
-    with SQLiteStack(stack_id or known[0], database=database, config=config, remote=path, **more) as stack:
-        stack.view_as_operator()
-        found = stack.pull_changes()
+    if os.path.realpath(path) == os.path.realpath(database.path):
+        raise UsageError(f"{path} is this database itself", "name another file")
+    with tempfile.TemporaryDirectory(prefix="sb-import-") as folder:
+        copy = Path(folder) / "stack.db"  # the file stays as it is
+        other = open_database(path, create=False, read_only=True)
+        try:
+            known = stack_names(other)
+            back_up(other, copy)
+        finally:
+            other.close()
+        if stack_id and stack_id not in known:
+            raise NotFoundError(f"{path} has no stack {stack_id!r}", f"it has {', '.join(known) or 'none'}")
+        if not stack_id and len(known) != 1:
+            raise UsageError(f"{path} has {len(known)} stacks: name one", ", ".join(known))
+        name = stack_id or known[0]
+        with SQLiteStack(name, database=database, config=config, remote=copy, **more) as stack:
+            stack.view_as_operator()
+            found, held = stack.synchroniser.take_in(os.path.realpath(path))
         if found.errors:
             raise UsageError(f"cannot read {path}: {'; '.join(found.errors)}")
-        return ImportedStack(stack.stack_id, found.pulled, found.conflicts)
+        return ImportedStack(stack.stack_id, found.pulled, found.conflicts, held, tuple(found.notes))

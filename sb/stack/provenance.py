@@ -17,6 +17,7 @@ from sb.stack.views import CORE, VIEWS, kinds_viewed_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.text import with_article
 from sb.types import SourceType, StackState
+from sb.types.vocabulary import SOURCES_OF_BRAINS
 
 ENFORCED = "enforce_provenance"  # the setting of a stack
 ANNOTATIONS = frozenset({"context", "sb", "kernle"})  # references that say something, but name no record
@@ -100,7 +101,7 @@ def _stands_by_itself(container: Container, kind: str, record: Any, references: 
         kind in _FIRST_KINDS
         and source.startswith(CORE)
         and core in container.cores
-        and record.source_type in _FIRST_HAND
+        and SOURCES_OF_BRAINS.get(record.source_type, record.source_type) in _FIRST_HAND
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sb.stack.checks import check_text, check_words, checked_limit
 from sb.stack.container import Container
-from sb.stack.views import VIEWS, kinds_viewed_as, to_view
+from sb.stack.views import VIEWS, kinds_viewed_as
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.types.vocabulary import FADING, WEAK
 
@@ -57,6 +57,11 @@ class Query:
         """Ask that a condition does not hold, unless it is ""."""
         return self.add(f"NOT {condition}", *values) if condition else self
 
+    def readable(self, container: Container) -> Query:
+        """Ask that everybody attached may read it."""
+        hidden, values = container.rights.left_out(container.places())
+        return self.add(f"NOT ({hidden})", *values) if hidden else self
+
     def sql(self) -> tuple[str, tuple[Any, ...]]:
         """All of them as one condition, and its parameters."""
         return " AND ".join(self.parts), tuple(self.values)
@@ -85,7 +90,7 @@ class Reader:
             context: see `Query.within`.
             tags: it has to have one of them.
         """
-        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
+        query = self._of_kind(kind)
         if include_forgotten:
             query.among("r.state", ("active", "forgotten"))
         else:
@@ -98,6 +103,10 @@ class Reader:
             marks = ", ".join("?" * len(tags)) or "NULL"
             query.add(f"EXISTS (SELECT 1 FROM json_each(r.tags) WHERE value IN ({marks}))", *tags)
         return query
+
+    def _of_kind(self, kind: str) -> Query:
+        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
+        return query.readable(self._container)
 
     def read(self, query: Query, *, limit: int | None, order: str = NEWEST) -> list[Any]:
         """The records that fit.
@@ -116,11 +125,11 @@ class Reader:
         ):
             return None  # what a Brain keeps besides, such as a handoff, is not a stack's to show
         row = self._container.find(memory_id, kinds_viewed_as(memory_type))
-        return None if row is None else to_view(self._space.record(row))
+        return None if row is None else next(self._container.records([row]))
 
     def keyed(self, kind: str, key: str) -> Any | None:
         """The memory that a key stands for, such as the drive of a type; forgotten ones do not count."""
-        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
+        query = self._of_kind(kind)
         normals = {DESCRIPTORS[one].normal(key) for one in kinds_viewed_as(kind)}
         query.among("r.key", sorted(normals)).add("r.state = 'active'")
         found = self.read(query, limit=1, order=f"r.kind = '{kind}' DESC, r.id")

@@ -14,8 +14,9 @@ from sb.errors import StoreError, VersionConflictError
 from sb.memory.access import WRITE
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
-from sb.memory.personal_data import hold_back, settle
+from sb.memory.personal_data import ESCALATE, hold_back, settle
 from sb.memory.record_writer import RecordWriter, count_words
+from sb.memory.trust.scores import believed
 from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.lint import linted
@@ -71,6 +72,7 @@ class Saver:
                 raise ValueError(
                     f"this {kind} belongs to stack {record.stack_id!r}, not {container.stack_id!r}"
                 )
+        self._believe(records)
         check_provenance(container, records, enforce=self._enforce)
         kept = [linted(container, record) for record in records]
         pairs = self._kept(kept, _StackRecordWriter(container), also, beside)
@@ -78,6 +80,15 @@ class Saver:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
         return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
+
+    def _believe(self, records: Sequence[Any]) -> None:
+        """Lower what only a person may say of itself: no core and no plugin is one."""
+        for record in records:
+            given = getattr(record, "source_type", "")
+            if believed(given) != given:  # it may be one that a person saved, read and written back
+                known = self._container.space.records.find(record.id) if record.id else None
+                if known is None or known["source_type"] != given:
+                    record.source_type = believed(given)
 
     def restore(self, records: Sequence[Any], door: str = "") -> None:
         """Saves records of any kinds exactly as they were elsewhere, all or none; no component is called.
@@ -145,13 +156,19 @@ class Saver:
             expected_version: the version it has to be at, by default the record's own.
 
         Raises:
-            VersionConflictError: it is at another version. Otherwise as `save` does.
+            VersionConflictError: it is at another version. ValueError: it holds personal data now, which its scope
+                escalates. Otherwise as `save` does.
         """
         container = self._container
         self.masked = {}
         check_writable(container)
         check_kind(kind, record)
+        self._believe([record])
         check_provenance(container, [record], enforce=self._enforce)
+        scope, agent = container.place.scope, container.reader
+        screened = container.space.screening.screen([record], scope, agent)
+        if any(one.labels and one.action == ESCALATE for one in screened):
+            raise ValueError(f"personal data cannot be added to {record.id}: save it as a new record")
         expected = record.version if expected_version is None else expected_version
         with container.space.database.write() as execute:
             container.space.check_open(execute, container.stack_id)
@@ -159,12 +176,15 @@ class Saver:
             gone = former is None or former["state"] in (ERASED, QUARANTINED)
             if former is None or gone or former["place"] not in container.places():
                 return False
+            if container.rights.refused(former):
+                return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
             record_writer = _StackRecordWriter(container)
             record_writer.check_trusted(former)
             record.version = record_writer.replace(execute, former, record)["version"]
             self.masked |= record_writer.masked
+            settle(execute, [former], screened, agent, scope, container.space.clock.now())
             container.space.embed(execute, [former["id"]])
         self._offer(kind, [record])
         return True
@@ -326,7 +346,9 @@ class _StackRecordWriter(RecordWriter):
         if found is not None and row["state"] == QUARANTINED:
             raise ValueError(f"an untrusted source cannot replace {found['uid']}: save it as a new record")
         if found is not None and (
-            found["state"] in (ERASED, QUARANTINED) or found["place"] not in self._container.places()
+            found["state"] in (ERASED, QUARANTINED)
+            or found["place"] not in self._container.places()
+            or self._container.rights.refused(found)
         ):
             raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found
@@ -362,6 +384,8 @@ class _StackRecordWriter(RecordWriter):
             self.check_right(former["place"])
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
+        if self._container.rights.masks and type(to_view(before)) is type(record):
+            record = self._container.rights.restored(record, to_view(before))
         if isinstance(before, Remembered) and type(to_view(before)) is type(record):
             record = from_view(record, before)
         if KIND_OF[type(record)] != former["kind"]:

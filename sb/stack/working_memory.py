@@ -138,7 +138,7 @@ class Loader:
             places = self._container.places()
             marks = ", ".join("?" * len(places)) or "NULL"
             query.add(f"r.uid NOT IN ({_REPLACED.format(marks)})", *places)
-        return query
+        return query.readable(self._container)
 
     def _stream(self, kind: str, query: Query, share: float, more: float) -> Iterator[_Candidate]:
         """The candidates of one kind, the most important first; read as far as somebody asks for them."""
@@ -162,14 +162,16 @@ class Loader:
                 part = numbers[start : start + _SLICE]
                 rows = {row["id"]: row for row in container.space.records.rows(part)}
                 for row in (rows[number] for number in part if number in rows):
-                    yield row, to_view(from_row(row, places.numbered(row["place"])))
+                    record = to_view(from_row(row, places.numbered(row["place"])))
+                    yield row, container.rights.shown(record)
             skip, page = skip + page, page * _GROWTH
 
     def _present(self) -> int:
         """Counts the present memories of these kinds, weak ones too."""
         kinds = [own for kind in PARTS for own in kinds_viewed_as(kind)]
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds)
-        return self._container.space.records.number_of(*query.add("r.state = 'active'").sql())
+        query.add("r.state = 'active'").readable(self._container)
+        return self._container.space.records.number_of(*query.sql())
 
 
 def _importance(about: Descriptor) -> str:

@@ -79,14 +79,19 @@ def test_what_is_said_of_its_origin_is_kept_as_it_is_said(core: Entity, stack: L
 def test_a_source_type_is_a_word_or_member_and_nothing_else(
     core: Entity, stack: ListStack, kind: str
 ) -> None:
-    for wrong in ("processed", "", "user-written", 7):
-        with pytest.raises(ValueError, match=r"source_type is .*, must be one of consolidation, direct_exp"):
+    for wrong in ("processed", "", "user", 7):
+        with pytest.raises(
+            ValueError, match=r"source_type is .*, must be one of agent-written, consolidation"
+        ):
             WRITES[kind](core, source_type=wrong)
     assert stack.kept == {}
     uid = WRITES[kind](core, source_type=SourceType.OBSERVATION)
     said = stack.get_memory(kind, uid)
     assert said is not None
     assert said.source_type == "observation"
+    said = stack.get_memory(kind, WRITES[kind](core, source_type="tool-output"))
+    assert said is not None
+    assert said.source_type == "tool-output"
 
 
 def test_ids_are_never_given_twice(tmp_path: Path, stack: ListStack) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from sb.config import load_config
+from sb.config import Config, load_config
 from sb.memory import Brain
+from sb.memory.operator_view import Overseer
 from sb.sources import CountingIds, SteeredClock
 from sb.store.database import Database, open_database
 
@@ -32,11 +33,25 @@ class Agents:
 
     def brain(self, agent: str = "coder", **more: Any) -> Brain:
         self.clock.time += 60
-        config = load_config(
-            env={"SB_HOME": str(self.home), "HOME": "/data/nobody"}, cwd=self.home.parent, flags={}
-        )
         return Brain(
-            agent, database=self.database, config=config, clock=self.clock, ids=self.ids, warm=False, **more
+            agent,
+            database=self.database,
+            config=self.config,
+            clock=self.clock,
+            ids=self.ids,
+            warm=False,
+            **more,
+        )
+
+    def person(self) -> Overseer:
+        """What an operator types."""
+        self.clock.time += 60
+        return Overseer(database=self.database, config=self.config, clock=self.clock, ids=self.ids)
+
+    @property
+    def config(self) -> Config:
+        return load_config(
+            env={"SB_HOME": str(self.home), "HOME": "/data/nobody"}, cwd=self.home.parent, flags={}
         )
 
     def rows(self, sql: str, *values: Any) -> list[Any]:

@@ -125,7 +125,7 @@ def test_forgotten_memory_takes_nothing_in(agents: Agents) -> None:
 
 
 def test_less_trusted_source_changes_nothing_and_is_flagged(agents: Agents) -> None:
-    first = agents.brain().remember(RULE, source_type="user-written")
+    first = agents.person().remember(RULE, source_type="user-written")
     before = row(agents, first)
     assert (before["confidence"], before["evidence_n"]) == (0.75, 4.0)
     brain = agents.brain()
@@ -195,7 +195,8 @@ def test_erased_memory_leaves_no_evidence(agents: Agents) -> None:
 
 def test_outcomes_move_confidence_and_are_scored(agents: Agents) -> None:
     brain = agents.brain()
-    records = [brain.remember(f"Team {name} sits on floor {floor}.", "user", source_type="user-written")
+    person = agents.person()
+    records = [person.remember(f"Team {name} sits on floor {floor}.", "user", source_type="user-written")
                for floor, name in enumerate("BCDEFGHJKL")]  # fmt: skip
     for number, record in enumerate(records):
         (brain.confirm if number < 9 else brain.refute)(record, "seen")

@@ -27,7 +27,7 @@ def outline(one: Origin) -> object:
 def test_a_conclusion_leads_back_to_what_was_seen(desk: Desk) -> None:
     brain = desk.brain("analyst")
     seen = brain.log("the API answered 429")
-    told = brain.remember("the vendor says 100 requests in 15 s", source_type="user-written")
+    told = brain.remember("the vendor says 100 requests in 15 s", source_type="derived")
     limit = brain.remember("the limit is 100/15s", derived_from=[f"event:{seen}", told, "call:call_0042"])
     conclusion = brain.remember("wait for Retry-After", derived_from=[limit, seen, "mem_elsewhere"])
     found = brain.why(conclusion)
@@ -44,7 +44,7 @@ def test_a_conclusion_leads_back_to_what_was_seen(desk: Desk) -> None:
     )
     assert found.origins[0].relation == "derived_from"
     assert found.origins[0].origins[1].memory is not None
-    assert found.origins[0].origins[1].memory.source_type == "user-written"
+    assert found.origins[0].origins[1].memory.source_type == "derived"
     assert found.as_json()["origins"][1]["memory"]["session"]
 
 

@@ -105,13 +105,13 @@ def write_policy(h: Harness) -> Iterator[Check]:
 
 def _gate(runtime: Runtime) -> Iterator[Check]:
     brain = runtime.brain("ada", scope="project:gate")
-    rule = brain.remember("Deploys go out on Tuesdays.", source_type="user-written")
+    rule = brain.remember("Deploys go out on Tuesdays.")
     other = brain.remember("Deploys go out on Mondays.")
     yield Check("novel", other != rule, f"Brain.remember: {rule}, {other} for two different days")
     row = brain.space.records.find(rule)
     assert row is not None
     number = row["id"]
-    again = brain.remember("On Tuesdays deploys go out.", source_type="user-written")
+    again = brain.remember("On Tuesdays deploys go out.")
     uses = brain.space.reads.stats([number]).get(number, (0, 0.0))[0]
     yield Check("repeat", again == rule and uses == 1, f"Brain.remember: {again} again, used {uses} times")
     before = brain.get(rule)

@@ -91,9 +91,10 @@ class Gate:
         where = f"r.place = ? AND r.kind IN ({marks}) AND r.id > ?"
         return self.comparable(self.space.records.select(where, (number, *KNOWLEDGE, last)))
 
-    @staticmethod
-    def comparable(rows: Any) -> list[Row]:
-        return [row for row in rows if row["kind"] in KNOWLEDGE and row["state"] == ACTIVE]
+    def comparable(self, rows: Any) -> list[Row]:
+        """Those of these rows that a new record may restate: what its writer may not read it neither changes nor sees."""
+        found = [row for row in rows if row["kind"] in KNOWLEDGE and row["state"] == ACTIVE]
+        return [row for row in found if not self.space.refusal(row)]
 
 
 class Admission:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from sb.memory.trust.scores import USER
 from sb.store.records.columns import Row
 
-USER = "user-written"
 ENOUGH = 10  # outcomes of a category before a confidence is proposed for it
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from sb.memory.quarantine.tool_sources import CALL, sources_of_calls
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
 from sb.store.records.columns import ERASED, QUARANTINED, Row
@@ -50,6 +51,12 @@ class Holding:
                 reasons[row["uid"]] = f"source {source}"
         references = {row["uid"]: sources_of(row) for row in rows}
         known = {uid for found in references.values() for uid in found}
+        calls = {one for one in known if by_source and one.startswith(CALL)}
+        given = sources_of_calls(self._space.database, calls) if calls else {}
+        for row in rows:
+            for call in references[row["uid"]]:
+                if given.get(call) in untrusted:
+                    reasons.setdefault(row["uid"], f"source {given[call]} of {call}")
         hidden = (
             {uid for uid, row in self._space.records.known(list(known)).items() if _is_held(row)}
             if known

@@ -17,9 +17,10 @@ NEUTRAL = 0.5  # of somebody of whom nothing is known
 FADES_PER_DAY = 0.01
 DEPTH = 0.85  # what is left of an opinion for each agent that it comes through
 _UNKNOWN = 0.4
+USER, AGENT = "user-written", "agent-written"
 BY_SOURCE: Mapping[str, float] = {
-    "user-written": 0.9,
-    "agent-written": 0.7,
+    USER: 0.9,
+    AGENT: 0.7,
     "derived": 0.6,
     "consolidation-promoted": 0.7,
     "ingested-document": 0.5,
@@ -32,7 +33,7 @@ BY_SOURCE: Mapping[str, float] = {
     SourceType.EXTERNAL: 0.5,
     SourceType.OBSERVATION: 0.4,
 }
-MOST = BY_SOURCE["user-written"]  # no agent is trusted more than a user
+MOST = BY_SOURCE[USER]  # no agent is trusted more than a user
 # What an agent says on its own account. A good name makes nothing truer that it only passes on, such as a web page.
 _OWN = frozenset(
     {
@@ -45,6 +46,15 @@ _OWN = frozenset(
         SourceType.INFERENCE,
     }
 )
+
+
+def believed(source_type: str, *, is_person: bool = False) -> str:
+    """The source type as it is believed: only a person's door may say that a user wrote something.
+
+    Args:
+        is_person: whether it comes by such a door: an operator's view of the memory.
+    """
+    return AGENT if source_type == USER and not is_person else source_type
 
 
 class Opinion(NamedTuple):

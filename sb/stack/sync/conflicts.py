@@ -8,9 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
-from sb.memory.space import Space
+from sb.memory.quarantine.holding import note_held
 from sb.references import full_one
 from sb.stack.container import Container
+from sb.stack.sync.arrivals import Arrivals
 from sb.stack.sync.change_log import NEW, StoredChange
 from sb.stack.sync.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
 from sb.stack.sync.feed import Feed
@@ -23,6 +24,7 @@ from sb.store.records.rows import content, from_row, to_moment
 from sb.types import SyncConflict
 
 _WITHHELD = "withheld: it is quarantined"
+_REFUSED = "withheld: you may not read it"
 Keep = Literal["local", "remote", "both"]
 KEEPS = ("local", "remote", "both")
 
@@ -37,7 +39,7 @@ class Why(NamedTuple):
 
 def open_conflicts(container: Container) -> list[SyncConflict]:
     """Lists the open conflicts in view, oldest first."""
-    return [_listed(container.space, *row) for row in _rows(container)]
+    return [_listed(container, *row) for row in _rows(container)]
 
 
 class Conflicts:
@@ -71,7 +73,7 @@ class Conflicts:
             local = self._space.records.row(row[1])
             assert kept is not None
             assert local is not None
-            before = _listed(self._space, *row)
+            before = _listed(self._container, *row)
             if remote.uid == local["uid"]:
                 self._choose(execute, keep, local, kept, remote, why)
             else:
@@ -180,8 +182,15 @@ class Conflicts:
     def _insert(self, execute: Execute, change: Change) -> int:
         row = row_of(change)
         row["place"] = self._space.places.make(execute, change.place)
+        arrivals = Arrivals(self._feed, screens=True)
+        escalated = arrivals.escalated(change)
+        if escalated:
+            row.update(state=QUARANTINED, key=None)
         (number,) = self._space.records.insert(execute, [row])
         self._space.records.note(execute, [number], actor=ACTOR, operation="sync", reason="of a conflict")
+        if escalated:
+            note_held(self._space, execute, [{**row, "id": number}], {change.uid: escalated}, ACTOR)
+        arrivals.log(execute, number, change)
         self._space.embed(execute, [number])
         return number
 
@@ -203,7 +212,7 @@ def _rows(container: Container) -> Iterator[tuple[Any, ...]]:
 
 
 def _listed(
-    space: Space,
+    container: Container,
     conflict: str,
     record: int,
     peer: str,
@@ -212,24 +221,26 @@ def _listed(
     resolution: str,
     at: float | None,
 ) -> SyncConflict:
+    space, rights = container.space, container.rights
     row = space.records.row(record)
     assert row is not None
     remote = parse(document.encode())
     said = parts_of(row)
     place = space.places.numbered(row["place"])
     other = row_of(remote)
-    here, there = space.record(row), from_row(other, place)
+    here, there = rights.shown(space.record(row)), rights.shown(from_row(other, place))
     held = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
+    withheld = _WITHHELD if held else _REFUSED if rights.refused(row) else ""
     return SyncConflict(
         id=conflict,
         table=row["kind"],
         record_id=row["uid"],
-        local_version={} if held else _version(row["kind"], here),
-        cloud_version={} if held else _version(row["kind"], there),
+        local_version={} if withheld else _version(row["kind"], here),
+        cloud_version={} if withheld else _version(row["kind"], there),
         resolution=resolution,
         resolved_at=to_moment(at),
-        local_summary=_WITHHELD if held else content(here),
-        cloud_summary=_WITHHELD if held else content(there),
+        local_summary=withheld or content(here),
+        cloud_summary=withheld or content(there),
         source=peer,
         differing=sorted(
             name for name in said.keys() | remote.parts.keys() if said.get(name) != remote.parts.get(name)

@@ -72,14 +72,17 @@ class Exchange:
 
     Args:
         local: of whoever synchronises. path: of the other database.
-        from_anybody: also take what was sealed by nobody who counts here.
+        from_anybody: also take what was sealed by nobody who counts here. door: as for `Receiver`.
     """
 
-    def __init__(self, local: Feed, remote: Feed, path: str, reach: Reach, *, from_anybody: bool) -> None:
-        self._local, self._remote = local, remote
+    def __init__(
+        self, local: Feed, remote: Feed, path: str, reach: Reach, *, from_anybody: bool, door: str = ""
+    ) -> None:
+        self._local, self._remote, self._door = local, remote, door
         self._path, self._reach, self._from_anybody = path, reach, from_anybody
         self.result = SyncResult()
         self.found: set[str] = set()  # what came into conflict by it
+        self.quarantined = 0  # strangers' memories that wait
 
     def greet(self) -> None:
         """Introduces both databases to each other.
@@ -139,11 +142,11 @@ class Exchange:
                 it. Nothing was taken then.
         """
         remote = self._remote
-        if remote.ours:
+        if remote.ours or self._door:
             remote.stamp_all()
         self._local.stamp_all()
         after = _position(self._local, remote.replica, "pulled") if since is None else 0
-        receiver = Receiver(self._local, remote.replica, merge=True)
+        receiver = Receiver(self._local, remote.replica, merge=True, door=self._door)
         with remote.space.database.snapshot() as connection:
             head = connection.execute(
                 "SELECT head FROM sync_replicas WHERE stack = ?", (remote.stack,)
@@ -172,6 +175,10 @@ class Exchange:
             if since is None:
                 _reached(execute, self._local, remote.replica, pulled=head)
         self._note_masked("came", receiver)
+        if receiver.arrivals.refused:
+            left = f"left out, since their scope keeps no personal data: {len(receiver.arrivals.refused)}"
+            self.result.notes.append(left)
+        self.quarantined += receiver.quarantined
         self.result.conflicts = len(self._held())
 
     def _note_masked(self, what: str, receiver: Receiver) -> None:
@@ -193,7 +200,7 @@ class Exchange:
                     raise damaged(f"there are two changes of {kept.change.uid}")
                 told.add(kept.change.uid)
             receiver.check(page)
-            gone += [kept for kept in page if kept.change.erased]
+            gone += [kept for kept in page if kept.change.erased and receiver.may_erase(kept)]
         notes = self._local.sealer.admit(standings, from_anybody=self._from_anybody)
         self.result.notes += [one for one in notes if one not in self.result.notes]
         return gone

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sb.redaction import MASK
 from sb.stack.sync.changes import KEYED, STANDING, TEXT, TRUST, Change
 
 _ABOUT_THE_TEXT = frozenset({STANDING, TRUST, KEYED, "category"})  # were said of what the text was before
+_MASKED = MASK.partition("{")[0]
 _LATEST = frozenset(
     f"fields.{name}"
     for name in ("updated_at", "last_updated", "last_interaction", "last_used", "last_verified")
@@ -42,9 +44,13 @@ class Comparison:
 def compare(local: Change, remote: Change) -> Comparison:
     """Compares two versions of one record, part by part."""
     theirs, ours, clashing, later = set[str](), set[str](), set[str](), set[str]()
+    redacted = set[str]()  # of the same change: whoever redacted it never gets the value back
     for part in local.parts.keys() | remote.parts.keys():
         mine, other = local.parts.get(part), remote.parts.get(part)
         if mine == other:
+            continue
+        if _is_same_change(local, remote, part) and (more := _redactions(other) - _redactions(mine)):
+            (redacted if more > 0 else ours).add(part)
             continue
         from_them = not _saw(local, remote.dot(part))
         from_us = not _saw(remote, local.dot(part))
@@ -57,7 +63,16 @@ def compare(local: Change, remote: Change) -> Comparison:
     for one, other_side in ((theirs, ours), (ours, theirs)):
         if TEXT in one and other_side & _ABOUT_THE_TEXT:
             clashing |= {TEXT} | (other_side & _ABOUT_THE_TEXT)
-    return Comparison(frozenset(theirs), frozenset(ours), frozenset(clashing), frozenset(later))
+    return Comparison(frozenset(theirs | redacted), frozenset(ours), frozenset(clashing), frozenset(later))
+
+
+def _is_same_change(local: Change, remote: Change, part: str) -> bool:
+    return local.dot(part) == remote.dot(part) != ("", 0)
+
+
+def _redactions(value: Any) -> int:
+    """How many values in a part are masked."""
+    return str(value).count(_MASKED)
 
 
 def _saw(change: Change, dot: tuple[str, int]) -> bool:

@@ -11,17 +11,17 @@ from enum import Enum
 from typing import Any
 
 from sb.memory.masking import Labels
-from sb.memory.quarantine.holding import note_held
+from sb.memory.quarantine.holding import HOLD, note_held
 from sb.memory.quarantine.spreading import quarantine
 from sb.memory.record_writer import RecordWriter
-from sb.redaction import Masking
-from sb.secret_shapes import may_hold_secret
 from sb.stack.container import SYSTEM
-from sb.stack.sync.change_log import StoredChange
+from sb.stack.sync.arrivals import Arrivals
+from sb.stack.sync.change_log import NEW, StoredChange
 from sb.stack.sync.changes import (
     KEYED,
     STANDING,
     TEXT,
+    TRUST,
     Change,
     Relation,
     covers,
@@ -60,19 +60,28 @@ class Receiver:
 
     Args:
         peer: the database that they come from.
-        merge: whether to merge, and keep conflicts; otherwise what is no plain successor is left.
+        merge: whether to merge, screen, and keep conflicts; otherwise what is no plain successor is left.
+        door: the source type of what comes from strangers, whatever it says of itself: where that is quarantined,
+            nothing of theirs changes what is here. "" if what they say counts.
     """
 
-    def __init__(self, feed: Feed, peer: str, *, merge: bool) -> None:
+    def __init__(self, feed: Feed, peer: str, *, merge: bool, door: str = "") -> None:
         self._feed = feed
         self._space = feed.space
         self._peer = peer
         self._merge = merge
-        self._keeper = RecordWriter(feed.space, ACTOR)
+        self._keeper = RecordWriter(feed.space, ACTOR, door)
+        self._holds = door in feed.space.untrusted_sources
+        self.arrivals = Arrivals(feed, screens=merge)
+        self.quarantined = 0  # how many strangers' memories wait
         self._unrelated: list[tuple[str, Relation]] = []  # relations to what has not come yet
         self._unnamed: list[StoredChange] = []  # whose name another record has
         self._new: list[int] = []  # records without a vector yet
-        self.masked: Labels = {}  # of the secrets in what came
+
+    @property
+    def masked(self) -> Labels:
+        """The labels of what was masked in what came."""
+        return self.arrivals.masked
 
     @property
     def waiting(self) -> bool:
@@ -118,31 +127,25 @@ class Receiver:
     def receive(self, execute: Execute, page: Sequence[StoredChange]) -> list[Outcome]:
         """Take changes of different records; what was changed here has been stamped."""
         rows = self._rows(page)
-        return [self._received(execute, self._masked(kept), rows.get(kept.change.uid)) for kept in page]
+        return [
+            self._received(execute, self.arrivals.screened(kept), rows.get(kept.change.uid)) for kept in page
+        ]
 
-    def _masked(self, stored: StoredChange) -> StoredChange:
-        """A change without secrets, sealed anew where it had some: the other side may be of an older version."""
-        if stored.change.erased or not may_hold_secret(stored.document.decode()):
-            return stored
-        masking = Masking(personal=False)
-        # A number stays one, as where it was written: a priority may have the digits of a card.
-        numbers = {name: part for name, part in stored.change.parts.items() if isinstance(part, int)}
-        parts = masking.value({**stored.change.parts, **dict.fromkeys(numbers, 0)}) | numbers
-        relations = tuple(
-            replace(one, relation=masking.text(one.relation)) for one in stored.change.relations
-        )
-        if not masking.found:
-            return stored
-        self.masked |= masking.found
-        document = replace(stored.change, parts=parts, relations=relations).document()
-        return replace(stored, document=document, seal=self._feed.sealer.seal(document))
+    def may_erase(self, stored: StoredChange) -> bool:
+        """Whether an erasure elsewhere counts here: a stranger's file erases nothing."""
+        return not self._holds or not self.arrivals.is_strange(stored)
 
     def _received(self, execute: Execute, stored: StoredChange, row: Row | None) -> Outcome:
         change = stored.change
+        strange = self._holds and self.arrivals.strange(change.uid)
+        if change.uid in self.arrivals.refused or (strange and change.erased):
+            return Outcome.HELD
         if change.erased:
             return self._erased(execute, change, row)
         if row is None:
             return self._added(execute, stored)
+        if strange:
+            return self._beside(execute, stored, row)
         former = self._feed.stored(row["id"])
         if row["state"] == ERASED:
             if former is not None:
@@ -160,6 +163,17 @@ class Receiver:
             settle(self._feed, execute, row["id"])
             self._named(execute, change.uid, row["id"])
         return outcome
+
+    def _beside(self, execute: Execute, stored: StoredChange, row: Row) -> Outcome:
+        """A stranger's version of what is here changes nothing: it is kept beside it, if it differs."""
+        former = self._feed.stored(row["id"])
+        if row["state"] == ERASED or former is None:
+            return Outcome.HELD
+        found = compare(former.now, stored.change)
+        if not found.taken and not found.clashing:
+            return Outcome.SAME
+        keep_conflict(self._feed, execute, row["id"], self._peer, stored)
+        return Outcome.CONFLICT
 
     def finish(self, execute: Execute) -> None:
         """End a transaction: what it wrote is known to the other side."""
@@ -230,16 +244,27 @@ class Receiver:
         row = row_of(change)
         place = self._space.places.make(execute, change.place)
         row["place"], row["session"] = place, self._session(execute, change.session)
-        held = self._keeper.holding.hold([row], by_source=False)
+        strange, escalated = self.arrivals.strange(change.uid), self.arrivals.escalated(change)
+        if escalated:
+            row.update(state=QUARANTINED, key=None)
+        held = self._keeper.holding.hold([row], by_source=strange)
+        if escalated:
+            held[change.uid] = escalated
         if row["key"] and self._space.records.keyed(place, change.kind, row["key"]):
             self._unnamed.append(stored)
             return Outcome.WAITS
         (number,) = self._space.records.insert(execute, [row])
         note_held(self._space, execute, [{**row, "id": number}], held, ACTOR)
         self._note(execute, number)
+        self.arrivals.log(execute, number, change)
         self._new.append(number)
-        self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
-        self._relate(execute, {**row, "id": number}, change.relations)
+        if strange and held:  # others are told that it waits, not that it is true
+            self.quarantined += 1
+            self._feed.tell(execute, number, _waiting(change))
+        else:
+            self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
+        own = [one for one in change.relations if not (strange and held and one.inward)]
+        self._relate(execute, {**row, "id": number}, own)
         if row["key"]:
             self._named(execute, change.uid, number)
         return Outcome.TAKEN
@@ -333,8 +358,11 @@ class Receiver:
         Args:
             actor: who chose it, for its history.
         """
+        taken = frozenset(taken)
         new = row_of(change)
         names = (*_SAID, *(_PRESENCE if STANDING in taken else ()))
+        if row["state"] == QUARANTINED and self._waits_here(row, change.uid):
+            new["state"] = QUARANTINED
         if (new if STANDING in taken else row)["state"] == QUARANTINED:
             new["key"] = None
             quarantine(self._keeper, execute, [row], reason)
@@ -350,6 +378,20 @@ class Receiver:
         except ValueError as error:
             raise damaged(f"{change.uid}: {error}") from None
         self._keeper.reindex(execute, row["id"])
+        if taken - {STANDING, TRUST, KEYED}:
+            self._hold_personal_data(execute, row, change)
+
+    def _waits_here(self, row: Row, uid: str) -> bool:
+        """Whether a quarantine is this database's own, or who lifts it is a stranger."""
+        former = self._feed.stored(row["id"])
+        told = former is not None and former.now.parts[STANDING]["state"] == QUARANTINED
+        return not told or self.arrivals.strange(uid)
+
+    def _hold_personal_data(self, execute: Execute, row: Row, change: Change) -> None:
+        self.arrivals.log(execute, row["id"], change)
+        now, reason = self._space.records.row(row["id"]), self.arrivals.escalated(change)
+        if reason and now is not None and now["state"] != QUARANTINED:
+            self._keeper.change(execute, now, {"state": QUARANTINED, "key": None}, HOLD, reason)
 
     def _note(self, execute: Execute, number: int) -> None:
         self._space.records.note(
@@ -369,6 +411,13 @@ class Receiver:
             place = target["place"] if there.owner else source["place"]
             edge = Edge(source["id"], one.relation, target["id"], one.weight)
             self._space.edges.add(execute, edge, place=place, agent=one.agent, at=one.at)
+
+
+def _waiting(change: Change) -> Change:
+    """A version that is quarantined, and so has no name."""
+    parts = {name: part for name, part in change.parts.items() if name != KEYED}
+    parts[STANDING] = {**parts[STANDING], "state": QUARANTINED}
+    return replace(change, parts=parts, dots={**change.dots, STANDING: NEW, KEYED: NEW})
 
 
 def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:

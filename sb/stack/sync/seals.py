@@ -6,6 +6,7 @@ counts, as it does for bundles of memories; while nobody is enrolled here, unsig
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import hmac
 from collections import Counter
@@ -39,6 +40,12 @@ class Sealer:
         self.home = derived_key(secret, "sync home").hex()[:16]
         self._authority, self._clock, self._by = authority, clock, by or _NOBODY
         self.signs = bool(self._by.key_id)
+
+    def nobody(self) -> Sealer:
+        """One whose seals count nowhere, for what was never sealed by whoever changed it."""
+        made = copy.copy(self)
+        made.home, made._key, made._by, made.signs = "nobody", b"nobody", _NOBODY, False
+        return made
 
     def seal(self, document: bytes) -> bytes:
         """The seal on a document."""

@@ -14,6 +14,7 @@ from sb.kernel.authority.signing import Decider
 from sb.log import kinds
 from sb.log.event_log import EventLog
 from sb.memory.access import SHARE
+from sb.memory.bundle_import import IMPORT
 from sb.memory.bundles import MEMORY_EXPORTED
 from sb.memory.space import Space
 from sb.protocols import SyncResult
@@ -57,7 +58,7 @@ class Synchroniser:
             by: the operator who signs what leaves; needed only where the other database is another home's.
             from_anybody: also take what no operator of this home signed, though there are operators.
         """
-        return self._run(Exchange.run, by, from_anybody)
+        return self._run(Exchange.run, by, from_anybody)[0]
 
     def pull(self, since: float | None) -> SyncResult:
         """Only take; see `SQLiteStack.pull_changes`."""
@@ -66,7 +67,23 @@ class Synchroniser:
             exchange.pull(since)
             exchange.part()
 
-        return self._run(taken, None, False)
+        return self._run(taken, None, False)[0]
+
+    def take_in(self, file: str) -> tuple[SyncResult, int]:
+        """Only take, as from a file that somebody gave: what nobody of this home sealed is quarantined.
+
+        Args:
+            file: what the other database is a copy of.
+
+        Returns:
+            What was done, and how many memories wait.
+        """
+
+        def taken(exchange: Exchange) -> None:
+            exchange.pull()
+            exchange.part()
+
+        return self._run(taken, None, False, file)
 
     def pending(self) -> int:
         """Counts the memories that the other database has not received."""
@@ -102,29 +119,35 @@ class Synchroniser:
             write.append(MEMORY_EXPORTED, said, trusted={"bytes": size})
         return size
 
-    def _run(self, action: Callable[[Exchange], None], by: Decider | None, from_anybody: bool) -> SyncResult:
+    def _run(
+        self, action: Callable[[Exchange], None], by: Decider | None, from_anybody: bool, file: str = ""
+    ) -> tuple[SyncResult, int]:
         if self._remote is None:
-            return SyncResult()
+            return SyncResult(), 0
+        shown = file or self._remote
         check_writable(self._container)
         space = self._space
         try:
             database = open_database(self._remote, create=False, clock=space.clock, ids=space.ids)
         except StoreError as error:
-            return SyncResult(errors=[f"Offline: {error.message}"])
+            return SyncResult(errors=[f"Offline: {error.message}"]), 0
         try:
             local = self._feed(by)
             other = Space(database, self._config.memory, clock=space.clock, ids=space.ids)
-            remote = Feed(other, local.stack, local.sealer)
+            # What was changed in a file since somebody sealed it is nobody's, whoever looks at it first.
+            remote = Feed(other, local.stack, local.sealer.nobody() if file else local.sealer)
             if Container(other, local.stack, read_only=False).state is StackState.MAINTENANCE:
-                return SyncResult(errors=[f"stack {local.stack} is in maintenance in {self._remote}"])
-            exchange = Exchange(local, remote, self._remote, self._reach, from_anybody=from_anybody)
+                return SyncResult(errors=[f"stack {local.stack} is in maintenance in {self._remote}"]), 0
+            exchange = Exchange(
+                local, remote, shown, self._reach, from_anybody=from_anybody, door=IMPORT if file else ""
+            )
             exchange.greet()
             action(exchange)
         finally:
             database.close()
         if exchange.result.pulled or exchange.result.pushed or exchange.found:
-            self._note(exchange.result)
-        return exchange.result
+            self._note(exchange.result, shown)
+        return exchange.result, exchange.quarantined
 
     @property
     def _reach(self) -> Reach:
@@ -145,9 +168,9 @@ class Synchroniser:
     def _log(self) -> EventLog:
         return EventLog(self._space.database, clock=self._space.clock, ids=self._space.ids)
 
-    def _note(self, result: SyncResult) -> None:
+    def _note(self, result: SyncResult, shown: str) -> None:
         """Put on record what came and went."""
-        said = {"stack": self._container.stack_id, "with": self._remote, "by": self._container.reader}
+        said = {"stack": self._container.stack_id, "with": shown, "by": self._container.reader}
         counts = {"pulled": result.pulled, "pushed": result.pushed, "conflicts": result.conflicts}
         with self._log().write() as write:
             write.append(SYNCED, said, trusted=counts)

@@ -1,0 +1,151 @@
+"""What a core reads of a stack is masked and checked for grants as what an agent reads by its Brain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sb.memory import Brain
+from sb.memory.personal_data import PersonalDataRefused
+from sb.runtime import Runtime, open_runtime
+from sb.stack import SQLiteStack
+from sb.types import Belief, Note, Relationship
+
+PHONE = "+49 171 5550199"
+TEXT = f"Grace is called at {PHONE} about the lighthouse"
+REDACTED = "Grace is called at [redacted:phone] about the lighthouse"
+SETTINGS = "memory: {personal_data_readers: [ada], personal_data: {'project:drop': drop}}\n"
+
+
+@pytest.fixture
+def runtime(home: Path) -> Iterator[Runtime]:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text(SETTINGS, encoding="utf-8")
+    with open_runtime() as opened:
+        yield opened
+
+
+def stack_of(runtime: Runtime, core: str) -> SQLiteStack:
+    made = SQLiteStack("default", database=runtime.database, config=runtime.config, enforce_provenance=False)
+    if core:
+        made.on_attach(core)
+    return made
+
+
+def note_of(stack: SQLiteStack, uid: str) -> Note:
+    found = stack.get_memory("note", uid)
+    assert isinstance(found, Note)
+    return found
+
+
+def everything(stack: SQLiteStack) -> str:
+    """All that the reading operations of a stack give."""
+    return repr(
+        [
+            stack.search("Grace lighthouse"),
+            stack.load(),
+            stack.dump(),
+            stack.dump(format="json", include_forgotten=True),
+            stack.get_notes(),
+            stack.get_beliefs(),
+            stack.get_relationships(),
+            stack.get_relationship("Grace"),
+            stack.get_raw(),
+        ]
+    )
+
+
+def test_a_core_without_a_right_to_personal_data_reads_masks_on_every_way(runtime: Runtime) -> None:
+    writer = stack_of(runtime, "ada")
+    note = writer.save_note(Note("", "default", TEXT, tags=[PHONE]))
+    writer.save_belief(Belief("", "default", TEXT))
+    writer.save_relationship(Relationship("", "default", "Grace", "person", notes=TEXT))
+    reader = stack_of(runtime, "bob")
+    assert "5550199" not in everything(reader)
+    seen = note_of(reader, note)
+    assert (seen.content, seen.tags) == (REDACTED, ["[redacted:phone]"])
+    assert REDACTED in {hit.content for hit in reader.search("Grace lighthouse")}
+    assert TEXT in everything(writer)
+    assert TEXT in everything(stack_of(runtime, ""))
+
+
+def test_of_several_cores_the_one_that_may_read_least_counts(runtime: Runtime) -> None:
+    stack = stack_of(runtime, "ada")
+    stack.save_note(Note("", "default", TEXT))
+    stack.on_attach("bob")
+    assert "5550199" not in everything(stack)
+    stack.on_detach("bob")
+    assert "5550199" in everything(stack)
+
+
+def test_a_mask_that_is_written_back_stands_for_what_it_was_put_over(runtime: Runtime) -> None:
+    note = stack_of(runtime, "ada").save_note(Note("", "default", TEXT, tags=[PHONE, "sea"]))
+    reader = stack_of(runtime, "bob")
+    seen = note_of(reader, note)
+    seen.reason, seen.content = "asked", f"{seen.content} today"
+    seen.tags = [*(seen.tags or ()), "lamp"]
+    assert reader.update_record("note", seen)
+    again = note_of(reader, note)
+    again.reason = "asked twice"
+    reader.save_note(again)
+    kept = note_of(stack_of(runtime, "ada"), note)
+    assert (kept.content, kept.tags, kept.reason) == (f"{TEXT} today", [PHONE, "sea", "lamp"], "asked twice")
+
+
+def test_grants_and_consent_decide_what_a_core_finds(runtime: Runtime) -> None:
+    writer = runtime.brain("ada")
+    granted = writer.remember("Grace keeps the lighthouse", access_grants=["bob"])
+    missing = writer.remember("Grace left the lighthouse", subject_ids=["grace"], consent_grants=[])
+    bob, eve = (stack_of(runtime, name) for name in ("bob", "eve"))
+    assert {one.memory_id for one in bob.search("Grace lighthouse")} == {granted}
+    assert eve.search("Grace lighthouse") == []
+    assert "lighthouse" in everything(bob)
+    assert "lighthouse" not in everything(eve)
+    assert eve.get_memory("belief", granted) is None
+    assert eve.load()["_meta"]["excluded_count"] == 0
+    assert eve.get_stats()["beliefs" if "beliefs" in eve.get_stats() else "belief"] == 0
+    known = bob.get_memory("belief", granted)
+    assert not eve.update_record("belief", known)
+    assert not eve.forget_memory("belief", granted, "noise")
+    assert bob.get_memory("belief", missing) is None
+
+
+def test_what_a_core_changes_is_screened_too(home: Path) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text("memory: {personal_data: {'global': drop}}\n", encoding="utf-8")
+    stack = SQLiteStack("self", components=[])
+    stack.save_note(Note("n1", "self", "Grace keeps the lighthouse"))
+    note = note_of(stack, "n1")
+    note.content = TEXT
+    with pytest.raises(PersonalDataRefused):
+        stack.update_record("note", note)
+    assert note_of(stack, "n1").content == "Grace keeps the lighthouse"
+    stack.close()
+
+
+def test_the_gate_shows_nothing_that_its_agent_may_not_read(runtime: Runtime) -> None:
+    ada, bob = (runtime.brain(name) for name in ("ada", "bob"))
+    rule = f"The lighthouse of Grace is called on weekdays before noon at {PHONE}."
+    ada.remember(rule)
+    found = bob.explain(f"The lighthouse of Grace is called before noon on weekdays at {PHONE}.")
+    assert (found.admitted, "5550199" in repr(found), "[redacted:phone]" in found.content) == (
+        False,
+        False,
+        True,
+    )
+    secret = ada.remember("The key of the lighthouse hangs behind the blue door.", access_grants=["eve"])
+    again = bob.remember("The key of the lighthouse hangs behind the blue door.")
+    assert again != secret
+    assert bob.verdict is not None
+    assert bob.verdict.content == ""
+
+
+def test_explaining_screens_before_it_compares(runtime: Runtime) -> None:
+    brain = Brain("ada", database=runtime.database, config=runtime.config, scope="project:drop")
+    found = brain.explain(TEXT)
+    assert (found.admitted, found.reason) == (
+        False,
+        "refused: personal data (phone), which project:drop does not keep",
+    )
