@@ -18,6 +18,8 @@ from sb.text import nearest, plain, shorten
 
 # The commands of each group; a test compares them with the groups themselves.
 VERBS = {
+    "agent": "charter",
+    "agent charter": "list show check approve",
     "approvals": "list show approve deny revoke grants watch servers",
     "checkpoint": "save list show diff restore",
     "config": "show check trust",

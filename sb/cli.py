@@ -40,6 +40,7 @@ SECTIONS = {
         "recovery": "Review reversals and calls with unknown outcomes.",
         "runtime-guard": "Show which tools have approved contracts; approve them.",
         "kill": "Stop all agents, or one agent, tool, class or run.",
+        "agent": "Show, check and approve agents' charters.",
         "incident": "Record incidents, and work through their runbooks.",
     },
     "Look back": {

@@ -13,8 +13,8 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
-from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.contracts import KERNEL_SURFACE, AgentCapabilities, SafetyClass
+from sb.kernel.baselines.store import ContractBaselineStore, require_surface
+from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, AgentCapabilities, SafetyClass
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.policy.rules import WrittenPolicy
@@ -31,6 +31,8 @@ from sb.tools.hosted.files import CallLimits, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.kernel.boundaries.boundaries import Boundaries
+    from sb.kernel.boundaries.charters import Charters
     from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
 
@@ -170,6 +172,7 @@ def baselines_of(
     log: EventLog, authority: Authority, surface: str, shipped: Callable[[], ToolRegistry]
 ) -> ContractBaselineStore:
     """`open_baselines` of a registry that is made only when nothing is approved yet."""
+    require_surface(surface)
     store = ContractBaselineStore(log, authority, surface)
     seed_shipped(store, authority, shipped)
     return store
@@ -183,6 +186,25 @@ def open_policy(config: Config) -> ToolPolicy:
 def granted_permissions(config: Config) -> dict[str, tuple[str, ...]]:
     """Agent name to the permissions that the configuration grants."""
     return {name: agent.permissions for name, agent in config.agents.items()}
+
+
+def open_charters(config: Config, log: EventLog, authority: Authority) -> Charters:
+    """The charters of agents, whether or not they are enforced."""
+    from sb.kernel.boundaries.charters import Charters
+
+    store = ContractBaselineStore(log, authority, CHARTER_SURFACE)
+    return Charters(config.home.charters, log, store)
+
+
+def open_boundaries(config: Config, log: EventLog, authority: Authority) -> Boundaries | None:
+    """What runs and calls may be for; None where the configuration limits none of it."""
+    if config.agent_charters == "off" and not config.intents:
+        return None
+    from sb.kernel.boundaries.boundaries import Boundaries
+
+    on = config.agent_charters != "off"
+    charters = open_charters(config, log, authority) if on else None
+    return Boundaries(intents=config.intents, charters=charters, enforce=config.agent_charters == "enforce")
 
 
 def approval_settings(config: Config) -> ApprovalSettings:

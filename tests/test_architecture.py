@@ -53,13 +53,17 @@ LAYERS = (
 # The floors of `sb.kernel`: each imports only from itself and those before it.
 FLOORS = (
     GROUND,
-    *([name] for name in "authority registry failures policy calls approvals baselines incidents".split()),
+    *(
+        [name]
+        for name in "authority registry failures policy calls approvals baselines incidents boundaries".split()
+    ),
     *([name] for name in "execution recovery workflows functions harness_audit review decision_desk".split()),
 )
 # Modules that only re-export rooms, under names that the specification gives; no code of ours imports them.
 DOORS = {
     "sb.state",
     "sb.decisions.namespace",
+    "sb.kernel.agent_charter",
     "sb.kernel.compensation",
     "sb.kernel.data_classification",
     "sb.kernel.durable_execution",

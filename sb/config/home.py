@@ -122,6 +122,10 @@ class Home:
         return self.folder / "keys"
 
     @property
+    def charters(self) -> Path:
+        return self.folder / "charters"
+
+    @property
     def trusted(self) -> Path:
         return self.folder / "trusted.json"
 

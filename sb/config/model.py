@@ -32,6 +32,7 @@ from sb.config.groups import (
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings
 from sb.config.narrowing import (
+    registered,
     smaller,
     stricter,
 )
@@ -43,6 +44,7 @@ from sb.text import nearest
 
 DURABILITIES = ("process", "power")
 ENFORCEMENTS = ("off", "observe", "enforce")
+INTENT = r"[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)*"
 SAFETY_MODES = ("normal", "safe", "strict")
 
 
@@ -89,6 +91,21 @@ class Config:
         "normal allows every safety class, safe and strict only read_only, and strict redacts results as well. "
         "The stricter of this and the run's own mode counts.",
         narrow=stricter(*SAFETY_MODES),
+    )
+    agent_charters: str = setting(
+        ENFORCEMENTS[0],
+        kinds.choice(*ENFORCEMENTS),
+        "Whether agents are held to their charters, the files in SB_HOME/charters: observe records what a charter would "
+        "refuse; enforce refuses it, and every run of an agent without an approved charter.",
+        narrow=stricter(*ENFORCEMENTS),
+    )
+    intents: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.matching("a name such as refund.issue", INTENT)),
+        "The registered intents. Once there is one, a run or call for any other is refused, and each outcome records "
+        "its intent, which is unstated where none is named.",
+        narrow=registered(),
+        example="[refund.issue, refund.review]",
     )
     max_args_bytes: int = setting(1 * MIB, kinds.size(), "The largest arguments of a call.", narrow=smaller())
     max_result_bytes: int = setting(8 * MIB, kinds.size(), "The largest result of a call.", narrow=smaller())

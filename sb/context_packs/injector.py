@@ -15,7 +15,8 @@ from sb.context_packs.tokens import estimate_tokens
 from sb.contracts.envelopes import GLOBAL_SCOPE, ContextEnvelope
 from sb.decisions.injection import InjectionSlot, SlotCondition
 from sb.decisions.resolver import DecisionSpec
-from sb.errors import SBError
+from sb.errors import DeniedError, SBError
+from sb.kernel.contracts import AgentCapabilities
 
 
 class ContextInjector:
@@ -23,10 +24,16 @@ class ContextInjector:
 
     Args:
         count_tokens: tokens of a text; the estimate leans high and needs no model.
+        capabilities: of the agent whose prompts these are: its decision keys and required packs hold.
     """
 
-    def __init__(self, count_tokens: Callable[[str], int] = estimate_tokens) -> None:
+    def __init__(
+        self,
+        count_tokens: Callable[[str], int] = estimate_tokens,
+        capabilities: AgentCapabilities | None = None,
+    ) -> None:
         self._count_tokens = count_tokens
+        self._capabilities = capabilities
 
     def build_plan(
         self, spec: DecisionSpec, envelope: ContextEnvelope, pack_store: PackStore
@@ -40,8 +47,16 @@ class ContextInjector:
         chosen. A budget of 0 tokens asks for no context: the plan is then empty, required slots included.
 
         Raises:
-            SBError: no pack can fill a required slot whose condition holds, or none of them fits.
+            SBError: no pack can fill a required slot whose condition holds, or none of them fits; a pack that the
+                agent requires is not in the plan.
+            DeniedError: the agent may not use this decision.
         """
+        own = self._capabilities
+        if own is not None and not decides(own, spec.key):
+            raise DeniedError(
+                f"agent {own.agent_name} may not use decision {spec.key}",
+                "its decision_keys name those it may",
+            )
         budget = spec.body.token_budget
         if envelope.token_budget is not None:
             budget = min(budget, envelope.token_budget)
@@ -54,7 +69,28 @@ class ContextInjector:
                 draft.fill_required(wish, spec.key)
         for wish in wishes:
             draft.fill(wish)
-        return draft.plan(spec)
+        plan = draft.plan(spec)
+        if own is not None and budget:
+            _require_packs(plan, own)
+        return plan
+
+
+def decides(capabilities: AgentCapabilities, key: str) -> bool:
+    """Whether an agent may use a decision: its key fits one of the agent's, or the agent names none."""
+    keys = capabilities.decision_keys
+    return not keys or any(fnmatchcase(key, pattern) for pattern in keys)
+
+
+def _require_packs(plan: InjectionPlan, capabilities: AgentCapabilities) -> None:
+    chosen = {item.pack.pack_id for item in plan.items}
+    dropped = {drop.pack_id: drop.reason for drop in plan.dropped}
+    for pack_id in capabilities.required_packs:
+        if pack_id not in chosen:
+            why = dropped.get(pack_id, "no slot asks for it")
+            raise SBError(
+                f"agent {capabilities.agent_name} requires context pack {pack_id}, which is not in the plan: {why}",
+                "its required_packs name it",
+            )
 
 
 @dataclass(frozen=True)

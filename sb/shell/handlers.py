@@ -27,6 +27,8 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "operator": frozenset(),
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
+    "agent": frozenset(("approve",)),
+    "release": frozenset(("pin", "unpin")),
     "config": frozenset(("trust",)),
     "quarantine": frozenset(),  # shows what no agent may read
     "log": frozenset(("prune",)),

@@ -174,7 +174,21 @@ def checks(sb: Session, folder: Path) -> None:
     sb("runtime-guard approve-contract kernel shop.label --yes --reason reviewed")
 
 
+def charters(sb: Session) -> None:
+    folder = current_config().home.charters
+    folder.mkdir()
+    (folder / "scribe.yaml").write_text(
+        "agent: scribe\npurpose: Writes.\nowner: ana\nreview_by: 2099-01-01\nintents: {allow: [note.*]}\n",
+        encoding="utf-8",
+    )
+    sb("agent charter approve scribe --yes --reason reviewed")
+    sb("agent charter list")
+    sb("agent charter show scribe")
+    sb("agent charter check scribe --intent note.write")
+
+
 def stops(sb: Session) -> None:
+    charters(sb)
     sb("incident open disk --severity sev2 --kill agent:scribe --reason 'it filled up'")
     incident = sb.ids("incident list")[0]
     sb(f"incident show {incident}")

@@ -44,6 +44,8 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "contract_enforcement": one_of(*ENFORCEMENTS),
     "reversibility": one_of(*ENFORCEMENTS),
     "safety_mode": one_of(*SAFETY_MODES),
+    "agent_charters": one_of("off", "observe"),  # what enforce does is tested in tests/kernel/boundaries
+    "intents": lists("refund.issue", "note.read"),
     "max_args_bytes": SIZES,
     "max_result_bytes": SIZES,
     "budget.max_tool_calls": COUNTS,
@@ -153,6 +155,8 @@ NO_WIDER: Mapping[str, Before] = {
     "contract_enforcement": ordered(*ENFORCEMENTS),
     "reversibility": ordered(*ENFORCEMENTS),
     "safety_mode": ordered(*SAFETY_MODES),
+    "agent_charters": ordered(*ENFORCEMENTS),
+    "intents": lambda before, after: not before or (bool(after) and part_of(before, after)),
     "hooks.approval": ordered("ask", "queue"),
     "hooks.conflicts": ordered("off", "warn", "refuse"),
     "hooks.secrets": ordered("allow", "ask", "queue", "deny"),

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sb.harness.harness import Harness
 from sb.harness.probes import (
+    boundaries,
     composition,
     context_aware,
     deciding,
@@ -29,6 +30,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-03": memory.budget,
         "HA-04": memory.read_policy,
         "HA-05": memory.write_policy,
+        "HA-06": boundaries.agent_charter,
         "HA-07": policy_governed.policy_engine,
         "HA-08": privacy.data_classification,
         "HA-09": privacy.privacy,

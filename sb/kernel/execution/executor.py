@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from sb.errors import SBError
+from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalGate, ApprovalSettings
 from sb.kernel.authority.authority import Authority
@@ -44,6 +44,8 @@ from sb.store import driver
 if TYPE_CHECKING:
     import asyncio
 
+    from sb.kernel.boundaries.boundaries import Boundaries
+
 _workers = Workers()
 _current: ContextVar[tuple[ToolExecutor, RunContext] | None] = ContextVar("sb_run", default=None)
 
@@ -67,6 +69,7 @@ class ToolExecutor:
             or "enforce" (hold runs to blast radius and ceilings as well).
         irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
+        boundaries: what runs and calls may be for; None where that is not limited.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
     """
@@ -85,6 +88,7 @@ class ToolExecutor:
         approvals: ApprovalSettings | None = None,
         reversibility: str = "off",
         irreversibility_ceilings: Mapping[str, float] | None = None,
+        boundaries: Boundaries | None = None,
         power: bool = False,
         max_args_bytes: int = 1 << 20,
         max_result_bytes: int = 8 << 20,
@@ -100,7 +104,9 @@ class ToolExecutor:
         self._gate = ApprovalGate(self.approvals, approvals)
         seen = contract_baseline_store.seen if contract_baseline_store else SeenContracts(self.event_log)
         self.kill = kill_switch or KillSwitch(self.event_log, authority)
-        self._recorder = Recorder(self.event_log, self._gate, seen, self.kill, power=power)
+        self._recorder = Recorder(
+            self.event_log, self._gate, seen, self.kill, power=power, boundaries=boundaries
+        )
         self._admission = Admission(
             registry,
             self.policy,
@@ -115,7 +121,9 @@ class ToolExecutor:
             permissions or {},
             max_args_bytes,
             self.event_log.digest,
+            boundaries,
         )
+        self.boundaries = boundaries
         self._workers = workers or _workers
         refuse_killed = self._recorder.refuse_killed
         self._attempts = Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
@@ -128,7 +136,11 @@ class ToolExecutor:
 
         Inside, it is the run to which calls of `governed` functions belong, in the threads and tasks that inherit
         the context too.
+
+        Raises:
+            DeniedError: its boundaries refuse it.
         """
+        self._require_boundaries(ctx)
         self._recorder.run_started(ctx)
         before = _current.get()
         _current.set((self, ctx))
@@ -140,6 +152,16 @@ class ToolExecutor:
         finally:
             _current.set(before)  # not by a token: a framework may leave the block in another context
         self._recorder.run_finished(ctx)
+
+    def _require_boundaries(self, ctx: RunContext) -> None:
+        """Raise DeniedError, with the refused run on record, unless the run may start."""
+        if self.boundaries is None:
+            return
+        try:
+            self.boundaries.judge_run(ctx)
+        except Refused as refused:
+            self._recorder.run_finished(ctx, f"refused: {refused.rule}")
+            raise DeniedError(refused.reason, "sb agent charter check") from refused
 
     def finish_run(self, ctx: RunContext) -> None:
         """Mark the end of a run that its first call began; nothing where no call of it is on record."""
@@ -156,6 +178,7 @@ class ToolExecutor:
         approval_id: str = "",
         wait_s: float = 0.0,
         assumptions: Sequence[Assumption | str] = (),
+        intent: str = "",
     ) -> ToolResult:
         """Run one tool call and say what became of it; never raises for what a tool or policy does.
 
@@ -172,6 +195,7 @@ class ToolExecutor:
                 it runs. Waiting uses no budget.
             assumptions: what justifies the call, beside what its tool declares: when one turns false, recovery
                 offers to undo it.
+            intent: what the call is for, by its registered name; by default what its run is for.
 
         Returns:
             The tool's result, or an error with a ToolErrorCode.
@@ -184,6 +208,7 @@ class ToolExecutor:
             override_fn,
             str(approval_id),
             assumptions,
+            intent=intent,
         )
         return self._execute(call, args, None, wait_s)
 
@@ -198,6 +223,7 @@ class ToolExecutor:
         approval_id: str = "",
         wait_s: float = 0.0,
         assumptions: Sequence[Assumption | str] = (),
+        intent: str = "",
     ) -> ToolResult:
         """`execute` for coroutines: it runs in a worker thread, and an async tool in the caller's event loop.
 
@@ -214,6 +240,7 @@ class ToolExecutor:
             override_fn,
             str(approval_id),
             assumptions,
+            intent=intent,
         )
         run = partial(self._execute, call, args, loop, wait_s)
         return await asyncio.wrap_future(self._workers.submit(run))
@@ -292,6 +319,7 @@ class ToolExecutor:
                 call.override_fn,
                 waiting,
                 call.assumptions,
+                intent=call.intent,
             )
             return self._execute(again, args, loop, 0)
         span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
@@ -41,6 +41,9 @@ from sb.log.kinds import (
 from sb.redaction import redact_json, redact_text, scrub
 from sb.sources import micros
 from sb.store import driver
+
+if TYPE_CHECKING:  # what is off need not be loaded
+    from sb.kernel.boundaries.boundaries import Boundaries
 
 _BLOCKED_BY_POLICY = {
     "capabilities",
@@ -105,6 +108,7 @@ class Recorder:
         kills: the calls that are stopped.
         seen: keeps the contracts of the tools that are met.
         power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
+        boundaries: what is recorded of a run beside its context; None for nothing.
     """
 
     def __init__(
@@ -115,8 +119,10 @@ class Recorder:
         kills: KillSwitch,
         *,
         power: bool = False,
+        boundaries: Boundaries | None = None,
     ) -> None:
         self.log = log
+        self._boundaries = boundaries
         self.intents = Intents(log)
         self.mutations = MutationStore(log)
         self._gate = gate
@@ -167,6 +173,8 @@ class Recorder:
             "locale": str(ctx.locale),
             "budget": ctx.budget.to_dict(),
         }
+        if self._boundaries is not None:
+            facts |= self._boundaries.run_facts(ctx)
         said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
         said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
         write.append(RUN_STARTED, said, _run_subject(ctx), facts)
@@ -188,6 +196,7 @@ class Recorder:
             "args_digest": call.args_digest,
             **_approval_rules(call),
             **call.contract,
+            **call.boundary,
             **({} if call.recovery is None else call.recovery.facts),
         }
         with self.log.write() as write:
@@ -342,7 +351,7 @@ class Recorder:
             facts |= self._facts(call)
             said["args"] = call.shown_args()
         else:
-            facts["intent"] = intent_id - self.log.first_id
+            facts |= {"intent": intent_id - self.log.first_id, **call.boundary}
         kept = self._kept(call, outcome, state)
         if kept is not None:
             facts["step_digest"] = kept.digest()
@@ -417,6 +426,7 @@ class Recorder:
             "safety_class": call.spec.safety_class,
             "args_digest": call.args_digest,
             "policy_version": call.policy_version,
+            **call.boundary,
             **call.contract,
             **({} if call.recovery is None else call.recovery.facts),
         }

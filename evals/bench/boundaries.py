@@ -1,0 +1,63 @@
+"""Benchmark of charters: a call with an enforced charter beside the same call without."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from evals.bench.kernel import ARGS, InlineWorkers, context, registry
+from evals.bench.timing import Comparison, compare
+from sb.kernel.authority.signing import Label
+from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.boundaries.boundaries import Boundaries
+from sb.kernel.boundaries.charters import Charters
+from sb.kernel.contracts import CHARTER_SURFACE
+from sb.kernel.execution.executor import ToolExecutor
+from sb.log.event_log import EventLog
+from sb.store.anchor import Anchor
+from sb.store.database import open_database
+
+_CHARTER = """\
+agent: {agent}
+purpose: Measures.
+owner: bench
+review_by: 2099-01-01
+intents: {{allow: ["bench.*"], deny: [bench.never], default: bench.call}}
+capabilities: {{tools: ["bench.*"], ceiling: destructive}}
+"""
+
+
+def comparisons(folder: Path) -> Iterator[Comparison]:
+    """An enforced charter on a durable call, and on a call that only reads."""
+    log = EventLog(open_database(folder / "charters.db"), anchor=Anchor(folder / "charters.jsonl"))
+    ctx, tools = context(), registry()
+    place = folder / "charters"
+    place.mkdir()
+    (place / f"{ctx.agent_name}.yaml").write_text(_CHARTER.format(agent=ctx.agent_name), encoding="utf-8")
+    charters = Charters(place, log, ContractBaselineStore(log, surface=CHARTER_SURFACE))
+    charters.approve(ctx.agent_name, "", Label("bench"))
+    plain = ToolExecutor(tools, event_log=log, workers=InlineWorkers())
+    bound = ToolExecutor(
+        tools, event_log=log, workers=InlineWorkers(), boundaries=Boundaries(charters=charters)
+    )
+    for what, tool_id, bar in (("durable", "bench.write", 1.3), ("read-only", "bench.read", 1.8)):
+
+        def call(executor: ToolExecutor, tool_id: str = tool_id) -> object:
+            return executor.execute(ctx, tool_id, ARGS)
+
+        yield compare(
+            f"{what} call, charter enforced",
+            lambda: call(bound),
+            "the same without charters",
+            lambda: call(plain),
+            calls=300,
+            bar=bar,
+        )
+
+
+def report() -> Iterator[str]:
+    """The comparisons, a line each."""
+    with tempfile.TemporaryDirectory() as folder:
+        for comparison in comparisons(Path(folder)):
+            yield comparison.line()

@@ -1,0 +1,130 @@
+"""Judging runs and calls by charter and registered intents, and stamping both on their records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from sb.config.model import INTENT
+from sb.kernel.boundaries.charter import UNSTATED, AgentCharter
+from sb.kernel.boundaries.charters import Charters
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.run_context import INTENT_UNSTATED, RECOVERY_AGENT, RunContext
+from sb.redaction import one_line
+from sb.text import nearest
+
+ENFORCE = "enforce"
+_NAME = re.compile(INTENT)
+_SHOWN = 80  # characters of an intent in a reason
+
+
+class _Ruling(NamedTuple):
+    """What is recorded of a run or call, and why its charter refuses it.
+
+    Args:
+        charter: the agent's, if it is approved. rule, reason: "" where it does not refuse.
+    """
+
+    facts: dict[str, Any]
+    charter: AgentCharter | None = None
+    rule: str = ""
+    reason: str = ""
+
+
+class Boundaries:
+    """What a run and its calls may be for.
+
+    Args:
+        intents: the registered ones; empty where any is fine.
+        charters: None where they are off. enforce: whether they refuse, rather than only record that they would.
+    """
+
+    def __init__(
+        self, *, intents: Collection[str] = (), charters: Charters | None = None, enforce: bool = True
+    ) -> None:
+        self._intents = frozenset(intents)
+        self.charters = charters
+        self._enforce = enforce
+
+    def judge_run(self, ctx: RunContext) -> dict[str, Any]:
+        """Facts for the run's first event; raises Refused where the run may not start."""
+        if ctx.agent_name == RECOVERY_AGENT:
+            return {}
+        return self._decide(self._ruling(ctx, stated_intent(ctx), exact=True))
+
+    def judge_call(self, call: ToolCall) -> None:
+        """Put intent and charter on the call's record; raises Refused where it may not run."""
+        ruling = self._ruling(call.ctx, call.intent or stated_intent(call.ctx), exact=call.side_effecting)
+        call.boundary = ruling.facts
+        if not ruling.reason and ruling.charter is not None:
+            reason = ruling.charter.tool_refusal(call.spec)
+            ruling = ruling._replace(rule="charter_capabilities" if reason else "", reason=reason)
+        call.boundary = self._decide(ruling)
+
+    def describe_call(self, call: ToolCall) -> None:
+        """Put the intent on the record of a call that was judged elsewhere."""
+        charter = None if self.charters is None else self._charter(call.ctx.agent_name)
+        default = "" if charter is None else charter.default_intent
+        call.boundary = {"intent_name": _name(call.intent or stated_intent(call.ctx) or default)}
+
+    def run_facts(self, ctx: RunContext) -> dict[str, Any]:
+        """Facts for the first event of a run, whether or not it may start."""
+        try:
+            return self.judge_run(ctx)
+        except Refused as refused:
+            return {"boundary_refused": refused.rule}
+
+    def scope_refusal_of(self, agent: str) -> Callable[[str], str]:
+        """A function that says why the agent may not use memories of a scope, or "", by its charter as it is then."""
+
+        def refusal(scope: str) -> str:
+            if self.charters is None or not self._enforce:
+                return ""
+            entry = self.charters.entry(agent, exact=False)
+            return entry.problem or ("" if entry.charter is None else entry.charter.scope_refusal(scope))
+
+        return refusal
+
+    def _charter(self, agent: str) -> AgentCharter | None:
+        """The approved charter of an agent."""
+        entry = None if self.charters is None else self.charters.entry(agent, exact=False)
+        return None if entry is None or entry.problem else entry.charter
+
+    def _decide(self, ruling: _Ruling) -> dict[str, Any]:
+        if not ruling.reason:
+            return ruling.facts
+        if self._enforce:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, ruling.reason, ruling.rule)
+        return ruling.facts | {"charter_would_refuse": ruling.rule}
+
+    def _ruling(self, ctx: RunContext, intent: str, *, exact: bool) -> _Ruling:
+        entry = None if self.charters is None else self.charters.entry(ctx.agent_name, exact=exact)
+        charter = entry.charter if entry is not None else None
+        intent = intent or (charter.default_intent if charter else "")
+        if self._intents and intent and intent not in self._intents:
+            shown = one_line(intent, _SHOWN)
+            reason = f"intent {shown!r} is not registered{nearest(intent, self._intents)}"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "intent_unregistered")
+        facts: dict[str, Any] = {"intent_name": _name(intent)}
+        if entry is None:
+            return _Ruling(facts)
+        if charter is not None:
+            facts |= {"charter": charter.fingerprint, "charter_version": charter.version}
+        if entry.problem:
+            return _Ruling(facts, None, "charter_" + entry.state.replace(" ", "_"), entry.problem)
+        reason = "" if charter is None else charter.intent_refusal(one_line(intent or UNSTATED, _SHOWN))
+        return _Ruling(facts, charter, "charter_intent" if reason else "", reason)
+
+
+def stated_intent(ctx: RunContext) -> str:
+    """The intent that a program or person named for a run; "" where its host made one up."""
+    return "" if ctx.metadata.get(INTENT_UNSTATED) else ctx.intent
+
+
+def _name(intent: str) -> str:
+    """An intent as it is recorded beside outcomes: its name, or one fixed word where it has none."""
+    if not intent:
+        return UNSTATED
+    return intent if _NAME.fullmatch(intent) and len(intent) <= _SHOWN else "unnamed"
