@@ -34,6 +34,7 @@ VERBS = {
     "memory pii": "list erase",
     "operator": "init list add revoke rotate whoami",
     "recovery": "list show approve dismiss settle invalidate watch",
+    "release": "list show diff pin",
     "runtime-guard": "tools mismatches show snapshot approve-contract",
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",

@@ -41,6 +41,7 @@ SECTIONS = {
         "runtime-guard": "Show which tools have approved contracts; approve them.",
         "kill": "Stop all agents, or one agent, tool, class or run.",
         "agent": "Show, check and approve agents' charters.",
+        "release": "Pin, show and compare what agents' runs are made of.",
         "incident": "Record incidents, and work through their runbooks.",
     },
     "Look back": {

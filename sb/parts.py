@@ -14,7 +14,13 @@ from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
 from sb.kernel.baselines.store import ContractBaselineStore, require_surface
-from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, AgentCapabilities, SafetyClass
+from sb.kernel.contracts import (
+    CHARTER_SURFACE,
+    KERNEL_SURFACE,
+    RELEASE_SURFACE,
+    AgentCapabilities,
+    SafetyClass,
+)
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.policy.rules import WrittenPolicy
@@ -33,6 +39,7 @@ from sb.tools.hosted.guarding import guarded
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.boundaries.boundaries import Boundaries
     from sb.kernel.boundaries.charters import Charters
+    from sb.kernel.boundaries.releases import Releases
     from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
 
@@ -196,15 +203,37 @@ def open_charters(config: Config, log: EventLog, authority: Authority) -> Charte
     return Charters(config.home.charters, log, store)
 
 
-def open_boundaries(config: Config, log: EventLog, authority: Authority) -> Boundaries | None:
+def open_boundaries(
+    config: Config, log: EventLog, authority: Authority, registry: ToolRegistry
+) -> Boundaries | None:
     """What runs and calls may be for; None where the configuration limits none of it."""
-    if config.agent_charters == "off" and not config.intents:
+    released = config.release.check != "off"
+    if config.agent_charters == "off" and not config.intents and not released:
         return None
     from sb.kernel.boundaries.boundaries import Boundaries
 
     on = config.agent_charters != "off"
     charters = open_charters(config, log, authority) if on else None
-    return Boundaries(intents=config.intents, charters=charters, enforce=config.agent_charters == "enforce")
+    return Boundaries(
+        intents=config.intents,
+        charters=charters,
+        enforce=config.agent_charters == "enforce",
+        releases=open_releases(config, log, authority, registry, charters) if released else None,
+        pinned=config.release.check == "enforce",
+    )
+
+
+def open_releases(
+    config: Config,
+    log: EventLog,
+    authority: Authority,
+    registry: ToolRegistry | None = None,
+    charters: Charters | None = None,
+) -> Releases:
+    """The releases of agents; arguments as for the class."""
+    from sb.kernel.boundaries.releases import Releases
+
+    return Releases(config, log, ContractBaselineStore(log, authority, RELEASE_SURFACE), registry, charters)
 
 
 def approval_settings(config: Config) -> ApprovalSettings:

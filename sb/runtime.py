@@ -326,7 +326,7 @@ def open_runtime(
             approvals=approval_settings(config),
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),
-            boundaries=open_boundaries(config, log, authority),
+            boundaries=open_boundaries(config, log, authority, registry),
             power=config.durability == "power",
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,

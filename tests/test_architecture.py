@@ -70,6 +70,7 @@ DOORS = {
     "sb.kernel.error_classifier",
     "sb.kernel.incident_response",
     "sb.kernel.recovery_loop",
+    "sb.kernel.release_tuple",
     "sb.kernel.reversibility",
     "sb.kernel.tooling",
     "sb.kernel.tooling.executor",

@@ -1,4 +1,4 @@
-"""Benchmark of charters: a call with an enforced charter beside the same call without."""
+"""Benchmark of charters and releases: calls and runs with them beside the same without."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from pathlib import Path
 
 from evals.bench.kernel import ARGS, InlineWorkers, context, registry
 from evals.bench.timing import Comparison, compare
+from sb.config.home import Home
+from sb.config.model import assemble
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.boundaries.boundaries import Boundaries
 from sb.kernel.boundaries.charters import Charters
-from sb.kernel.contracts import CHARTER_SURFACE
+from sb.kernel.boundaries.releases import Releases
+from sb.kernel.contracts import CHARTER_SURFACE, RELEASE_SURFACE
 from sb.kernel.execution.executor import ToolExecutor
 from sb.log.event_log import EventLog
+from sb.parts import shipped_registry
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
@@ -37,6 +41,7 @@ def comparisons(folder: Path) -> Iterator[Comparison]:
     (place / f"{ctx.agent_name}.yaml").write_text(_CHARTER.format(agent=ctx.agent_name), encoding="utf-8")
     charters = Charters(place, log, ContractBaselineStore(log, surface=CHARTER_SURFACE))
     charters.approve(ctx.agent_name, "", Label("bench"))
+    yield _released_run(folder, log)
     plain = ToolExecutor(tools, event_log=log, workers=InlineWorkers())
     bound = ToolExecutor(
         tools, event_log=log, workers=InlineWorkers(), boundaries=Boundaries(charters=charters)
@@ -54,6 +59,32 @@ def comparisons(folder: Path) -> Iterator[Comparison]:
             calls=300,
             bar=bar,
         )
+
+
+def _released_run(folder: Path, log: EventLog) -> Comparison:
+    """A run begun and finished under a pinned release that is enforced, with a prompt of 8 KB."""
+    prompt = folder / "prompt.md"
+    prompt.write_text("be kind " * 1000, encoding="utf-8")
+    config = assemble(Home(folder), {"release.prompt": (prompt,), "release.check": "enforce"}, {}, ())
+    tools = shipped_registry(config)
+    releases = Releases(config, log, ContractBaselineStore(log, surface=RELEASE_SURFACE), tools)
+    released = ToolExecutor(tools, event_log=log, boundaries=Boundaries(releases=releases, pinned=True))
+    plain = ToolExecutor(tools, event_log=log)
+
+    def run(executor: ToolExecutor) -> None:
+        with executor.run(context()):
+            pass
+
+    run(released)
+    releases.pin("agent", releases.entry("agent").id, Label("bench"))
+    return compare(
+        "run begun and finished, its release enforced",
+        lambda: run(released),
+        "the same without releases",
+        lambda: run(plain),
+        calls=100,
+        bar=8.0,
+    )
 
 
 def report() -> Iterator[str]:

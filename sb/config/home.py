@@ -126,6 +126,10 @@ class Home:
         return self.folder / "charters"
 
     @property
+    def context_sources(self) -> Path:
+        return self.folder / "sources.yaml"
+
+    @property
     def trusted(self) -> Path:
         return self.folder / "trusted.json"
 

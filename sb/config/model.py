@@ -37,6 +37,7 @@ from sb.config.narrowing import (
     stricter,
 )
 from sb.config.prices import ModelPrice, prices
+from sb.config.release import Release
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
@@ -153,6 +154,7 @@ class Config:
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)
+    release: Release = field(default_factory=Release)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -185,6 +185,14 @@ def charters(sb: Session) -> None:
     sb("agent charter list")
     sb("agent charter show scribe")
     sb("agent charter check scribe --intent note.write")
+    config = current_config().home.config_file
+    before = config.read_text("utf-8")
+    config.write_text(f"release: {{check: observe}}\n{before}", encoding="utf-8")
+    sb("kernel run files.read --agent scribe", 1)
+    config.write_text(before, encoding="utf-8")
+    sb("release pin scribe --yes --reason evaluated")
+    for line in ("list", "show scribe", "diff scribe"):
+        sb(f"release {line}")
 
 
 def stops(sb: Session) -> None:

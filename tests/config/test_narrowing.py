@@ -46,6 +46,10 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "safety_mode": one_of(*SAFETY_MODES),
     "agent_charters": one_of("off", "observe"),  # what enforce does is tested in tests/kernel/boundaries
     "intents": lists("refund.issue", "note.read"),
+    "release.check": one_of("off", "observe"),
+    "release.prompt": lists("prompt.md"),
+    "release.eval": lists("evals"),
+    "release.model": one_of("a-model"),
     "max_args_bytes": SIZES,
     "max_result_bytes": SIZES,
     "budget.max_tool_calls": COUNTS,
@@ -156,6 +160,7 @@ NO_WIDER: Mapping[str, Before] = {
     "reversibility": ordered(*ENFORCEMENTS),
     "safety_mode": ordered(*SAFETY_MODES),
     "agent_charters": ordered(*ENFORCEMENTS),
+    "release.check": ordered(*ENFORCEMENTS),
     "intents": lambda before, after: not before or (bool(after) and part_of(before, after)),
     "hooks.approval": ordered("ask", "queue"),
     "hooks.conflicts": ordered("off", "warn", "refuse"),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from sb.kernel.boundaries import releases
 from sb.kernel.boundaries.charter import AgentCharter
 from sb.kernel.boundaries.charters import Charters
+from sb.kernel.boundaries.release import ReleasePart, ReleaseTuple
+from sb.kernel.boundaries.releases import Releases
+from sb.kernel.run_context import RunContext
 from tests.harness.saboteurs import breaks
 
 
@@ -33,3 +39,29 @@ def permissions_count_before_denials(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-06")
 def charters_limit_no_tools(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AgentCharter, "tool_refusal", lambda *_: "")
+
+
+@breaks("HA-39")
+def the_model_is_left_out_of_the_id(patch: pytest.MonkeyPatch) -> None:
+    real = ReleaseTuple.document
+
+    def document(release: ReleaseTuple) -> dict[str, dict[str, str]]:
+        return real(replace(release, eval=ReleasePart.of("none", {})))
+
+    patch.setattr(ReleaseTuple, "document", document)
+
+
+@breaks("HA-32")
+def the_model_of_a_run_is_overlooked(patch: pytest.MonkeyPatch) -> None:
+    real = Releases._made
+
+    def made(releases: Releases, ctx: RunContext) -> ReleaseTuple:
+        found = real(releases, ctx)
+        return replace(found, model=found.memory, eval=found.model)
+
+    patch.setattr(Releases, "_made", made)
+
+
+@breaks("HA-10")
+def secrets_in_names_are_not_masked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(releases, "one_line", lambda text, _: text)

@@ -34,6 +34,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-07": policy_governed.policy_engine,
         "HA-08": privacy.data_classification,
         "HA-09": privacy.privacy,
+        "HA-10": boundaries.secret_names,
         "HA-11": tool_controlled.tool_manifest,
         "HA-12": tool_controlled.contract_fingerprint,
         "HA-13": tool_controlled.risk_class,
@@ -53,5 +54,6 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-35": fallback.escalation_path,
         "HA-36": improving.incident_response,
         "HA-37": improving.continuous_improvement,
+        "HA-39": boundaries.release_tuple,
     }
 )

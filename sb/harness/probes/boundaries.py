@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from sb.errors import ContractError
 from sb.harness.harness import AUDITOR, Harness, saw
 from sb.kernel.boundaries.charter import AgentCharter
+from sb.kernel.boundaries.release import PARTS, ReleasePart, ReleaseTuple, diff
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.harness_audit import Check
-from sb.parts import open_charters
+from sb.log.kinds import RUN_STARTED
+from sb.parts import open_charters, open_releases
 from sb.runtime import Runtime
 
 DENIED = ToolErrorCode.PERMISSION_DENIED
@@ -69,3 +71,74 @@ def _unowned() -> bool:
         except ContractError:
             refused += 1
     return refused == 2
+
+
+def release_tuple(h: Harness) -> Iterator[Check]:
+    """HA-39."""
+    parts = {name: ReleasePart.of(name, name) for name in PARTS}
+    first, second = ReleaseTuple(**parts), ReleaseTuple(**parts)
+    other = ReleasePart.of("other", "other")
+    found = {name: diff(first, ReleaseTuple(**parts | {name: other})) for name in PARTS}
+    ids = {ReleaseTuple(**parts | {name: other}).id for name in PARTS} | {first.id}
+    named = all([change.part for change in changes] == [name] for name, changes in found.items())
+    yield Check(
+        "changed", named and len(ids) == len(PARTS) + 1, f"diff: {len(ids)} ids, each part named: {named}"
+    )
+    refused = 0
+    for name in PARTS:
+        try:
+            ReleaseTuple.from_document({one: part for one, part in first.document().items() if one != name})
+        except ContractError:
+            refused += 1
+    yield Check(
+        "missing", refused == len(PARTS), f"ReleaseTuple.from_document: {refused} of {len(PARTS)} refused"
+    )
+    with h.open({"release.check": "observe"}) as runtime:
+        recorded = [_recorded(runtime, h, "a-model") for _ in range(2)]
+        another = _recorded(runtime, h, "b-model")
+    same = first.id == second.id and recorded[0] == recorded[1] != another
+    yield Check("same", same, f"ReleaseTuple.id: equal: {first.id == second.id}; of two runs: {same}")
+    carried = bool(recorded[0]) and recorded[0].startswith("sha256:")
+    yield Check("carried", carried, f"EventLog.events: {RUN_STARTED} names its release: {carried}")
+
+
+def _recorded(runtime: Runtime, h: Harness, model: str) -> str:
+    """The id of the release that a run of this model has on record."""
+    ctx = h.context(metadata={"model": model})
+    with runtime.executor.run(ctx):
+        pass
+    event = next(runtime.log.events(run_id=ctx.run_id, kind=RUN_STARTED))
+    return str((event.payload or {}).get("release", ""))
+
+
+def model_in_release(h: Harness) -> Check:
+    """Of HA-32: two runs of two models have two releases, of which only the model differs."""
+    with h.open({"release.check": "observe"}) as runtime:
+        ids = [_recorded(runtime, h, model) for model in ("a-model", "b-model")]
+        releases = open_releases(runtime.config, runtime.log, runtime.approvals.authority)
+        tuples = [releases.entry("agent", one).release for one in ids if one]
+    parts = [change.part for change in diff(tuples[0], tuples[1])] if len(tuples) == 2 else []
+    return Check(
+        "tuple", parts == ["model"], f"diff: of two models' runs {', '.join(parts) or 'nothing'} differs"
+    )
+
+
+def secret_names(h: Harness) -> Iterator[Check]:
+    """HA-10."""
+    secret = "sk-" + "proj-Zx8qW3" * 4
+    settings = {
+        "release.check": "observe",
+        "release.model": secret,
+        "memory.ollama_url": f"http://u:{secret}@host",
+    }
+    with h.open(settings) as runtime:
+        with runtime.executor.run(h.context()):
+            pass
+        releases = open_releases(runtime.config, runtime.log, runtime.approvals.authority)
+        found = [str(entry.release.document()) for entry in releases.entries()]
+        with runtime.entity("ada") as entity:
+            name = entity.checkpoint(f"before {secret}")
+        path = runtime.config.home.folder / "checkpoints" / f"{name}.json"
+        found.append(path.read_text(encoding="utf-8"))
+    held = len(found) == 2 and not any(secret in text for text in found)
+    yield Check("names", held, f"release and checkpoint: {len(found)} looked at, without the value: {held}")

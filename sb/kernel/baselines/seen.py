@@ -141,6 +141,14 @@ class SeenContracts:
         )
         return fingerprint
 
+    def every(self) -> list[SeenContract]:
+        """Every contract or document that was met, the last met first."""
+        rows = self._log.database.query(
+            f"SELECT {_COLUMNS} FROM contracts_seen WHERE surface = ? ORDER BY last_seen_at DESC, rowid DESC",
+            (self._surface,),
+        )
+        return [self._seen(row) for row in rows]
+
     def newest(self) -> list[SeenContract]:
         """The contract of each tool that was met last, by tool id."""
         rows = self._log.database.query(

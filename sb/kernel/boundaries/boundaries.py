@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from sb import __version__
 from sb.config.model import INTENT
 from sb.kernel.boundaries.charter import UNSTATED, AgentCharter
 from sb.kernel.boundaries.charters import Charters
+from sb.kernel.boundaries.releases import Releases
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.run_context import INTENT_UNSTATED, RECOVERY_AGENT, RunContext
+from sb.log.event_log import LogWrite
 from sb.redaction import one_line
 from sb.text import nearest
 
@@ -39,29 +42,41 @@ class Boundaries:
     Args:
         intents: the registered ones; empty where any is fine.
         charters: None where they are off. enforce: whether they refuse, rather than only record that they would.
+        releases: None where they are off. pinned: whether a run that drifted from the pinned release is refused.
     """
 
     def __init__(
-        self, *, intents: Collection[str] = (), charters: Charters | None = None, enforce: bool = True
+        self,
+        *,
+        intents: Collection[str] = (),
+        charters: Charters | None = None,
+        enforce: bool = True,
+        releases: Releases | None = None,
+        pinned: bool = False,
     ) -> None:
         self._intents = frozenset(intents)
         self.charters = charters
         self._enforce = enforce
+        self.releases = releases
+        self._pinned = pinned
 
     def judge_run(self, ctx: RunContext) -> dict[str, Any]:
         """Facts for the run's first event; raises Refused where the run may not start."""
         if ctx.agent_name == RECOVERY_AGENT:
             return {}
-        return self._decide(self._ruling(ctx, stated_intent(ctx), exact=True))
+        facts = self._decide(self._ruling(ctx, stated_intent(ctx), exact=True))
+        self._refuse_drift(ctx)
+        return facts
 
     def judge_call(self, call: ToolCall) -> None:
         """Put intent and charter on the call's record; raises Refused where it may not run."""
-        ruling = self._ruling(call.ctx, call.intent or stated_intent(call.ctx), exact=call.side_effecting)
+        ruling = self._ruling(call.ctx, call.intent or stated_intent(call.ctx), exact=False)
         call.boundary = ruling.facts
         if not ruling.reason and ruling.charter is not None:
             reason = ruling.charter.tool_refusal(call.spec)
             ruling = ruling._replace(rule="charter_capabilities" if reason else "", reason=reason)
         call.boundary = self._decide(ruling)
+        self._refuse_drift(call.ctx)
 
     def describe_call(self, call: ToolCall) -> None:
         """Put the intent on the record of a call that was judged elsewhere."""
@@ -69,12 +84,30 @@ class Boundaries:
         default = "" if charter is None else charter.default_intent
         call.boundary = {"intent_name": _name(call.intent or stated_intent(call.ctx) or default)}
 
-    def run_facts(self, ctx: RunContext) -> dict[str, Any]:
-        """Facts for the first event of a run, whether or not it may start."""
+    def run_facts(self, write: LogWrite, ctx: RunContext) -> dict[str, Any]:
+        """Facts for the first event of a run, whether or not it may start; its release is kept beside them."""
         try:
-            return self.judge_run(ctx)
+            facts = self.judge_run(ctx)
         except Refused as refused:
-            return {"boundary_refused": refused.rule}
+            facts = {"boundary_refused": refused.rule}
+        if self.releases is not None and ctx.agent_name != RECOVERY_AGENT:
+            drift = self.releases.drift(ctx)
+            facts |= {"release": self.releases.keep(write, ctx), "code_version": __version__}
+            if drift.parts or drift.problem:
+                facts["release_drift"] = list(drift.parts) or ["unreadable"]
+        return facts
+
+    def _refuse_drift(self, ctx: RunContext) -> None:
+        if self.releases is None or not self._pinned:
+            return
+        drift = self.releases.drift(ctx)
+        reason = drift.problem
+        if drift.parts:
+            agent = ctx.agent_name
+            parts = ", ".join(drift.parts)
+            reason = f"the release of {agent} is not the pinned one: {parts} differ; an operator can pin it: sb release pin {agent}"
+        if reason:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "release_drift")
 
     def scope_refusal_of(self, agent: str) -> Callable[[str], str]:
         """A function that says why the agent may not use memories of a scope, or "", by its charter as it is then."""

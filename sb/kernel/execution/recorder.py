@@ -174,7 +174,7 @@ class Recorder:
             "budget": ctx.budget.to_dict(),
         }
         if self._boundaries is not None:
-            facts |= self._boundaries.run_facts(ctx)
+            facts |= self._boundaries.run_facts(write, ctx)
         said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
         said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
         write.append(RUN_STARTED, said, _run_subject(ctx), facts)
