@@ -158,6 +158,7 @@ Colour says nothing that a word does not say. It is off in a pipe, with `NO_COLO
             ("kept/", "snapshots of files; `kept/packs`, one file for each call"),
             ("trusted.json", "trusted projects"),
             ("charters/", "agents' charters, one file each"),
+            ("sources.yaml", "registered sources of context"),
             ("operators.json", "operators' public keys"),
             ("keys/", "private keys of this home"),
             ("digest.key", "the secret of keyed digests"),

@@ -36,6 +36,7 @@ VERBS = {
     "recovery": "list show approve dismiss settle invalidate watch",
     "release": "list show diff pin",
     "runtime-guard": "tools mismatches show snapshot approve-contract",
+    "sources": "list check",
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",
     "quarantine": "list show add release purge",

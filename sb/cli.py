@@ -61,6 +61,7 @@ SECTIONS = {
         "doctor": "Check the installation.",
         "explain": "Explain how a command line would be judged.",
         "harness": "Grade the harness against the forty controls.",
+        "sources": "List and check the registered sources of context.",
         "kernel": "Show the kernel's tools, and run one.",
     },
     "Set up": {

@@ -39,7 +39,9 @@ from sb.tools.hosted.guarding import guarded
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.boundaries.boundaries import Boundaries
     from sb.kernel.boundaries.charters import Charters
+    from sb.kernel.boundaries.reading import SourceGuard
     from sb.kernel.boundaries.releases import Releases
+    from sb.kernel.boundaries.source_files import SourceFile
     from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
 
@@ -207,8 +209,8 @@ def open_boundaries(
     config: Config, log: EventLog, authority: Authority, registry: ToolRegistry
 ) -> Boundaries | None:
     """What runs and calls may be for; None where the configuration limits none of it."""
-    released = config.release.check != "off"
-    if config.agent_charters == "off" and not config.intents and not released:
+    released, sourced = config.release.check != "off", config.context_sources != "off"
+    if config.agent_charters == "off" and not config.intents and not released and not sourced:
         return None
     from sb.kernel.boundaries.boundaries import Boundaries
 
@@ -220,7 +222,24 @@ def open_boundaries(
         enforce=config.agent_charters == "enforce",
         releases=open_releases(config, log, authority, registry, charters) if released else None,
         pinned=config.release.check == "enforce",
+        sources=open_source_guard(config, log, authority) if sourced else None,
     )
+
+
+def open_source_guard(config: Config, log: EventLog, authority: Authority) -> SourceGuard:
+    """What holds context to the registered sources, as their file has them at each time."""
+    from sb.kernel.boundaries.reading import SourceGuard
+
+    file = open_sources(config, log, authority)
+    return SourceGuard(file.load, enforce=config.context_sources == "enforce")
+
+
+def open_sources(config: Config, log: EventLog, authority: Authority) -> SourceFile:
+    """The file of registered sources of context."""
+    from sb.kernel.boundaries.owners import Owners
+    from sb.kernel.boundaries.source_files import SourceFile
+
+    return SourceFile(config.home.context_sources, clock=log.clock, owner_refusal=Owners(authority).refusal)
 
 
 def open_releases(

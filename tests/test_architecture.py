@@ -65,6 +65,7 @@ DOORS = {
     "sb.decisions.namespace",
     "sb.kernel.agent_charter",
     "sb.kernel.compensation",
+    "sb.kernel.context_sources",
     "sb.kernel.data_classification",
     "sb.kernel.durable_execution",
     "sb.kernel.error_classifier",

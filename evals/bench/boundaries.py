@@ -14,8 +14,10 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.boundaries.boundaries import Boundaries
 from sb.kernel.boundaries.charters import Charters
+from sb.kernel.boundaries.reading import SourceGuard
 from sb.kernel.boundaries.releases import Releases
-from sb.kernel.contracts import CHARTER_SURFACE, RELEASE_SURFACE
+from sb.kernel.boundaries.source_files import SourceFile
+from sb.kernel.contracts import CHARTER_SURFACE, RELEASE_SURFACE, ToolProvenance, ToolResult
 from sb.kernel.execution.executor import ToolExecutor
 from sb.log.event_log import EventLog
 from sb.parts import shipped_registry
@@ -42,6 +44,7 @@ def comparisons(folder: Path) -> Iterator[Comparison]:
     charters = Charters(place, log, ContractBaselineStore(log, surface=CHARTER_SURFACE))
     charters.approve(ctx.agent_name, "", Label("bench"))
     yield _released_run(folder, log)
+    yield _sourced_call(folder, log)
     plain = ToolExecutor(tools, event_log=log, workers=InlineWorkers())
     bound = ToolExecutor(
         tools, event_log=log, workers=InlineWorkers(), boundaries=Boundaries(charters=charters)
@@ -85,6 +88,29 @@ def _released_run(folder: Path, log: EventLog) -> Comparison:
         calls=100,
         bar=8.0,
     )
+
+
+def _sourced_call(folder: Path, log: EventLog) -> Comparison:
+    """A call whose result is held to a registered source."""
+    path = folder / "sources.yaml"
+    path.write_text("wiki: {owner: bench, uris: [wiki/*], ttl: 1d, trust: 0.5}\n", encoding="utf-8")
+    tools, ctx = registry(), context()
+    tools.register_fn("bench.wiki", "Wiki", _from_wiki)
+    guard = SourceGuard(SourceFile(path).load, enforce=True)
+    sourced = ToolExecutor(tools, event_log=log, boundaries=Boundaries(sources=guard))
+    plain = ToolExecutor(tools, event_log=log)
+    return compare(
+        "read-only call, the source of its result enforced",
+        lambda: sourced.execute(ctx, "bench.wiki"),
+        "the same without sources",
+        lambda: plain.execute(ctx, "bench.wiki"),
+        calls=200,
+        bar=2.0,
+    )
+
+
+def _from_wiki() -> ToolResult:
+    return ToolResult.ok("bench.wiki", "text", provenance=ToolProvenance("wiki/a"))
 
 
 def report() -> Iterator[str]:

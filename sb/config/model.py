@@ -108,6 +108,13 @@ class Config:
         narrow=registered(),
         example="[refund.issue, refund.review]",
     )
+    context_sources: str = setting(
+        ENFORCEMENTS[0],
+        kinds.choice(*ENFORCEMENTS),
+        "Whether context comes only from registered sources, those of SB_HOME/sources.yaml: observe records where it "
+        "comes from; enforce refuses sources that are unregistered, stale or whose owner left.",
+        narrow=stricter(*ENFORCEMENTS),
+    )
     max_args_bytes: int = setting(1 * MIB, kinds.size(), "The largest arguments of a call.", narrow=smaller())
     max_result_bytes: int = setting(8 * MIB, kinds.size(), "The largest result of a call.", narrow=smaller())
     budget: Budget = field(default_factory=Budget)

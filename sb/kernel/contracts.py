@@ -394,6 +394,8 @@ class CompiledContextItem:
         content_hash: SHA-256 hex of `content` in UTF-8, equal to the source's when it was not cut.
         tokens: estimated size.
         priority: higher is kept first.
+        registered_source, owner, trust: of the registered source that it comes from; "" and None without a registry.
+        read_at: seconds since the epoch at which its content was read, or None.
     """
 
     item_id: str
@@ -404,3 +406,7 @@ class CompiledContextItem:
     priority: int = 0
     section: str = ""
     provenance: ToolProvenance | None = None
+    registered_source: str = ""
+    owner: str = ""
+    trust: float | None = None
+    read_at: float | None = None

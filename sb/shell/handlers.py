@@ -45,7 +45,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
 }
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"
 _WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
-_LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "statusline"))
+_LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "sources", "statusline"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
 # What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
 _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {

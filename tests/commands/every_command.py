@@ -191,6 +191,10 @@ def charters(sb: Session) -> None:
     sb("kernel run files.read --agent scribe", 1)
     config.write_text(before, encoding="utf-8")
     sb("release pin scribe --yes --reason evaluated")
+    sources = current_config().home.context_sources
+    sources.write_text("wiki: {owner: ana, uris: [wiki/*], ttl: 1d, trust: 0.5}\n", encoding="utf-8")
+    sb("sources list")
+    sb("sources check wiki/refunds")
     for line in ("list", "show scribe", "diff scribe"):
         sb(f"release {line}")
 

@@ -45,6 +45,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "reversibility": one_of(*ENFORCEMENTS),
     "safety_mode": one_of(*SAFETY_MODES),
     "agent_charters": one_of("off", "observe"),  # what enforce does is tested in tests/kernel/boundaries
+    "context_sources": one_of("off", "observe"),
     "intents": lists("refund.issue", "note.read"),
     "release.check": one_of("off", "observe"),
     "release.prompt": lists("prompt.md"),
@@ -160,6 +161,7 @@ NO_WIDER: Mapping[str, Before] = {
     "reversibility": ordered(*ENFORCEMENTS),
     "safety_mode": ordered(*SAFETY_MODES),
     "agent_charters": ordered(*ENFORCEMENTS),
+    "context_sources": ordered(*ENFORCEMENTS),
     "release.check": ordered(*ENFORCEMENTS),
     "intents": lambda before, after: not before or (bool(after) and part_of(before, after)),
     "hooks.approval": ordered("ask", "queue"),

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from sb.kernel.boundaries import releases
+from sb.kernel.boundaries.boundaries import Boundaries
 from sb.kernel.boundaries.charter import AgentCharter
 from sb.kernel.boundaries.charters import Charters
 from sb.kernel.boundaries.release import ReleasePart, ReleaseTuple
 from sb.kernel.boundaries.releases import Releases
+from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry
 from sb.kernel.run_context import RunContext
 from tests.harness.saboteurs import breaks
 
@@ -65,3 +67,23 @@ def the_model_of_a_run_is_overlooked(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-10")
 def secrets_in_names_are_not_masked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(releases, "one_line", lambda text, _: text)
+
+
+@breaks("HA-01")
+def what_is_read_never_becomes_stale(patch: pytest.MonkeyPatch) -> None:
+    real = ContextSourceRegistry.check_read
+
+    def check(registry: ContextSourceRegistry, uri: str, **_: object) -> ContextSource:
+        return real(registry, uri)
+
+    patch.setattr(ContextSourceRegistry, "check_read", check)
+
+
+@breaks("HA-01")
+def every_source_may_be_written(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ContextSourceRegistry, "check_write", lambda registry, uri: registry.source_of(uri))
+
+
+@breaks("HA-01")
+def results_are_not_withheld(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Boundaries, "judge_result", lambda *_: "")

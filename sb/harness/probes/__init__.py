@@ -26,6 +26,7 @@ from sb.kernel.harness_audit import Check
 
 PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
     {
+        "HA-01": boundaries.context_sources,
         "HA-02": context_aware.context_compiler,
         "HA-03": memory.budget,
         "HA-04": memory.read_policy,

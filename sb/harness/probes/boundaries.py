@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb.context_packs import ContextInjector, ContextPack, PackStore, injection_plan_to_compiled_items
+from sb.contracts.envelopes import ContextEnvelope
+from sb.decisions.resolver import DecisionResolver
 from sb.errors import ContractError
 from sb.harness.harness import AUDITOR, Harness, saw
 from sb.kernel.boundaries.charter import AgentCharter
 from sb.kernel.boundaries.release import PARTS, ReleasePart, ReleaseTuple, diff
-from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry
+from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.harness_audit import Check
 from sb.log.kinds import RUN_STARTED
-from sb.parts import open_charters, open_releases
+from sb.parts import open_charters, open_releases, open_sources
 from sb.runtime import Runtime
 
 DENIED = ToolErrorCode.PERMISSION_DENIED
@@ -142,3 +146,67 @@ def secret_names(h: Harness) -> Iterator[Check]:
         found.append(path.read_text(encoding="utf-8"))
     held = len(found) == 2 and not any(secret in text for text in found)
     yield Check("names", held, f"release and checkpoint: {len(found)} looked at, without the value: {held}")
+
+
+def context_sources(h: Harness) -> Iterator[Check]:
+    """HA-01."""
+    path = h.folder / "home" / "sources.yaml"
+    path.parent.mkdir(mode=0o700)
+    path.write_text(_SOURCES, encoding="utf-8")
+    with h.open({"context_sources": "enforce"}) as runtime:
+        h.tool(runtime, "probe.read", _read)
+        write = h.tool(runtime, "probe.write", _write, SafetyClass.LOCAL_WRITE)
+
+        def read(uri: str) -> ToolResult:
+            return runtime.executor.execute(h.context(), "probe.read", {"uri": uri})
+
+        def put(folder: str) -> ToolResult:
+            return runtime.executor.execute(h.context(), "probe.write", {"path": f"{folder}/a"})
+
+        sources = open_sources(runtime.config, runtime.log, runtime.approvals.authority).load()
+        allowed = read("wiki/a")
+        source = next(iter(sources))
+        seen = (
+            f"{source.source_id}: {source.owner}, {source.sensitivity}, {source.access}, {source.ttl_s:g} s"
+        )
+        held = allowed.data == "text" and bool(source.owner) and source.ttl_s > 0
+        yield Check("registered", held, f"{saw(allowed)}; ContextSourceRegistry: {seen}")
+        refused, written, free = read("elsewhere/a"), put("wiki"), put("notes")
+        held = refused.data is None and refused.error_code == written.error_code == DENIED
+        held = held and free.success and write.called == 1
+        yield Check("unregistered", held, f"{saw(refused)}; to one that is only read {saw(written, write)}")
+        pack = ContextPack("support.policy", "1", "Be kind.", source_uri="wiki/a", read_at=h.clock.now())
+        compiled = [_compiled(pack, sources, wait, h) for wait in (0.0, 61.0)]
+        yield Check(
+            "stale",
+            compiled == [1, 0],
+            f"build_plan: {compiled[0]} pack while fresh, {compiled[1]} after its TTL",
+        )
+    yield Check("unowned", _unowned_source(), "ContextSource without owner: ContractError")
+
+
+_SOURCES = "wiki: {owner: auditor, uris: [wiki/*], ttl: 60s, trust: 0.9, sensitivity: internal}\n"
+
+
+def _read(uri: str) -> ToolResult:
+    return ToolResult.ok("probe.read", "text", provenance=ToolProvenance(uri))
+
+
+def _write(path: str) -> str:
+    return path
+
+
+def _compiled(pack: ContextPack, sources: ContextSourceRegistry, wait_s: float, h: Harness) -> int:
+    """How many items are compiled of a pack that is so many seconds older."""
+    h.clock.sleep(wait_s)
+    spec = DecisionResolver().resolve("support.context.injection.v1")
+    plan = ContextInjector(sources=sources).build_plan(spec, ContextEnvelope(), PackStore([pack]))
+    return len(injection_plan_to_compiled_items(plan, sources))
+
+
+def _unowned_source() -> bool:
+    try:
+        ContextSource("wiki", " ", ("wiki/*",))
+    except ContractError:
+        return True
+    return False

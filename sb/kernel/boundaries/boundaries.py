@@ -10,9 +10,10 @@ from sb import __version__
 from sb.config.model import INTENT
 from sb.kernel.boundaries.charter import UNSTATED, AgentCharter
 from sb.kernel.boundaries.charters import Charters
+from sb.kernel.boundaries.reading import SourceGuard
 from sb.kernel.boundaries.releases import Releases
 from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.contracts import ToolErrorCode, ToolProvenance
 from sb.kernel.run_context import INTENT_UNSTATED, RECOVERY_AGENT, RunContext
 from sb.log.event_log import LogWrite
 from sb.redaction import one_line
@@ -43,6 +44,7 @@ class Boundaries:
         intents: the registered ones; empty where any is fine.
         charters: None where they are off. enforce: whether they refuse, rather than only record that they would.
         releases: None where they are off. pinned: whether a run that drifted from the pinned release is refused.
+        sources: None where context may come from anywhere.
     """
 
     def __init__(
@@ -53,12 +55,14 @@ class Boundaries:
         enforce: bool = True,
         releases: Releases | None = None,
         pinned: bool = False,
+        sources: SourceGuard | None = None,
     ) -> None:
         self._intents = frozenset(intents)
         self.charters = charters
         self._enforce = enforce
         self.releases = releases
         self._pinned = pinned
+        self.sources = sources
 
     def judge_run(self, ctx: RunContext) -> dict[str, Any]:
         """Facts for the run's first event; raises Refused where the run may not start."""
@@ -77,6 +81,19 @@ class Boundaries:
             ruling = ruling._replace(rule="charter_capabilities" if reason else "", reason=reason)
         call.boundary = self._decide(ruling)
         self._refuse_drift(call.ctx)
+        if self.sources is not None:
+            call.boundary |= self.sources.judge_call(call)
+
+    def judge_result(self, call: ToolCall, provenance: ToolProvenance | None) -> str:
+        """Put the source of a call's result on its record; why the result may not be used, or ""."""
+        if self.sources is None or provenance is None:
+            return ""
+        try:
+            call.boundary |= self.sources.judge_result(provenance)
+        except Refused as refused:
+            call.boundary |= {"source_refused": refused.rule}
+            return refused.reason
+        return ""
 
     def describe_call(self, call: ToolCall) -> None:
         """Put the intent on the record of a call that was judged elsewhere."""

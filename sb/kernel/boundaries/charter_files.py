@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -16,6 +15,7 @@ from sb.config.model import INTENT
 from sb.config.sources import read_bytes
 from sb.errors import NotFoundError
 from sb.kernel.boundaries.charter import GRACE_DAYS, AgentCharter
+from sb.kernel.boundaries.file_state import FileState, file_state
 from sb.kernel.contracts import SafetyClass
 from sb.text import nearest
 
@@ -23,7 +23,6 @@ SHARED = "shared"  # the folder of parts that charters include
 SUFFIX = ".yaml"
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}")
 _PATTERN = re.compile(r"[a-z0-9_.*?\[\]-]+")
-_State = tuple[int, int, int, int] | None
 _MOST_FILES = 32  # that one charter may include
 
 
@@ -80,7 +79,7 @@ class CharterFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._parsed: dict[str, tuple[date, dict[Path, _State], AgentCharter | Report]] = {}
+        self._parsed: dict[str, tuple[date, dict[Path, FileState], AgentCharter | Report]] = {}
 
     def agents(self) -> list[str]:
         """The agents that have a file, sorted."""
@@ -118,9 +117,13 @@ class CharterFiles:
     def read(self, agent: str, today: date) -> tuple[AgentCharter | None, Report | None]:
         """The charter of an agent, or the report of what is wrong with it; (None, None) where it has no file."""
         cached = self._parsed.get(agent)
-        if cached is None or cached[0] != today or any(_state(one) != was for one, was in cached[1].items()):
+        if (
+            cached is None
+            or cached[0] != today
+            or any(file_state(one) != was for one, was in cached[1].items())
+        ):
             path = self.path(agent)
-            files: dict[Path, _State] = {path: _state(path)}
+            files: dict[Path, FileState] = {path: file_state(path)}
             if files[path] is None:
                 self._parsed.pop(agent, None)
                 return None, None
@@ -130,15 +133,6 @@ class CharterFiles:
         return (None, found) if isinstance(found, Report) else (found, None)
 
 
-def _state(path: Path) -> _State:
-    """Something that differs once a file was written; None where there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
-
-
 class _Parser:
     """One charter and the parts that it includes.
 
@@ -146,7 +140,7 @@ class _Parser:
         files: each file that was read, as it was before; those that are included are added.
     """
 
-    def __init__(self, folder: Path, files: dict[Path, _State], today: date) -> None:
+    def __init__(self, folder: Path, files: dict[Path, FileState], today: date) -> None:
         self._folder = folder
         self._files = files
         self._today = today
@@ -167,7 +161,7 @@ class _Parser:
 
     def _file(self, path: Path, above: tuple[Path, ...], *, shared: bool) -> Table:
         report = Report(str(path))
-        self._files[path] = _state(path)  # before it is read: a later change is seen
+        self._files[path] = file_state(path)  # before it is read: a later change is seen
         data = read_bytes(path, report)
         if data is None:
             report.add(0, "", "does not exist")

@@ -12,7 +12,7 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.boundaries.charter import AgentCharter, version_key
 from sb.kernel.boundaries.charter_files import AGENT_NAME, CharterFiles
-from sb.kernel.boundaries.owners import owner_refusal
+from sb.kernel.boundaries.owners import Owners
 from sb.log.event_log import EventLog
 
 
@@ -54,7 +54,7 @@ class Charters:
         self.files = CharterFiles(folder)
         self._log = log
         self._store = store
-        self._owners: dict[str, tuple[object, str]] = {}
+        self._owners = Owners(store.authority)
 
     def today(self) -> date:
         """The day in UTC, by the log's clock."""
@@ -85,20 +85,12 @@ class Charters:
             )
             state = CharterState.CHANGED if changed else CharterState.NEW
             return CharterEntry(agent, state, charter, why, detail if changed else "")
-        left = self._owner_refusal(charter.owner)
+        left = self._owners.refusal(charter.owner)
         if left:
             return CharterEntry(
                 agent, CharterState.OWNER_LEFT, charter, f"the charter of {agent}: {left}", detail
             )
         return CharterEntry(agent, CharterState.APPROVED, charter, "", detail)
-
-    def _owner_refusal(self, owner: str) -> str:
-        """`owner_refusal`, asked again once the operators changed."""
-        token = self._store.authority.token()
-        known = self._owners.get(owner)
-        if known is None or known[0] != token:
-            known = self._owners[owner] = (token, owner_refusal(self._store.authority, owner))
-        return known[1]
 
     def entries(self) -> list[CharterEntry]:
         """Every agent that has a charter file, sorted."""

@@ -418,6 +418,8 @@ class ToolExecutor:
     ) -> ToolResult:
         call.reserved = False
         call.ctx.budget.settle_call(outcome.latency_ms)
+        if self.boundaries is not None and outcome.code is None:
+            _withhold(call, outcome, self.boundaries.judge_result(call, outcome.provenance))
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller must hear that the tool ran
@@ -441,6 +443,14 @@ class ToolExecutor:
 
     def _strict(self, call: ToolCall) -> bool:
         return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
+
+
+def _withhold(call: ToolCall, outcome: Outcome, reason: str) -> None:
+    """Keep from the caller what a tool gave, for that reason; nothing for ""."""
+    if reason:
+        outcome.value, outcome.encoded, outcome.message = None, b"null", f"its result is withheld: {reason}"
+        outcome.code = ToolErrorCode.PERMISSION_DENIED
+        outcome.effect = Effect.DONE if call.side_effecting else Effect.UNSTATED
 
 
 def current_run() -> tuple[ToolExecutor, RunContext] | None:
