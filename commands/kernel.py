@@ -16,7 +16,7 @@ from sb.commands.session import configuration, registry, runtime
 
 from sb.errors import ExitCode, UsageError
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
-from sb.kernel.run_context import RunContext, SafetyMode
+from sb.kernel.run_context import INTENT_UNSTATED, RunContext, SafetyMode
 
 if TYPE_CHECKING:
     from sb.runtime import Runtime
@@ -159,6 +159,7 @@ def run(
     args: Annotated[str, typer.Option(help="Arguments as a JSON object; @FILE, or - for stdin.")] = "{}",
     agent: Annotated[str, typer.Option(help="The calling agent, whose permissions apply.")] = "operator",
     mode: Annotated[str, typer.Option(help="Safety mode: normal, safe or strict.")] = "normal",
+    intent: Annotated[str, typer.Option(help="What for, by its registered name.")] = "",
     step: Annotated[str, typer.Option(help="Step name; with --run, the same step runs once.")] = "",
     run_id: Annotated[
         str, typer.Option("--run", help="Continue this run, with a new budget and trace.")
@@ -178,7 +179,11 @@ def run(
         if opened.config.agents and agent not in opened.config.agents:
             note(f"note: agent {agent} is not in the configuration: only tool allowlists and policy limit it")
         context = RunContext.create(
-            agent_name=agent, intent=f"sb kernel run {tool}", safety_mode=safety_mode, budget=opened.budget()
+            agent_name=agent,
+            intent=intent or f"sb kernel run {tool}",
+            safety_mode=safety_mode,
+            budget=opened.budget(),
+            metadata={} if intent else {INTENT_UNSTATED: True},
         )
         if run_id:
             context.run_id = run_id

@@ -138,6 +138,14 @@ def memory(
     more: dict[str, Any] = {"database": database, "config": config, "session": session or None, "warm": False}
     if project or scope:
         more["scope"] = scope or f"project:{project}"
+    if agent and config.agent_charters == "enforce":
+        from sb.kernel.boundaries.boundaries import Boundaries
+        from sb.log.event_log import EventLog
+        from sb.parts import open_authority, open_charters
+
+        log = EventLog.of_home(database, config.home)
+        charters = open_charters(config, log, open_authority(config, log))
+        more["scope_refusal"] = Boundaries(charters=charters).scope_refusal_of(agent)
     try:
         brain = Brain(agent, **more) if agent else Overseer(**more)
         yield brain

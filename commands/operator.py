@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.keys import KeyFolder
     from sb.kernel.authority.root_file import EnrolledOperator
     from sb.kernel.authority.signing import Operator
+    from sb.log.event_log import EventLog
 
 _MOST_TRIES = 3  # to give a new passphrase
 app = group("Enroll operators, and manage their keys.")
@@ -40,7 +41,8 @@ class _Opened:
         from sb.parts import open_authority, open_log
 
         self.config: Config = configuration(ctx)
-        self.authority: Authority = open_authority(self.config, open_log(self.config))
+        self.log: EventLog = open_log(self.config)
+        self.authority: Authority = open_authority(self.config, self.log)
         self.keys: KeyFolder = KeyFolder(self.config.home.keys)
 
     @property
@@ -82,10 +84,13 @@ def enrol(ctx: typer.Context, name: str = "", *, no_passphrase: bool = False, as
     """Make the first operator of this home; what was approved until now is signed by them."""
     from sb.kernel.authority.enrolment import login_name
     from sb.kernel.baselines.seeding import approved_contracts, carry_over
-    from sb.kernel.baselines.seen import SURFACES
+    from sb.kernel.baselines.seen import DOCUMENT_SURFACES, SURFACES
+    from sb.kernel.baselines.store import ContractBaselineStore
 
     opened, name = _Opened(ctx), name or login_name()
     stores = [baselines(ctx, surface)[0] for surface in SURFACES]
+    authority = opened.authority
+    stores += [ContractBaselineStore(opened.log, authority, surface) for surface in DOCUMENT_SURFACES]
     approved = [approved_contracts(store) for store in stores]
     passphrase = None if opened.authority.enrolled() else _new_passphrase(name, no_passphrase)
     made = opened.enrolment.init(name, passphrase)  # or says who is enrolled already

@@ -157,6 +157,8 @@ Colour says nothing that a word does not say. It is off in a pipe, with `NO_COLO
             ("workflows/", "how many steps workflows announced"),
             ("kept/", "snapshots of files; `kept/packs`, one file for each call"),
             ("trusted.json", "trusted projects"),
+            ("charters/", "agents' charters, one file each"),
+            ("sources.yaml", "registered sources of context"),
             ("operators.json", "operators' public keys"),
             ("keys/", "private keys of this home"),
             ("digest.key", "the secret of keyed digests"),

@@ -18,6 +18,8 @@ from sb.text import nearest, plain, shorten
 
 # The commands of each group; a test compares them with the groups themselves.
 VERBS = {
+    "agent": "charter",
+    "agent charter": "list show check approve",
     "approvals": "list show approve deny revoke grants watch servers",
     "checkpoint": "save list show diff restore",
     "config": "show check trust organization sign",
@@ -33,7 +35,9 @@ VERBS = {
     "operator": "init list add revoke rotate whoami",
     "recovery": "list show approve dismiss settle invalidate watch",
     "replay": "capture list run diff delete",
+    "release": "list show diff pin",
     "runtime-guard": "tools mismatches show snapshot approve-contract",
+    "sources": "list check",
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",
     "quarantine": "list show add release purge",

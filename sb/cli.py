@@ -40,6 +40,8 @@ SECTIONS = {
         "recovery": "Review reversals and calls with unknown outcomes.",
         "runtime-guard": "Show which tools have approved contracts; approve them.",
         "kill": "Stop all agents, or one agent, tool, class or run.",
+        "agent": "Show, check and approve agents' charters.",
+        "release": "Pin, show and compare what agents' runs are made of.",
         "incident": "Record incidents, and work through their runbooks.",
     },
     "Look back": {
@@ -60,6 +62,7 @@ SECTIONS = {
         "explain": "Explain how a command line would be judged.",
         "replay": "Capture runs, and run them again without effects.",
         "harness": "Grade the harness against the forty controls.",
+        "sources": "List and check the registered sources of context.",
         "kernel": "Show the kernel's tools, and run one.",
     },
     "Set up": {

@@ -15,8 +15,14 @@ from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
 from sb.kernel.baselines.seen import SURFACES
-from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.contracts import KERNEL_SURFACE, AgentCapabilities, SafetyClass
+from sb.kernel.baselines.store import ContractBaselineStore, require_surface
+from sb.kernel.contracts import (
+    CHARTER_SURFACE,
+    KERNEL_SURFACE,
+    RELEASE_SURFACE,
+    AgentCapabilities,
+    SafetyClass,
+)
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.policy.rules import WrittenPolicy
@@ -33,6 +39,11 @@ from sb.tools.hosted.files import CallLimits, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.kernel.boundaries.boundaries import Boundaries
+    from sb.kernel.boundaries.charters import Charters
+    from sb.kernel.boundaries.reading import SourceGuard
+    from sb.kernel.boundaries.releases import Releases
+    from sb.kernel.boundaries.source_files import SourceFile
     from sb.kernel.execution.capturing import Capturing
     from sb.kernel.replay.shelf import PacketShelf
     from sb.store.snapshots import SnapshotStore
@@ -217,6 +228,7 @@ def baselines_of(
     log: EventLog, authority: Authority, surface: str, shipped: Callable[[], ToolRegistry]
 ) -> ContractBaselineStore:
     """`open_baselines` of a registry that is made only when nothing is approved yet."""
+    require_surface(surface)
     store = ContractBaselineStore(log, authority, surface)
     seed_shipped(store, authority, shipped)
     return store
@@ -230,6 +242,64 @@ def open_policy(config: Config) -> ToolPolicy:
 def granted_permissions(config: Config) -> dict[str, tuple[str, ...]]:
     """Agent name to the permissions that the configuration grants."""
     return {name: agent.permissions for name, agent in config.agents.items()}
+
+
+def open_charters(config: Config, log: EventLog, authority: Authority) -> Charters:
+    """The charters of agents, whether or not they are enforced."""
+    from sb.kernel.boundaries.charters import Charters
+
+    store = ContractBaselineStore(log, authority, CHARTER_SURFACE)
+    return Charters(config.home.charters, log, store)
+
+
+def open_boundaries(
+    config: Config, log: EventLog, authority: Authority, registry: ToolRegistry
+) -> Boundaries | None:
+    """What runs and calls may be for; None where the configuration limits none of it."""
+    released, sourced = config.release.check != "off", config.context_sources != "off"
+    if config.agent_charters == "off" and not config.intents and not released and not sourced:
+        return None
+    from sb.kernel.boundaries.boundaries import Boundaries
+
+    on = config.agent_charters != "off"
+    charters = open_charters(config, log, authority) if on else None
+    return Boundaries(
+        intents=config.intents,
+        charters=charters,
+        enforce=config.agent_charters == "enforce",
+        releases=open_releases(config, log, authority, registry, charters) if released else None,
+        pinned=config.release.check == "enforce",
+        sources=open_source_guard(config, log, authority) if sourced else None,
+    )
+
+
+def open_source_guard(config: Config, log: EventLog, authority: Authority) -> SourceGuard:
+    """What holds context to the registered sources, as their file has them at each time."""
+    from sb.kernel.boundaries.reading import SourceGuard
+
+    file = open_sources(config, log, authority)
+    return SourceGuard(file.load, enforce=config.context_sources == "enforce")
+
+
+def open_sources(config: Config, log: EventLog, authority: Authority) -> SourceFile:
+    """The file of registered sources of context."""
+    from sb.kernel.boundaries.owners import Owners
+    from sb.kernel.boundaries.source_files import SourceFile
+
+    return SourceFile(config.home.context_sources, clock=log.clock, owner_refusal=Owners(authority).refusal)
+
+
+def open_releases(
+    config: Config,
+    log: EventLog,
+    authority: Authority,
+    registry: ToolRegistry | None = None,
+    charters: Charters | None = None,
+) -> Releases:
+    """The releases of agents; arguments as for the class."""
+    from sb.kernel.boundaries.releases import Releases
+
+    return Releases(config, log, ContractBaselineStore(log, authority, RELEASE_SURFACE), registry, charters)
 
 
 def approval_settings(config: Config) -> ApprovalSettings:

@@ -28,6 +28,7 @@ from sb.parts import (
     baselines_of,
     granted_permissions,
     open_authority,
+    open_boundaries,
     open_capture,
     open_kill_switch,
     open_policy,
@@ -88,9 +89,12 @@ class Runtime:
 
         Raises:
             ValueError: a name is empty, or the scope is none.
+            DeniedError: the agent's charter does not let it use that scope.
         """
         from sb.memory import Brain
 
+        if self.executor.boundaries is not None:
+            more.setdefault("scope_refusal", self.executor.boundaries.scope_refusal_of(agent_id))
         return Brain(
             agent_id,
             database=self.database,
@@ -328,6 +332,7 @@ def open_runtime(
             approvals=approval_settings(config),
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),
+            boundaries=open_boundaries(config, log, authority, registry),
             power=config.durability == "power",
             capture=capture or open_capture(config, clock),
             attempts=attempts,

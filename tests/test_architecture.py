@@ -54,7 +54,10 @@ LAYERS = (
 # The floors of `sb.kernel`: each imports only from itself and those before it.
 FLOORS = (
     GROUND,
-    *([name] for name in "authority registry failures policy calls approvals baselines incidents".split()),
+    *(
+        [name]
+        for name in "authority registry failures policy calls approvals baselines incidents boundaries".split()
+    ),
     *(
         [name]
         for name in "execution replay recovery workflows functions harness_audit review decision_desk".split()
@@ -64,12 +67,15 @@ FLOORS = (
 DOORS = {
     "sb.state",
     "sb.decisions.namespace",
+    "sb.kernel.agent_charter",
     "sb.kernel.compensation",
+    "sb.kernel.context_sources",
     "sb.kernel.data_classification",
     "sb.kernel.durable_execution",
     "sb.kernel.error_classifier",
     "sb.kernel.incident_response",
     "sb.kernel.recovery_loop",
+    "sb.kernel.release_tuple",
     "sb.kernel.reversibility",
     "sb.kernel.tooling",
     "sb.kernel.tooling.executor",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evals.bench import (
     approvals,
     audit,
+    boundaries,
     cold_start,
     console,
     kernel,
@@ -22,6 +23,7 @@ from evals.retrieval import bars
 
 REPORTS = (
     kernel.report,
+    boundaries.report,
     kill.report,
     recovery.report,
     replay.report,

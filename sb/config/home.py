@@ -127,6 +127,14 @@ class Home:
         return self.folder / "keys"
 
     @property
+    def charters(self) -> Path:
+        return self.folder / "charters"
+
+    @property
+    def context_sources(self) -> Path:
+        return self.folder / "sources.yaml"
+
+    @property
     def trusted(self) -> Path:
         return self.folder / "trusted.json"
 

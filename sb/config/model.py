@@ -33,10 +33,12 @@ from sb.config.groups import (
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings
 from sb.config.narrowing import (
+    registered,
     smaller,
     stricter,
 )
 from sb.config.prices import ModelPrice, prices
+from sb.config.release import Release
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
@@ -45,6 +47,7 @@ from sb.text import nearest
 DURABILITIES = ("process", "power")
 DEFAULT = "default"  # the origin of what nothing sets
 ENFORCEMENTS = ("off", "observe", "enforce")
+INTENT = r"[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)*"
 SAFETY_MODES = ("normal", "safe", "strict")
 
 
@@ -92,6 +95,28 @@ class Config:
         "normal allows every safety class, safe and strict only read_only, and strict redacts results as well. "
         "The stricter of this and the run's own mode counts.",
         narrow=stricter(*SAFETY_MODES),
+    )
+    agent_charters: str = setting(
+        ENFORCEMENTS[0],
+        kinds.choice(*ENFORCEMENTS),
+        "Whether agents are held to their charters, the files in SB_HOME/charters: observe records what a charter would "
+        "refuse; enforce refuses it, and every run of an agent without an approved charter.",
+        narrow=stricter(*ENFORCEMENTS),
+    )
+    intents: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.matching("a name such as refund.issue", INTENT)),
+        "The registered intents. Once there is one, a run or call for any other is refused, and each outcome records "
+        "its intent, which is unstated where none is named.",
+        narrow=registered(),
+        example="[refund.issue, refund.review]",
+    )
+    context_sources: str = setting(
+        ENFORCEMENTS[0],
+        kinds.choice(*ENFORCEMENTS),
+        "Whether context comes only from registered sources, those of SB_HOME/sources.yaml: observe records where it "
+        "comes from; enforce refuses sources that are unregistered, stale or whose owner left.",
+        narrow=stricter(*ENFORCEMENTS),
     )
     max_args_bytes: int = setting(1 * MIB, kinds.size(), "The largest arguments of a call.", narrow=smaller())
     max_result_bytes: int = setting(8 * MIB, kinds.size(), "The largest result of a call.", narrow=smaller())
@@ -141,6 +166,7 @@ class Config:
     audit: Audit = field(default_factory=Audit)
     replay: Replay = field(default_factory=Replay)
     telemetry: Telemetry = field(default_factory=Telemetry)
+    release: Release = field(default_factory=Release)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     organization: tuple[str, ...] = ()

@@ -130,6 +130,21 @@ def shared_hosts(ours: HostPattern, theirs: HostPattern) -> Overlap[HostPattern]
     return None if part is None else (part, part == theirs)
 
 
+def registered() -> Narrow[tuple[str, ...]]:
+    """Some of the names in force; where none is, any, since none means that every name is fine.
+
+    No project may leave nothing of a list: an empty one would register everything.
+    """
+
+    def apply(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if not ours:
+            return theirs, ()
+        both = tuple(name for name in ours if name in theirs)
+        return both or ours, tuple(name for name in theirs if name not in ours)
+
+    return Narrow("some of the configured ones", apply)
+
+
 def inner_folders() -> Narrow[tuple[Path, ...]]:
     """The folders that lie in one of those in force.
 

@@ -11,11 +11,14 @@ from fnmatch import fnmatchcase
 
 from sb.context_packs.pack_store import ContextPack, PackStore
 from sb.context_packs.plan import DroppedPack, DropReason, InjectionPlan, PlannedItem
+from sb.context_packs.sourcing import source_of_pack
 from sb.context_packs.tokens import estimate_tokens
 from sb.contracts.envelopes import GLOBAL_SCOPE, ContextEnvelope
 from sb.decisions.injection import InjectionSlot, SlotCondition
 from sb.decisions.resolver import DecisionSpec
-from sb.errors import SBError
+from sb.errors import DeniedError, SBError
+from sb.kernel.boundaries.sources import ContextSourceRegistry, SourceRefused
+from sb.kernel.contracts import AgentCapabilities
 
 
 class ContextInjector:
@@ -23,10 +26,19 @@ class ContextInjector:
 
     Args:
         count_tokens: tokens of a text; the estimate leans high and needs no model.
+        capabilities: of the agent whose prompts these are: its decision keys and required packs hold.
+        sources: packs from others, and stale ones, are left out; None for packs from anywhere.
     """
 
-    def __init__(self, count_tokens: Callable[[str], int] = estimate_tokens) -> None:
+    def __init__(
+        self,
+        count_tokens: Callable[[str], int] = estimate_tokens,
+        capabilities: AgentCapabilities | None = None,
+        sources: ContextSourceRegistry | None = None,
+    ) -> None:
         self._count_tokens = count_tokens
+        self._capabilities = capabilities
+        self._sources = sources
 
     def build_plan(
         self, spec: DecisionSpec, envelope: ContextEnvelope, pack_store: PackStore
@@ -40,21 +52,50 @@ class ContextInjector:
         chosen. A budget of 0 tokens asks for no context: the plan is then empty, required slots included.
 
         Raises:
-            SBError: no pack can fill a required slot whose condition holds, or none of them fits.
+            SBError: no pack can fill a required slot whose condition holds, or none of them fits; a pack that the
+                agent requires is not in the plan.
+            DeniedError: the agent may not use this decision.
         """
+        own = self._capabilities
+        if own is not None and not decides(own, spec.key):
+            raise DeniedError(
+                f"agent {own.agent_name} may not use decision {spec.key}",
+                "its decision_keys name those it may",
+            )
         budget = spec.body.token_budget
         if envelope.token_budget is not None:
             budget = min(budget, envelope.token_budget)
         packs = sorted(pack_store, key=lambda pack: (-pack.priority, pack.pack_id))
         slots = sorted(spec.body.slots, key=lambda slot: -slot.priority)
-        draft = _Draft(budget, self._count_tokens)
+        draft = _Draft(budget, self._count_tokens, self._sources)
         wishes = [_wish(slot, envelope, packs) for slot in slots]
         for wish in wishes:
             if budget and wish.slot.required and wish.applies:
                 draft.fill_required(wish, spec.key)
         for wish in wishes:
             draft.fill(wish)
-        return draft.plan(spec)
+        plan = draft.plan(spec)
+        if own is not None and budget:
+            _require_packs(plan, own)
+        return plan
+
+
+def decides(capabilities: AgentCapabilities, key: str) -> bool:
+    """Whether an agent may use a decision: its key fits one of the agent's, or the agent names none."""
+    keys = capabilities.decision_keys
+    return not keys or any(fnmatchcase(key, pattern) for pattern in keys)
+
+
+def _require_packs(plan: InjectionPlan, capabilities: AgentCapabilities) -> None:
+    chosen = {item.pack.pack_id for item in plan.items}
+    dropped = {drop.pack_id: drop.reason for drop in plan.dropped}
+    for pack_id in capabilities.required_packs:
+        if pack_id not in chosen:
+            why = dropped.get(pack_id, "no slot asks for it")
+            raise SBError(
+                f"agent {capabilities.agent_name} requires context pack {pack_id}, which is not in the plan: {why}",
+                "its required_packs name it",
+            )
 
 
 @dataclass(frozen=True)
@@ -90,8 +131,11 @@ def _holds(when: SlotCondition, envelope: ContextEnvelope) -> bool:
 class _Draft:
     """A plan while it is being filled."""
 
-    def __init__(self, budget: int, count_tokens: Callable[[str], int]) -> None:
+    def __init__(
+        self, budget: int, count_tokens: Callable[[str], int], sources: ContextSourceRegistry | None
+    ) -> None:
         self._budget = budget
+        self._sources = sources
         self._count_tokens = count_tokens
         self._left = budget
         self._left_by_slot: dict[str, int] = {}
@@ -136,6 +180,9 @@ class _Draft:
         )
 
     def _take(self, slot: InjectionSlot, pack: ContextPack) -> DropReason | None:
+        refused = source_refusal(pack, self._sources)
+        if refused is not None:
+            return refused
         tokens = max(self._count_tokens(pack.content), 1)  # no counter can make a pack free, so 0 admits none
         if tokens > self._left:
             return DropReason.OUT_OF_BUDGET
@@ -145,3 +192,21 @@ class _Draft:
         self._left_by_slot[slot.name] -= tokens
         self._chosen[pack.pack_id] = PlannedItem(slot.name, slot.priority, tokens, pack)
         return None
+
+
+def source_refusal(pack: ContextPack, sources: ContextSourceRegistry | None) -> DropReason | None:
+    """Why a pack may not be used as its source is; None if it may."""
+    if sources is None:
+        return None
+    try:
+        source_of_pack(pack, sources)
+    except SourceRefused as error:
+        return _SOURCES[error.rule]
+    return None
+
+
+_SOURCES = {
+    "source_unregistered": DropReason.UNREGISTERED,
+    "source_stale": DropReason.STALE,
+    "source_owner_left": DropReason.OWNER_LEFT,
+}

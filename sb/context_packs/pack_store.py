@@ -18,6 +18,9 @@ class ContextPack:
     Args:
         scope: who may see it: ``global``, or one scope such as ``project:acme``.
         source_uri: where the content came from.
+        read_at: seconds since the epoch at which its content was read at the source; None is no age, which registered
+            sources do not take.
+        freshness_s: seconds for which it is fresh, if that is shorter than what its source says.
         priority: within one slot the higher is taken first.
         content_hash: SHA-256 hex of the content in UTF-8; computed.
 
@@ -31,6 +34,8 @@ class ContextPack:
     scope: str = GLOBAL_SCOPE
     source_uri: str = ""
     priority: int = 0
+    read_at: float | None = None
+    freshness_s: float | None = None
     content_hash: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -16,6 +16,9 @@ class DropReason(StrEnum):
     SCOPE = "scope"
     SLOT_FULL = "over the slot's limit"
     OUT_OF_BUDGET = "out of budget"
+    UNREGISTERED = "its source is not registered"
+    STALE = "stale"
+    OWNER_LEFT = "the owner of its source left"
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,8 @@ __all__ = [
 
 KERNEL_SURFACE = "kernel"  # what a baseline approves: the contract itself
 REVERSAL_SURFACE = "reversal"  # or how its calls are undone, where it declares that
+CHARTER_SURFACE = "charter"  # or the charter of an agent
+RELEASE_SURFACE = "release"  # or the parts that make an agent's runs what they are
 TOOL_ID = re.compile(r"[a-z][a-z0-9_\-.]+")
 VALUE_TYPES: dict[str, tuple[type, ...]] = {
     "any": (object,),
@@ -368,7 +370,9 @@ class AgentCapabilities:
     Args:
         tool_allowlist: tool ids it may call; empty means any tool up to the ceiling.
         safety_class_ceiling: the highest class it may call.
-        required_packs, decision_keys, version: recorded, for compilers and reports.
+        required_packs: context packs without which no prompt of it is compiled.
+        decision_keys: patterns of the decisions that may compile its prompts; empty for any.
+        version: recorded on its runs; a changed charter needs a higher one.
     """
 
     agent_name: str
@@ -390,6 +394,8 @@ class CompiledContextItem:
         content_hash: SHA-256 hex of `content` in UTF-8, equal to the source's when it was not cut.
         tokens: estimated size.
         priority: higher is kept first.
+        registered_source, owner, trust: of the registered source that it comes from; "" and None without a registry.
+        read_at: seconds since the epoch at which its content was read, or None.
     """
 
     item_id: str
@@ -400,3 +406,7 @@ class CompiledContextItem:
     priority: int = 0
     section: str = ""
     provenance: ToolProvenance | None = None
+    registered_source: str = ""
+    owner: str = ""
+    trust: float | None = None
+    read_at: float | None = None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sb.errors import DeniedError
 from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
@@ -45,7 +46,7 @@ class SessionWriter:
         self.verdict: Verdict | None = None  # of the gate, on the last record that went through it
         self.session: Session | None = None  # once something was written in it by this process
         known = self.begun() if session else None
-        self.scope = _checked_scope(scope or (known.scope if known else GLOBAL))
+        self.scope = self._allowed_scope(scope or (known.scope if known else GLOBAL))
 
     @property
     def masked(self) -> Labels:
@@ -64,7 +65,7 @@ class SessionWriter:
         if name:
             _checked("session", name)
             self.space.sessions.find(name, agent=self.agent, stack=self.stack)
-        self.scope = _checked_scope(scope)
+        self.scope = self._allowed_scope(scope)
         self.name = name or self._new_name()
         self.session = None
 
@@ -89,12 +90,13 @@ class SessionWriter:
         if project is not None and scope is not None:
             raise ValueError("give project or scope, not both")
         scope = f"project:{project}" if project is not None else scope
-        return None if scope is None else _checked_scope(scope)
+        return None if scope is None else self._allowed_scope(scope)
 
     def places(self, scope: str | None = None) -> tuple[int, ...]:
         """The places that this agent sees from a scope, by default the session's."""
         scopes = self.space.rights.readable(self.agent, self.space.chain(scope or self.scope))
-        return self.space.places.visible(self.stack, scopes, self.agent)
+        allowed = tuple(one for one in scopes if not self.space.scope_refusal(one))
+        return self.space.places.visible(self.stack, allowed, self.agent)
 
     def check_right(self, right: str, scope: str | None = None) -> None:
         """Refuse what this agent has no right to in a scope, by default the session's.
@@ -104,6 +106,13 @@ class SessionWriter:
         """
         if not self.record_writer.is_operator:
             self.space.rights.check(self.agent, right, scope or self.scope)
+
+    def _allowed_scope(self, scope: str) -> str:
+        """The scope as given; raises ValueError if it is none, DeniedError if this agent may not use it."""
+        scope = _checked_scope(scope)
+        if reason := self.space.scope_refusal(scope):
+            raise DeniedError(reason, "its data_scopes: sb agent charter show")
+        return scope
 
     def keep(self, record: Any, place: Place, *, gate: Gate | None = None) -> str:
         """Writes a record, or updates the one of its key; returns its id.

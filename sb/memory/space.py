@@ -79,6 +79,8 @@ class Space:
         self.refusal: Callable[[Row], str] = lambda row: ""
         # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
         self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
+        # Why the agent may not use a scope, or "": a Brain sets what its agent's charter says.
+        self.scope_refusal: Callable[[str], str] = lambda scope: ""
         self.settings = settings
         self.rights = Rights(settings.access)
         self.screening = Screening(database, settings, clock.now)

@@ -72,6 +72,12 @@ def session_line(run: Run, tally: Tally, cost: float | None, now: int) -> Sessio
     )
 
 
+def release_text(run: Run) -> str:
+    """The release of a run, and what of it is not as pinned; "" where none was recorded."""
+    drift = f"; not as pinned: {', '.join(run.drift)}" if run.drift else ""
+    return f"{run.release[:19]}{drift}" if run.release else ""
+
+
 def run_line(run: Run) -> RunLine:
     """A run as lists show it."""
     seconds = (run.last_at - run.started_at) / MICROSECONDS

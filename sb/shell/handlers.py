@@ -27,6 +27,8 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "operator": frozenset(),
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
+    "agent": frozenset(("approve",)),
+    "release": frozenset(("pin", "unpin")),
     "config": frozenset(("trust",)),
     "quarantine": frozenset(),  # shows what no agent may read
     "log": frozenset(("prune",)),
@@ -43,7 +45,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
 }
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"
 _WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
-_LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "statusline"))
+_LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "sources", "statusline"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
 # What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
 _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {

@@ -41,7 +41,7 @@ from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.agents import counts_text
 from sb.present.events import call_line
-from sb.present.runs import session_line
+from sb.present.runs import release_text, session_line
 from sb.present.times import ago, date_and_time
 from sb.present.usage import session_cost, tokens_line
 from sb.sources import MICROSECONDS
@@ -296,6 +296,7 @@ def _session_document(records: Records, log: EventLog, run: Run) -> list[Field]:
     ]
     where = {"Host": run.host, "Project": run.project}
     fields += fields_of({name: value for name, value in where.items() if value})
+    fields += [Field("Release", release_text(run))] if run.release else []
     fields += [Field("session", run.session, folded=True)] if run.session else []
     return [*fields, Field("run", run.run_id, folded=True)]
 

@@ -182,7 +182,33 @@ def checks(sb: Session, folder: Path) -> None:
     sb("runtime-guard approve-contract kernel shop.label --yes --reason reviewed")
 
 
+def charters(sb: Session) -> None:
+    folder = current_config().home.charters
+    folder.mkdir()
+    (folder / "scribe.yaml").write_text(
+        "agent: scribe\npurpose: Writes.\nowner: ana\nreview_by: 2099-01-01\nintents: {allow: [note.*]}\n",
+        encoding="utf-8",
+    )
+    sb("agent charter approve scribe --yes --reason reviewed")
+    sb("agent charter list")
+    sb("agent charter show scribe")
+    sb("agent charter check scribe --intent note.write")
+    config = current_config().home.config_file
+    before = config.read_text("utf-8")
+    config.write_text(f"release: {{check: observe}}\n{before}", encoding="utf-8")
+    sb("kernel run files.read --agent scribe", 1)
+    config.write_text(before, encoding="utf-8")
+    sb("release pin scribe --yes --reason evaluated")
+    sources = current_config().home.context_sources
+    sources.write_text("wiki: {owner: ana, uris: [wiki/*], ttl: 1d, trust: 0.5}\n", encoding="utf-8")
+    sb("sources list")
+    sb("sources check wiki/refunds")
+    for line in ("list", "show scribe", "diff scribe"):
+        sb(f"release {line}")
+
+
 def stops(sb: Session) -> None:
+    charters(sb)
     sb("incident open disk --severity sev2 --kill agent:scribe --reason 'it filled up'")
     incident = sb.ids("incident list")[0]
     sb(f"incident show {incident}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,8 @@ from sb.context_packs import (
 from sb.contracts.envelopes import ContextEnvelope
 from sb.decisions.injection import KIND, ContextInjection, InjectionSlot, SlotCondition
 from sb.decisions.resolver import DecisionResolver, DecisionSpec
-from sb.errors import NotFoundError, SBError, UsageError
+from sb.errors import DeniedError, NotFoundError, SBError, UsageError
+from sb.kernel.contracts import AgentCapabilities
 from sb.kernel.run_context import LocaleCode, RunBudget, RunContext
 
 ENVELOPE = ContextEnvelope(run_id="run_1", trace_id="trace_1", intent="Refund order 42")
@@ -369,3 +371,19 @@ def test_tokens_are_estimated_by_the_documented_factors(text: str, tokens: int) 
 @given(st.text(), st.text())
 def test_the_estimate_of_parts_never_falls_below_that_of_the_whole(one: str, two: str) -> None:
     assert estimate_tokens(one) + estimate_tokens(two) >= estimate_tokens(one + two)
+
+
+def test_an_agents_decision_keys_and_required_packs_hold() -> None:
+    packs = PackStore([pack("a.one"), pack("b.one")])
+
+    def plan(**declared: Any) -> list[str]:
+        injector = ContextInjector(lambda _: 10, AgentCapabilities("clerk", **declared))
+        return chosen(injector.build_plan(spec(slot("a")), ENVELOPE, packs))
+
+    assert plan(required_packs=["a.one"], decision_keys=["tests.*"]) == ["a.one"]
+    with pytest.raises(
+        SBError, match=r"requires context pack b\.one, which is not in the plan: no slot asks"
+    ):
+        plan(required_packs=["b.one"])
+    with pytest.raises(DeniedError, match="agent clerk may not use decision"):
+        plan(decision_keys=["billing.*"])

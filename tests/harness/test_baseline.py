@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import CommandLine
 
-PASSES, PARTIAL_P1, FAILS_P0 = "HA-12", "HA-25", "HA-06"
+PASSES, PARTIAL_P1, FAILS_P0 = "HA-12", "HA-25", "HA-26"
 SELECTION = ["--only", PASSES, "--only", PARTIAL_P1, "--only", FAILS_P0]
 
 
@@ -38,8 +38,8 @@ def test_controls_that_fail_in_the_baseline_do_not_fail_the_job(sb: CommandLine,
 @pytest.mark.parametrize(
     ("statuses", "code", "verdict"),
     [
-        ({"HA_06": "pass"}, 2, "baseline BROKEN: HA-06"),
-        ({"HA_06": "partial"}, 2, "baseline BROKEN: HA-06"),
+        ({"HA_26": "pass"}, 2, "baseline BROKEN: HA-26"),
+        ({"HA_26": "partial"}, 2, "baseline BROKEN: HA-26"),
         ({"HA_25": "pass"}, 1, "baseline BROKEN: HA-25"),
         ({"HA_12": "fail"}, 0, "baseline held"),
     ],
@@ -59,7 +59,7 @@ def test_a_new_control_that_fails_is_named_and_fails_nothing(sb: CommandLine, tm
     sb("harness", "audit", "--only", PASSES, "--write-baseline", str(file))
     outcome = sb("harness", "audit", *SELECTION, "--baseline", str(file))
     assert outcome.code == 0
-    assert "  added: HA-06 Agent charter (fail)" in outcome.out
+    assert "  added: HA-26 Planner/executor split (fail)" in outcome.out
 
 
 def test_a_control_that_held_and_is_gone_fails_the_job(sb: CommandLine, baseline: Path) -> None:

@@ -17,7 +17,7 @@ from sb.store import driver
 from tests.conftest import CommandLine
 
 # A control that passes, two that are partial (a P1 and a P0), one that fails (P0).
-PASSES, PARTIAL_P1, PARTIAL_P0, FAILS = "HA-12", "HA-25", "HA-02", "HA-06"
+PASSES, PARTIAL_P1, PARTIAL_P0, FAILS = "HA-12", "HA-25", "HA-02", "HA-26"
 TWICE = '{"id": "HA-12", "title": "", "status": "pass"}'
 
 
@@ -127,7 +127,7 @@ def test_the_document_has_what_programs_need(sb: CommandLine) -> None:
     assert control["ref"] == 16
     assert all(check["ok"] and check["observed"] for check in control["checks"])
     unbuilt = next(one for one in document["controls"] if one["id"] == FAILS)
-    assert (unbuilt["status"], unbuilt["reason"]) == ("fail", "not built: sb.kernel.agent_charter")
+    assert (unbuilt["status"], unbuilt["reason"]) == ("fail", "not built: sb.agent")
 
 
 def test_the_scorecard_says_the_verdict_what_does_not_pass_and_what_to_mend_first(sb: CommandLine) -> None:
@@ -136,10 +136,8 @@ def test_the_scorecard_says_the_verdict_what_does_not_pass_and_what_to_mend_firs
     assert " pass · " in lines[0]
     assert "BLOCKED by " in lines[0]
     assert any(line.startswith("III  Tool-controlled") and "✓ ✓ ✓" in line for line in lines)
-    assert any(
-        line.startswith("HA-06 P0 fail") and "not built: sb.kernel.agent_charter" in line for line in lines
-    )
-    assert lines[-1].startswith("mend first: HA-06 Agent charter, ")
+    assert any(line.startswith("HA-26 P0 fail") and "not built: sb.agent" in line for line in lines)
+    assert lines[-1].startswith("mend first: HA-")
 
 
 def test_a_passing_selection_prints_the_verdict_and_its_outcome_alone(sb: CommandLine) -> None:
@@ -184,17 +182,17 @@ def test_diff_says_what_regressed_what_was_fixed_and_what_cannot_be_compared(
     report: str, sb: CommandLine, tmp_path: Path
 ) -> None:
     before = earlier(
-        report, tmp_path / "before.json", HA_12="fail", HA_06="pass", version="0.0.9", catalogue=0
+        report, tmp_path / "before.json", HA_12="fail", HA_26="pass", version="0.0.9", catalogue=0
     )
     selection = ["--only", PASSES, "--only", FAILS, "--only", PARTIAL_P1]
     outcome = sb("harness", "audit", "--diff", str(before), *selection)
     assert "since 0.0.9" in outcome.out
-    assert "  regressed: HA-06 Agent charter (pass -> fail)" in outcome.out
+    assert "  regressed: HA-26 Planner/executor split (pass -> fail)" in outcome.out
     assert "  fixed: HA-12 Tool gateway and contract fingerprint (fail -> pass)" in outcome.out
     assert "  added: HA-25 State machine (partial)" in outcome.out
     assert "the catalogue is another one" in outcome.out
     compared = sb("harness", "audit", "--json", "--diff", str(before), *selection).json["diff"]
-    assert [one["control_id"] for one in compared["regressed"]] == ["HA-06"]
+    assert [one["control_id"] for one in compared["regressed"]] == ["HA-26"]
 
 
 def test_diff_with_what_has_not_changed_says_so_and_leaves_out_what_was_not_chosen(

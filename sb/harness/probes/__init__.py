@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sb.harness.harness import Harness
 from sb.harness.probes import (
+    boundaries,
     composition,
     context_aware,
     deciding,
@@ -26,13 +27,16 @@ from sb.kernel.harness_audit import Check
 
 PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
     {
+        "HA-01": boundaries.context_sources,
         "HA-02": context_aware.context_compiler,
         "HA-03": memory.budget,
         "HA-04": memory.read_policy,
         "HA-05": memory.write_policy,
+        "HA-06": boundaries.agent_charter,
         "HA-07": policy_governed.policy_engine,
         "HA-08": privacy.data_classification,
         "HA-09": privacy.privacy,
+        "HA-10": boundaries.secret_names,
         "HA-11": tool_controlled.tool_manifest,
         "HA-12": tool_controlled.contract_fingerprint,
         "HA-13": tool_controlled.risk_class,
@@ -53,5 +57,6 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-35": fallback.escalation_path,
         "HA-36": improving.incident_response,
         "HA-37": improving.continuous_improvement,
+        "HA-39": boundaries.release_tuple,
     }
 )

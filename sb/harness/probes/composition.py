@@ -11,6 +11,7 @@ from typing import Any
 
 from sb.entity import Entity
 from sb.harness.harness import Harness
+from sb.harness.probes.boundaries import model_in_release
 from sb.harness.probes.failures import refusal
 from sb.kernel.harness_audit import Check
 from sb.protocols import (
@@ -36,6 +37,7 @@ def model_routing(h: Harness) -> Iterator[Check]:
         yield _swapped(runtime)
         yield _newer(runtime)
         yield _vectors(runtime)
+    yield model_in_release(h)
 
 
 class _Model:

@@ -8,7 +8,7 @@ from pathlib import Path
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.remotes import remotes_of
 from sb.hosts.identity import run_id_of, session_token
-from sb.kernel.run_context import RunContext
+from sb.kernel.run_context import INTENT_UNSTATED, RunContext
 from sb.repository import project_folder
 
 
@@ -30,6 +30,7 @@ def context_of(event: HookEvent) -> RunContext:
             "project": project_of(event.cwd),
             "subagent": event.agent_id,
             "remotes": remotes_of(event.cwd),
+            INTENT_UNSTATED: True,
         },
     )
     ctx.run_id = run_id_of(event.host, event.session_id)

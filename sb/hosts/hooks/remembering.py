@@ -38,6 +38,9 @@ _MOST_NAMED = 8  # changed files
 def begin(runtime: Runtime, event: HookEvent) -> str:
     """The memory that a session starts with, and how to use it, as text; "" for a resumed one without news."""
     scope = scope_of(event.cwd)
+    boundaries = runtime.executor.boundaries
+    if boundaries is not None and boundaries.sources is not None and boundaries.sources.enforce:
+        boundaries.sources.load().check_read(f"sb:memory/{scope}")
     try:
         package = _brain(runtime, event).orient(
             scope=scope,

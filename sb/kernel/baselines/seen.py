@@ -7,13 +7,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
-from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
+from sb.errors import ConfigError
+from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, RELEASE_SURFACE, REVERSAL_SURFACE
 from sb.kernel.registry.registry import RegisteredTool, ToolRegistry
 from sb.log.event_log import EventLog, LogWrite
+from sb.redaction import one_line
 from sb.sources import micros
 from sb.store import driver
 
-SURFACES = (KERNEL_SURFACE, REVERSAL_SURFACE)
+SURFACES = (KERNEL_SURFACE, REVERSAL_SURFACE)  # of tools
+DOCUMENT_SURFACES = (CHARTER_SURFACE, RELEASE_SURFACE)  # of what is written down about agents
 LARGEST_DOCUMENT = 64 * 1024  # bytes; a larger contract cannot be shown, and so not approved
 
 
@@ -118,6 +121,33 @@ class SeenContracts:
                 now,
             ),
         )
+
+    def keep_document(
+        self, execute: Callable[..., driver.Cursor], name: str, document: dict[str, Any], source: str
+    ) -> str:
+        """Keep a document that is no tool's, such as a charter; returns its fingerprint.
+
+        Raises:
+            ConfigError: it is larger than LARGEST_DOCUMENT.
+        """
+        content = canonical_bytes(document)
+        if len(content) > LARGEST_DOCUMENT:
+            raise ConfigError(f"{one_line(name, 80)}: more than {LARGEST_DOCUMENT} bytes cannot be approved")
+        fingerprint, now = "sha256:" + digest(content), micros(self._log.clock.now())
+        execute(
+            f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET last_seen_at = excluded.last_seen_at",
+            (self._surface, name, fingerprint, content.decode(), source, now, now),
+        )
+        return fingerprint
+
+    def every(self) -> list[SeenContract]:
+        """Every contract or document that was met, the last met first."""
+        rows = self._log.database.query(
+            f"SELECT {_COLUMNS} FROM contracts_seen WHERE surface = ? ORDER BY last_seen_at DESC, rowid DESC",
+            (self._surface,),
+        )
+        return [self._seen(row) for row in rows]
 
     def newest(self) -> list[SeenContract]:
         """The contract of each tool that was met last, by tool id."""

@@ -15,7 +15,7 @@ from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
-from sb.kernel.baselines.seen import SURFACES, SeenContract, SeenContracts
+from sb.kernel.baselines.seen import DOCUMENT_SURFACES, SURFACES, SeenContract, SeenContracts
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
 from sb.log.event import Event, Subject
@@ -123,11 +123,8 @@ class ContractBaselineStore:
     def __init__(
         self, log: EventLog, authority: Authority | None = None, surface: str = KERNEL_SURFACE
     ) -> None:
-        if surface not in SURFACES:
-            shown = one_line(surface, 40)
-            raise UsageError(
-                f"no surface {shown!r}{nearest(surface, SURFACES)}", "one of " + ", ".join(SURFACES)
-            )
+        if surface not in DOCUMENT_SURFACES:
+            require_surface(surface)
         self._log = log
         self.authority = authority or Authority(None, log)
         self.surface = surface
@@ -315,6 +312,13 @@ class ContractBaselineStore:
                 del known.approved[tool_id]
                 known.withdrawn.add(tool_id)
             known.unreadable.pop(tool_id, None)
+
+
+def require_surface(surface: str) -> None:
+    """Raise UsageError unless tools come from such a surface."""
+    if surface not in SURFACES:
+        shown = one_line(surface, 40)
+        raise UsageError(f"no surface {shown!r}{nearest(surface, SURFACES)}", "one of " + ", ".join(SURFACES))
 
 
 def _met_since(contract: SeenContract, baseline: Baseline) -> bool:

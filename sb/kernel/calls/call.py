@@ -143,6 +143,8 @@ class ToolCall:
         host_permits: the host asks its own person where a permission is enough.
         notes: facts for its intent, which it then has even if it only reads.
         unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
+        intent: what it is for, if not what its run is for.
+        boundary: facts of its record about intent and charter.
         nonce: names the report of its host that has no id of the call; "" for none.
     """
 
@@ -184,6 +186,8 @@ class ToolCall:
     host_permits: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     nonce: str = ""
+    intent: str = ""
+    boundary: dict[str, Any] = field(default_factory=dict)
     _subject: Subject | None = None
 
     def attach(self, tool: RegisteredTool) -> None:

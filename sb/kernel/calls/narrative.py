@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sb.kernel.contracts import KERNEL_SURFACE, ToolErrorCode
+from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, RELEASE_SURFACE, ToolErrorCode
 from sb.kernel.reversal_contracts import UNDO
 from sb.log.event import Event
 from sb.log.kinds import (
@@ -166,13 +166,16 @@ def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
     return f"{reference} {by} {_DECIDED[event.kind]} {tool} by {agent}: {payload.get('reason', '')}"
 
 
+_APPROVED = {KERNEL_SURFACE: "contracts", CHARTER_SURFACE: "charters", RELEASE_SURFACE: "releases"}
+
+
 def _approved_contracts(payload: dict[str, Any]) -> str:
     signed = payload.get("signed")
     statement = signed.get("statement") if isinstance(signed, dict) else None
     contracts = statement.get("contracts") if isinstance(statement, dict) else None
     tools = ", ".join(contracts) if isinstance(contracts, dict) else "?"
     surface = statement.get("surface") if isinstance(statement, dict) else KERNEL_SURFACE
-    what = "contracts" if surface == KERNEL_SURFACE else "reversals"
+    what = _APPROVED.get(str(surface), "reversals")
     return f"{payload.get('by')} approved the {what} of {shorten(tools, WIDEST_VALUE)}{_why(payload)}"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.canonical import NotCanonical, digest, freeze
 from sb.errors import ContractError
@@ -26,6 +26,9 @@ from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_k
 from sb.kernel.reversal_contracts import listed
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.text import human_bytes, nearest
+
+if TYPE_CHECKING:  # what is off need not be loaded
+    from sb.kernel.boundaries.boundaries import Boundaries
 
 PERFORMED_BY_HOST = "performed_by_host"  # in a contract's metadata
 
@@ -50,6 +53,7 @@ class Admission:
         baselines: the contracts that an operator approved; without it none is compared with what was approved.
         recorder: knows the named steps that need no second decision.
         consequences: the limits of what one run may do that stays.
+        boundaries: what runs may be for; None where that is not limited.
     """
 
     registry: ToolRegistry
@@ -62,6 +66,7 @@ class Admission:
     permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
     max_args_bytes: int = 1 << 20
     digest: Callable[[bytes], str] = digest
+    boundaries: Boundaries | None = None
 
     def admit(self, call: ToolCall, args: Any) -> None:
         """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget.
@@ -75,6 +80,8 @@ class Admission:
             self.recorder.refuse_killed(call, exact=not call.side_effecting)  # else with its intent
             if call.recovery is not None or call.ctx.agent_name == RECOVERY_AGENT:
                 self._check_recovery(call)
+            elif self.boundaries is not None:
+                self.boundaries.judge_call(call)
             self._check_contract(call)
             self._check_policy(call)
             self._check_arguments(call)
@@ -98,6 +105,8 @@ class Admission:
         self._look_up(call)
         self._freeze(call, args)
         call.secrets = secrets_in(call.spec, call.args)
+        if self.boundaries is not None:
+            self.boundaries.describe_call(call)
         self._check_contract(call)
 
     def refusal(self, call: ToolCall) -> str:

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sb.errors import SBError
+from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalGate, ApprovalSettings
 from sb.kernel.authority.authority import Authority
@@ -47,6 +47,8 @@ from sb.store import driver
 if TYPE_CHECKING:
     import asyncio
 
+    from sb.kernel.boundaries.boundaries import Boundaries
+
 _workers = Workers()
 _current: ContextVar[tuple[ToolExecutor, RunContext] | None] = ContextVar("sb_run", default=None)
 
@@ -73,6 +75,7 @@ class ToolExecutor:
         run_facts: what the start of each run says beside, in plain JSON.
         capture: takes down runs for a replay; None for nobody.
         attempts: makes the calls; by default by calling the tools.
+        boundaries: what runs and calls may be for; None where that is not limited.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
     """
@@ -91,6 +94,7 @@ class ToolExecutor:
         approvals: ApprovalSettings | None = None,
         reversibility: str = "off",
         irreversibility_ceilings: Mapping[str, float] | None = None,
+        boundaries: Boundaries | None = None,
         power: bool = False,
         run_facts: Mapping[str, Any] = MappingProxyType({}),
         capture: Capturing | None = None,
@@ -110,7 +114,14 @@ class ToolExecutor:
         seen = contract_baseline_store.seen if contract_baseline_store else SeenContracts(self.event_log)
         self.kill = kill_switch or KillSwitch(self.event_log, authority)
         self._recorder = Recorder(
-            self.event_log, self._gate, seen, self.kill, power=power, run_facts=run_facts, capture=capture
+            self.event_log,
+            self._gate,
+            seen,
+            self.kill,
+            power=power,
+            run_facts=run_facts,
+            capture=capture,
+            boundaries=boundaries,
         )
         self._admission = Admission(
             registry,
@@ -126,7 +137,9 @@ class ToolExecutor:
             permissions or {},
             max_args_bytes,
             self.event_log.digest,
+            boundaries,
         )
+        self.boundaries = boundaries
         self._workers = workers or _workers
         refuse_killed = self._recorder.refuse_killed
         self._attempts = attempts or Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
@@ -139,7 +152,11 @@ class ToolExecutor:
 
         Inside, it is the run to which calls of `governed` functions belong, in the threads and tasks that inherit
         the context too.
+
+        Raises:
+            DeniedError: its boundaries refuse it.
         """
+        self._require_boundaries(ctx)
         self._recorder.run_started(ctx)
         before = _current.get()
         _current.set((self, ctx))
@@ -151,6 +168,16 @@ class ToolExecutor:
         finally:
             _current.set(before)  # not by a token: a framework may leave the block in another context
         self._recorder.run_finished(ctx)
+
+    def _require_boundaries(self, ctx: RunContext) -> None:
+        """Raise DeniedError, with the refused run on record, unless the run may start."""
+        if self.boundaries is None:
+            return
+        try:
+            self.boundaries.judge_run(ctx)
+        except Refused as refused:
+            self._recorder.run_finished(ctx, f"refused: {refused.rule}")
+            raise DeniedError(refused.reason, "sb agent charter check") from refused
 
     def finish_run(self, ctx: RunContext) -> None:
         """Mark the end of a run that its first call began; nothing where no call of it is on record."""
@@ -167,6 +194,7 @@ class ToolExecutor:
         approval_id: str = "",
         wait_s: float = 0.0,
         assumptions: Sequence[Assumption | str] = (),
+        intent: str = "",
     ) -> ToolResult:
         """Run one tool call and say what became of it; never raises for what a tool or policy does.
 
@@ -183,6 +211,7 @@ class ToolExecutor:
                 it runs. Waiting uses no budget.
             assumptions: what justifies the call, beside what its tool declares: when one turns false, recovery
                 offers to undo it.
+            intent: what the call is for, by its registered name; by default what its run is for.
 
         Returns:
             The tool's result, or an error with a ToolErrorCode.
@@ -195,6 +224,7 @@ class ToolExecutor:
             override_fn,
             str(approval_id),
             assumptions,
+            intent=intent,
         )
         return self._execute(call, args, None, wait_s)
 
@@ -209,6 +239,7 @@ class ToolExecutor:
         approval_id: str = "",
         wait_s: float = 0.0,
         assumptions: Sequence[Assumption | str] = (),
+        intent: str = "",
     ) -> ToolResult:
         """`execute` for coroutines: it runs in a worker thread, and an async tool in the caller's event loop.
 
@@ -225,6 +256,7 @@ class ToolExecutor:
             override_fn,
             str(approval_id),
             assumptions,
+            intent=intent,
         )
         run = partial(self._execute, call, args, loop, wait_s)
         return await asyncio.wrap_future(self._workers.submit(run))
@@ -303,6 +335,7 @@ class ToolExecutor:
                 call.override_fn,
                 waiting,
                 call.assumptions,
+                intent=call.intent,
             )
             return self._execute(again, args, loop, 0)
         span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
@@ -401,6 +434,8 @@ class ToolExecutor:
     ) -> ToolResult:
         call.reserved = False
         call.ctx.budget.settle_call(outcome.latency_ms)
+        if self.boundaries is not None and outcome.code is None:
+            _withhold(call, outcome, self.boundaries.judge_result(call, outcome.provenance))
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller must hear that the tool ran
@@ -424,6 +459,14 @@ class ToolExecutor:
 
     def _strict(self, call: ToolCall) -> bool:
         return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
+
+
+def _withhold(call: ToolCall, outcome: Outcome, reason: str) -> None:
+    """Keep from the caller what a tool gave, for that reason; nothing for ""."""
+    if reason:
+        outcome.value, outcome.encoded, outcome.message = None, b"null", f"its result is withheld: {reason}"
+        outcome.code = ToolErrorCode.PERMISSION_DENIED
+        outcome.effect = Effect.DONE if call.side_effecting else Effect.UNSTATED
 
 
 def current_run() -> tuple[ToolExecutor, RunContext] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
@@ -43,6 +43,9 @@ from sb.log.kinds import (
 from sb.redaction import redact_json, redact_text, scrub
 from sb.sources import micros
 from sb.store import driver
+
+if TYPE_CHECKING:  # what is off need not be loaded
+    from sb.kernel.boundaries.boundaries import Boundaries
 
 _BLOCKED_BY_POLICY = {
     "capabilities",
@@ -83,6 +86,7 @@ class Recorder:
         power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
         run_facts: what the start of each run says beside, in plain JSON.
         capture: takes down runs for a replay; None for nobody.
+        boundaries: what is recorded of a run beside its context; None for nothing.
     """
 
     def __init__(
@@ -95,8 +99,10 @@ class Recorder:
         power: bool = False,
         run_facts: Mapping[str, Any] = MappingProxyType({}),
         capture: Capturing | None = None,
+        boundaries: Boundaries | None = None,
     ) -> None:
         self.log = log
+        self._boundaries = boundaries
         self.intents = Intents(log)
         self.mutations = MutationStore(log)
         self._gate = gate
@@ -152,6 +158,8 @@ class Recorder:
             "budget": ctx.budget.to_dict(),
             **self._run_facts,
         }
+        if self._boundaries is not None:
+            facts |= self._boundaries.run_facts(write, ctx)
         said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
         said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
         if self._capture is not None:
@@ -175,6 +183,7 @@ class Recorder:
             "args_digest": call.args_digest,
             **_approval_rules(call),
             **call.contract,
+            **call.boundary,
             **({} if call.recovery is None else call.recovery.facts),
         }
         with self.log.write() as write:
@@ -331,7 +340,7 @@ class Recorder:
             facts |= self._facts(call)
             said["args"] = call.shown_args()
         else:
-            facts["intent"] = intent_id - self.log.first_id
+            facts |= {"intent": intent_id - self.log.first_id, **call.boundary}
         kept = self._kept(call, outcome, state)
         if kept is not None:
             facts["step_digest"] = kept.digest()
@@ -408,6 +417,7 @@ class Recorder:
             "safety_class": call.spec.safety_class,
             "args_digest": call.args_digest,
             "policy_version": call.policy_version,
+            **call.boundary,
             **call.contract,
             **({} if call.recovery is None else call.recovery.facts),
         }

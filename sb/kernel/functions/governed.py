@@ -21,7 +21,7 @@ from sb.kernel.execution.executor import ToolExecutor, current_run
 from sb.kernel.functions.signature import FunctionSignature, signature_of, spec_of
 from sb.kernel.functions.values import from_json, to_json
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry
-from sb.kernel.run_context import RunContext
+from sb.kernel.run_context import INTENT_UNSTATED, RunContext
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -216,7 +216,7 @@ def _run_of_process() -> tuple[ToolExecutor, RunContext]:
         if pid not in _of_process:
             # By name: it stands above the kernel, and is needed only where a program opened none itself.
             runtime = importlib.import_module("sb.runtime").open_runtime()
-            ctx = runtime.context(intent=Path(sys.argv[0]).name)
+            ctx = runtime.context(intent=Path(sys.argv[0]).name, metadata={INTENT_UNSTATED: True})
             atexit.register(_finish, pid, runtime, ctx)
             _of_process[pid] = (runtime.executor, ctx)
         return _of_process[pid]

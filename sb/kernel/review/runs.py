@@ -34,6 +34,7 @@ class Run:
         state: open until its end is on record, which a caller need not have marked; a later call opens it again.
         last_at: when it ended; while it is open, when its last event was written.
         error: what it ended with, if it failed.
+        release: the id of what it was made of; "" where that was not recorded. drift: what of it was not as pinned.
         host, project, session: the program, project and session that it belongs to, as far as it said.
     """
 
@@ -49,6 +50,8 @@ class Run:
     host: str = ""
     project: str = ""
     session: str = ""
+    release: str = ""
+    drift: tuple[str, ...] = ()
 
 
 def _field(name: str) -> str:
@@ -154,9 +157,22 @@ def runs_at(log: EventLog, firsts: Sequence[int]) -> dict[int, Run]:
             state = RunState.FAILED if error else RunState.FINISHED
         payload = event.payload or {}
         intent = str(payload.get("intent", ""))
-        where = [str(payload.get(name, "")) for name in ("host", "project", "session_id")]
+        host, project, session = (str(payload.get(name, "")) for name in ("host", "project", "session_id"))
         runs[first] = Run(
-            first, run_id, event.subject.agent, intent, state, error, event.at, last.at, int(count), *where
+            first,
+            run_id,
+            event.subject.agent,
+            intent,
+            state,
+            error,
+            event.at,
+            last.at,
+            int(count),
+            host,
+            project,
+            session,
+            str(payload.get("release", "")),
+            tuple(map(str, payload.get("release_drift") or ())),
         )
     return runs
 

@@ -1,0 +1,1 @@
+"""Boundaries: agents' charters, registered intents, releases of runs, and sources of context."""

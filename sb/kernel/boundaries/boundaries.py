@@ -1,0 +1,180 @@
+"""Judging runs and calls by charter and registered intents, and stamping both on their records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from sb import __version__
+from sb.config.model import INTENT
+from sb.kernel.boundaries.charter import UNSTATED, AgentCharter
+from sb.kernel.boundaries.charters import Charters
+from sb.kernel.boundaries.reading import SourceGuard
+from sb.kernel.boundaries.releases import Releases
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.contracts import ToolErrorCode, ToolProvenance
+from sb.kernel.run_context import INTENT_UNSTATED, RECOVERY_AGENT, RunContext
+from sb.log.event_log import LogWrite
+from sb.redaction import one_line
+from sb.text import nearest
+
+ENFORCE = "enforce"
+_NAME = re.compile(INTENT)
+_SHOWN = 80  # characters of an intent in a reason
+
+
+class _Ruling(NamedTuple):
+    """What is recorded of a run or call, and why its charter refuses it.
+
+    Args:
+        charter: the agent's, if it is approved. rule, reason: "" where it does not refuse.
+    """
+
+    facts: dict[str, Any]
+    charter: AgentCharter | None = None
+    rule: str = ""
+    reason: str = ""
+
+
+class Boundaries:
+    """What a run and its calls may be for.
+
+    Args:
+        intents: the registered ones; empty where any is fine.
+        charters: None where they are off. enforce: whether they refuse, rather than only record that they would.
+        releases: None where they are off. pinned: whether a run that drifted from the pinned release is refused.
+        sources: None where context may come from anywhere.
+    """
+
+    def __init__(
+        self,
+        *,
+        intents: Collection[str] = (),
+        charters: Charters | None = None,
+        enforce: bool = True,
+        releases: Releases | None = None,
+        pinned: bool = False,
+        sources: SourceGuard | None = None,
+    ) -> None:
+        self._intents = frozenset(intents)
+        self.charters = charters
+        self._enforce = enforce
+        self.releases = releases
+        self._pinned = pinned
+        self.sources = sources
+
+    def judge_run(self, ctx: RunContext) -> dict[str, Any]:
+        """Facts for the run's first event; raises Refused where the run may not start."""
+        if ctx.agent_name == RECOVERY_AGENT:
+            return {}
+        facts = self._decide(self._ruling(ctx, stated_intent(ctx), exact=True))
+        self._refuse_drift(ctx)
+        return facts
+
+    def judge_call(self, call: ToolCall) -> None:
+        """Put intent and charter on the call's record; raises Refused where it may not run."""
+        ruling = self._ruling(call.ctx, call.intent or stated_intent(call.ctx), exact=False)
+        call.boundary = ruling.facts
+        if not ruling.reason and ruling.charter is not None:
+            reason = ruling.charter.tool_refusal(call.spec)
+            ruling = ruling._replace(rule="charter_capabilities" if reason else "", reason=reason)
+        call.boundary = self._decide(ruling)
+        self._refuse_drift(call.ctx)
+        if self.sources is not None:
+            call.boundary |= self.sources.judge_call(call)
+
+    def judge_result(self, call: ToolCall, provenance: ToolProvenance | None) -> str:
+        """Put the source of a call's result on its record; why the result may not be used, or ""."""
+        if self.sources is None or provenance is None:
+            return ""
+        try:
+            call.boundary |= self.sources.judge_result(provenance)
+        except Refused as refused:
+            call.boundary |= {"source_refused": refused.rule}
+            return refused.reason
+        return ""
+
+    def describe_call(self, call: ToolCall) -> None:
+        """Put the intent on the record of a call that was judged elsewhere."""
+        charter = None if self.charters is None else self._charter(call.ctx.agent_name)
+        default = "" if charter is None else charter.default_intent
+        call.boundary = {"intent_name": _name(call.intent or stated_intent(call.ctx) or default)}
+
+    def run_facts(self, write: LogWrite, ctx: RunContext) -> dict[str, Any]:
+        """Facts for the first event of a run, whether or not it may start; its release is kept beside them."""
+        try:
+            facts = self.judge_run(ctx)
+        except Refused as refused:
+            facts = {"boundary_refused": refused.rule}
+        if self.releases is not None and ctx.agent_name != RECOVERY_AGENT:
+            drift = self.releases.drift(ctx)
+            facts |= {"release": self.releases.keep(write, ctx), "code_version": __version__}
+            if drift.parts or drift.problem:
+                facts["release_drift"] = list(drift.parts) or ["unreadable"]
+        return facts
+
+    def _refuse_drift(self, ctx: RunContext) -> None:
+        if self.releases is None or not self._pinned:
+            return
+        drift = self.releases.drift(ctx)
+        reason = drift.problem
+        if drift.parts:
+            agent = ctx.agent_name
+            parts = ", ".join(drift.parts)
+            reason = f"the release of {agent} is not the pinned one: {parts} differ; an operator can pin it: sb release pin {agent}"
+        if reason:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "release_drift")
+
+    def scope_refusal_of(self, agent: str) -> Callable[[str], str]:
+        """A function that says why the agent may not use memories of a scope, or "", by its charter as it is then."""
+
+        def refusal(scope: str) -> str:
+            if self.charters is None or not self._enforce:
+                return ""
+            entry = self.charters.entry(agent, exact=False)
+            return entry.problem or ("" if entry.charter is None else entry.charter.scope_refusal(scope))
+
+        return refusal
+
+    def _charter(self, agent: str) -> AgentCharter | None:
+        """The approved charter of an agent."""
+        entry = None if self.charters is None else self.charters.entry(agent, exact=False)
+        return None if entry is None or entry.problem else entry.charter
+
+    def _decide(self, ruling: _Ruling) -> dict[str, Any]:
+        if not ruling.reason:
+            return ruling.facts
+        if self._enforce:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, ruling.reason, ruling.rule)
+        return ruling.facts | {"charter_would_refuse": ruling.rule}
+
+    def _ruling(self, ctx: RunContext, intent: str, *, exact: bool) -> _Ruling:
+        entry = None if self.charters is None else self.charters.entry(ctx.agent_name, exact=exact)
+        charter = entry.charter if entry is not None else None
+        intent = intent or (charter.default_intent if charter else "")
+        if self._intents and intent and intent not in self._intents:
+            shown = one_line(intent, _SHOWN)
+            reason = f"intent {shown!r} is not registered{nearest(intent, self._intents)}"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "intent_unregistered")
+        facts: dict[str, Any] = {"intent_name": _name(intent)}
+        if entry is None:
+            return _Ruling(facts)
+        if charter is not None:
+            facts |= {"charter": charter.fingerprint, "charter_version": charter.version}
+        if entry.problem:
+            return _Ruling(facts, None, "charter_" + entry.state.replace(" ", "_"), entry.problem)
+        reason = "" if charter is None else charter.intent_refusal(one_line(intent or UNSTATED, _SHOWN))
+        return _Ruling(facts, charter, "charter_intent" if reason else "", reason)
+
+
+def stated_intent(ctx: RunContext) -> str:
+    """The intent that a program or person named for a run; "" where its host made one up."""
+    return "" if ctx.metadata.get(INTENT_UNSTATED) else ctx.intent
+
+
+def _name(intent: str) -> str:
+    """An intent as it is recorded beside outcomes: its name, or one fixed word where it has none."""
+    if not intent:
+        return UNSTATED
+    return intent if _NAME.fullmatch(intent) and len(intent) <= _SHOWN else "unnamed"

@@ -1,0 +1,263 @@
+"""Charter files: one YAML file for each agent, and the parts that several share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sb.config import kinds
+from sb.config.document import Entry, Listing, Report, Scalar, Table, describe, parse_document
+from sb.config.kinds import Kind, Reading
+from sb.config.model import INTENT
+from sb.config.sources import read_bytes
+from sb.errors import NotFoundError
+from sb.kernel.boundaries.charter import GRACE_DAYS, AgentCharter
+from sb.kernel.boundaries.file_state import FileState, file_state
+from sb.kernel.contracts import SafetyClass
+from sb.text import nearest
+
+SHARED = "shared"  # the folder of parts that charters include
+SUFFIX = ".yaml"
+AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}")
+_PATTERN = re.compile(r"[a-z0-9_.*?\[\]-]+")
+_MOST_FILES = 32  # that one charter may include
+
+
+class _Key(NamedTuple):
+    """One key of a charter file.
+
+    Args:
+        name: of the field of AgentCharter. shared: whether an included part may have it too.
+    """
+
+    name: str
+    kind: Kind[Any]
+    shared: bool = True
+
+
+def _names(what: str, pattern: str | re.Pattern[str] = _PATTERN) -> Kind[tuple[str, ...]]:
+    return kinds.listing(kinds.matching(what, pattern))
+
+
+_INCLUDE = _names("the name of a file in charters/shared, such as support.yaml", r"[A-Za-z0-9_-]+\.yaml")
+_INTENT = kinds.matching("an intent such as refund.issue", INTENT)
+_VERSION = kinds.matching("a version such as 1.0.0", r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+_DATE = kinds.matching("a date such as 2027-03-31", r"\d{4}-\d{2}-\d{2}")
+_KEYS: Mapping[str, _Key | Mapping[str, _Key]] = {
+    "agent": _Key("agent", kinds.matching("the agent's name", AGENT_NAME), shared=False),
+    "purpose": _Key("purpose", kinds.text("a sentence"), shared=False),
+    "owner": _Key("owner", kinds.text("a name"), shared=False),
+    "version": _Key("version", _VERSION, shared=False),
+    "review_by": _Key("review_by", _DATE, shared=False),
+    "include": _Key("include", _INCLUDE),
+    "intents": {
+        "allow": _Key("allowed_intents", _names("an intent or a pattern such as refund.*")),
+        "deny": _Key("denied_intents", _names("an intent or a pattern such as refund.*")),
+        "default": _Key("default_intent", _INTENT, shared=False),
+    },
+    "capabilities": {
+        "tools": _Key("tools", _names("a tool id or a pattern such as payments.*")),
+        "ceiling": _Key("ceiling", kinds.choice(*kinds.CEILINGS), shared=False),
+        "required_packs": _Key("required_packs", kinds.listing(kinds.text("the id of a context pack"))),
+        "decision_keys": _Key("decision_keys", _names("a decision key or a pattern")),
+    },
+    "namespaces": _Key("namespaces", _names("the first part of tool ids", r"[a-z][a-z0-9_-]*")),
+    "data_scopes": _Key("data_scopes", kinds.listing(kinds.text("a scope or a pattern such as project:*"))),
+}
+_REQUIRED = ("agent", "purpose", "owner", "review_by")
+
+
+class CharterFiles:
+    """The charters of a folder.
+
+    Args:
+        folder: holds NAME.yaml for each agent, and the folder `shared`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._parsed: dict[str, tuple[date, dict[Path, FileState], AgentCharter | Report]] = {}
+
+    def agents(self) -> list[str]:
+        """The agents that have a file, sorted."""
+        try:
+            names = [path.name for path in self.folder.iterdir()]
+        except FileNotFoundError:
+            return []
+        return sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
+
+    def path(self, agent: str) -> Path:
+        """The file of an agent, which need not exist; raises NotFoundError for a name that can have none."""
+        if not AGENT_NAME.fullmatch(agent):
+            raise NotFoundError(f"no charter can be named {agent!r}", "use letters, digits, _, ., @ and -")
+        return self.folder / f"{agent}{SUFFIX}"
+
+    def load(self, agent: str, today: date) -> AgentCharter:
+        """The charter of an agent, as its files are now.
+
+        Args:
+            today: decides whether its review date is long past.
+
+        Raises:
+            NotFoundError: it has no file.
+            ConfigError: the file breaks a rule; with file and line.
+        """
+        charter, report = self.read(agent, today)
+        if report is not None:
+            report.require_none()
+        if charter is None:
+            known = self.agents()
+            hint = f"write {self.path(agent)}: docs/reference/charters.md"
+            raise NotFoundError(f"agent {agent} has no charter{nearest(agent, known)}", hint)
+        return charter
+
+    def read(self, agent: str, today: date) -> tuple[AgentCharter | None, Report | None]:
+        """The charter of an agent, or the report of what is wrong with it; (None, None) where it has no file."""
+        cached = self._parsed.get(agent)
+        if (
+            cached is None
+            or cached[0] != today
+            or any(file_state(one) != was for one, was in cached[1].items())
+        ):
+            path = self.path(agent)
+            files: dict[Path, FileState] = {path: file_state(path)}
+            if files[path] is None:
+                self._parsed.pop(agent, None)
+                return None, None
+            result = _Parser(self.folder, files, today).charter(agent, path)
+            cached = self._parsed[agent] = (today, files, result)
+        found = cached[2]
+        return (None, found) if isinstance(found, Report) else (found, None)
+
+
+class _Parser:
+    """One charter and the parts that it includes.
+
+    Args:
+        files: each file that was read, as it was before; those that are included are added.
+    """
+
+    def __init__(self, folder: Path, files: dict[Path, FileState], today: date) -> None:
+        self._folder = folder
+        self._files = files
+        self._today = today
+        self._report = Report(str(folder))
+        self._values: dict[str, Any] = {}
+        self._lines: dict[str, tuple[str, int]] = {}
+
+    def charter(self, agent: str, path: Path) -> AgentCharter | Report:
+        table = self._file(path, (), shared=False)
+        if not self._report.problems:
+            self._check_whole(agent, table)
+        if self._report.problems:
+            return self._report
+        values = self._values
+        values["review_by"] = date.fromisoformat(values["review_by"])
+        values["ceiling"] = SafetyClass(values.get("ceiling", SafetyClass.READ_ONLY))
+        return AgentCharter(**values)
+
+    def _file(self, path: Path, above: tuple[Path, ...], *, shared: bool) -> Table:
+        report = Report(str(path))
+        self._files[path] = file_state(path)  # before it is read: a later change is seen
+        data = read_bytes(path, report)
+        if data is None:
+            report.add(0, "", "does not exist")
+        table = Table(0) if report.problems else parse_document(data or b"", report)
+        reading = Reading(report, path.parent, {})
+        for entry in table.entries:
+            self._entry(entry, _KEYS, "", reading, (*above, path), shared=shared)
+        if report.problems and not self._report.problems:
+            self._report = report
+        return table
+
+    def _entry(
+        self,
+        entry: Entry,
+        keys: Mapping[str, Any],
+        prefix: str,
+        reading: Reading,
+        trail: tuple[Path, ...],
+        *,
+        shared: bool,
+    ) -> None:
+        name, known = prefix + entry.key, keys.get(entry.key)
+        if known is None:
+            reading.wrong(entry, name, f"unknown key{nearest(entry.key, keys)}", f"known: {', '.join(keys)}")
+        elif isinstance(known, _Key):
+            self._value(entry, name, known, reading, trail, shared=shared)
+        elif not isinstance(entry.value, Table):
+            reading.wrong(entry, name, f"must be a mapping, not {describe(entry.value)}")
+        else:
+            for inner in entry.value.entries:
+                self._entry(inner, known, f"{name}.", reading, trail, shared=shared)
+
+    def _value(
+        self, entry: Entry, name: str, key: _Key, reading: Reading, trail: tuple[Path, ...], *, shared: bool
+    ) -> None:
+        if shared and not key.shared:
+            reading.wrong(entry, name, "belongs into the agent's own file, not into a shared part")
+            return
+        value = key.kind.parse(entry.value, name, reading)
+        if value is None:
+            return
+        if key.name == "include":
+            for item in value:
+                self._include(item, entry, reading, trail)
+        elif isinstance(value, tuple):
+            if not value:
+                reading.wrong(entry, name, "an empty list would mean any", "remove the key to mean that")
+            self._values[key.name] = tuple(dict.fromkeys((*self._values.get(key.name, ()), *value)))
+            items = entry.value.items if isinstance(entry.value, Listing) else ()
+            for item in items:
+                if isinstance(item, Scalar):
+                    self._lines.setdefault(f"{key.name}:{item.text}", (reading.report.source, item.line))
+        else:
+            self._values[key.name] = value
+            self._lines[key.name] = (reading.report.source, entry.line)
+
+    def _include(self, name: str, entry: Entry, reading: Reading, trail: tuple[Path, ...]) -> None:
+        path = self._folder / SHARED / name
+        if path in trail:
+            names = " includes ".join(one.name for one in (*trail[trail.index(path) :], path))
+            reading.wrong(entry, "include", f"goes in a circle: {names}")
+        elif len(self._files) >= _MOST_FILES:
+            reading.wrong(entry, "include", f"more than {_MOST_FILES} files make up one charter")
+        else:
+            self._file(path, trail, shared=True)
+
+    def _check_whole(self, agent: str, table: Table) -> None:
+        """What no single value tells."""
+        values, report = self._values, Report(str(self._folder / f"{agent}{SUFFIX}"))
+        for name in _REQUIRED:
+            if name not in values:
+                report.add(table.line, name, "is missing")
+        if values.get("agent", agent) != agent:
+            report.add(self._lines["agent"][1], "agent", f"is {values['agent']}, but the file is {agent}'s")
+        if not values.get("allowed_intents"):
+            report.add(table.line, "intents.allow", "is missing: the agent could do nothing")
+        both = set(values.get("allowed_intents", ())) & set(values.get("denied_intents", ()))
+        for intent in sorted(both):
+            source, line = self._lines[f"denied_intents:{intent}"]
+            report.source = source
+            report.add(line, "intents.deny", f"{intent} is allowed and denied", "take it out of one list")
+        self._check_review(report)
+        if report.problems:
+            self._report = report
+
+    def _check_review(self, report: Report) -> None:
+        if "review_by" not in self._values:
+            return
+        line = self._lines["review_by"][1]
+        try:
+            review_by = date.fromisoformat(self._values["review_by"])
+        except ValueError:
+            report.add(line, "review_by", f"{self._values['review_by']} is no day of the calendar")
+            return
+        if self._today > review_by + timedelta(days=GRACE_DAYS):
+            late = (self._today - review_by).days
+            report.add(
+                line, "review_by", f"{review_by} is {late} days past", "review it, then set the next day"
+            )

@@ -1,0 +1,77 @@
+"""Calls and results that bring context in: held to the registered sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sb.errors import SBError
+from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry, SourceRefused
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.contracts import ToolErrorCode, ToolProvenance
+
+_FETCHING = "host.fetch"
+_OF_SERVERS = ("host.mcp", "host.mcp.destructive")
+
+
+class SourceGuard:
+    """Holds what programs and hosts read to the registered sources.
+
+    Args:
+        load: the registered sources as they are now; raises SBError where they cannot be read, which refuses.
+        enforce: whether what is refused is kept out, rather than only recorded.
+    """
+
+    def __init__(self, load: Callable[[], ContextSourceRegistry], *, enforce: bool) -> None:
+        self.load = load
+        self.enforce = enforce
+
+    def judge_call(self, call: ToolCall) -> dict[str, Any]:
+        """Facts about the source that a call reads from; raises Refused where it may not."""
+        uri = uri_of(call)
+        if uri:
+            return self._judged(lambda: self.load().check_read(uri))
+        written = paths_of(call) if call.side_effecting else []
+        return self._judged(lambda: self._checked_writes(written)) if written else {}
+
+    def judge_result(self, provenance: ToolProvenance) -> dict[str, Any]:
+        """Facts about the source of a result that was just read; raises Refused where it may not be used."""
+        uri, fresh = provenance.source_uri, provenance.freshness_s
+        return self._judged(lambda: self.load().check_read(uri, freshness_s=fresh)) if uri else {}
+
+    def _checked_writes(self, paths: list[str]) -> None:
+        """Refuse what would change a source that is only read; other files are nobody's source."""
+        sources = self.load()
+        for path in paths:
+            if sources.find(path) is not None:
+                sources.check_write(path)
+
+    def _judged(self, check: Callable[[], ContextSource | None]) -> dict[str, Any]:
+        try:
+            source = check()
+        except SBError as error:
+            rule = error.rule if isinstance(error, SourceRefused) else "source_unreadable"
+            if self.enforce:
+                raise Refused(ToolErrorCode.PERMISSION_DENIED, error.message, rule) from error
+            return {"source_would_refuse": rule}
+        return {} if source is None else {"source": source.source_id, "source_trust": source.trust}
+
+
+def uri_of(call: ToolCall) -> str:
+    """The address that a call reads from; "" for calls that bring nothing in from outside."""
+    args = call.args
+    if call.tool_id == _FETCHING:
+        given = args.get("input")
+        url = given.get("url") if isinstance(given, dict) else None
+        return url if isinstance(url, str) and url else f"host:{args.get('tool')}"
+    if call.tool_id in _OF_SERVERS:
+        return f"mcp:{args.get('tool')}"
+    url = args.get("url")
+    return url if call.tool_id == "http.get" and isinstance(url, str) else ""
+
+
+def paths_of(call: ToolCall) -> list[str]:
+    """The files that a call names."""
+    named = call.args.get("path"), call.args.get("paths")
+    given = [named[0], *(named[1] if isinstance(named[1], list) else ())]
+    return [one for one in given if isinstance(one, str)]

@@ -1,0 +1,96 @@
+"""A coding agent's session under an enforced charter, and with registered sources of context."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sb.hosts.hooks.event import Decision
+from sb.kernel.authority.signing import Label
+from sb.parts import open_charters
+from tests.hosts.hooks.conftest import Host
+
+CHARTER = """\
+agent: claude-code
+purpose: Changes this repository.
+owner: ana
+review_by: 2999-01-01
+intents: {allow: [code.*], default: code.change}
+capabilities: {ceiling: local_write}
+namespaces: [host]
+data_scopes: ["project:*"]
+"""
+SOURCES = 'wiki: {owner: ana, uris: ["https://wiki.example.org/*"], ttl: 1d, trust: 0.9}\n'
+
+
+@pytest.fixture
+def charter(host: Host) -> Path:
+    host.configure("agent_charters: enforce\n")
+    path = host.home / "charters" / "claude-code.yaml"
+    path.parent.mkdir()
+    path.write_text(CHARTER, encoding="utf-8")
+    return path
+
+
+def approve(host: Host) -> None:
+    with host.open() as runtime:
+        charters = open_charters(runtime.config, runtime.log, runtime.approvals.authority)
+        charters.approve("claude-code", "", Label("ana"), "reviewed")
+
+
+def test_a_host_is_held_to_its_charter_call_by_call(host: Host, charter: Path) -> None:
+    refused = host.before("Read", file_path=str(host.project / "a"))
+    assert (refused.decision, "was never approved" in refused.reason) == (Decision.DENY, True)
+    approve(host)
+    assert host.before("Read", file_path=str(host.project / "a")).decision is not Decision.DENY
+    above = host.before("WebFetch", url="https://wiki.example.org/a", prompt="p")
+    assert (above.decision, "above the ceiling" in above.reason) == (Decision.DENY, True)
+    host.write(host.project / "a", "text", "toolu_w")
+    charter.write_text(CHARTER.replace("local_write", "network"), encoding="utf-8")
+    changed = host.before("Read", file_path=str(host.project / "a"))
+    assert (changed.decision, "changed since it was approved" in changed.reason) == (Decision.DENY, True)
+
+
+def test_the_outcome_of_a_hosts_call_has_its_intent(host: Host, charter: Path) -> None:
+    approve(host)
+    host.write(host.project / "a", "text", "toolu_w")
+    told = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
+    assert [one["intent_name"] for one in told if one["phase"] == "outcome"] == ["code.change"]
+
+
+def test_a_session_is_told_memory_only_from_a_registered_source(host: Host) -> None:
+    host.configure("context_sources: off\n")
+    with host.open() as runtime, runtime.brain("ada", scope="project:shop") as brain:
+        brain.remember("the door code is on the door", category="lesson")
+    told = host.tell("SessionStart", source="startup")
+    host.configure("context_sources: enforce\n")
+    host.session = "session-2"
+    (host.home / "sources.yaml").write_text(SOURCES, encoding="utf-8")
+    withheld = host.tell("SessionStart", source="startup")
+    memory = json.dumps({"owner": "ana", "uris": ["sb:memory/*"], "ttl": "1h", "trust": 0.5})
+    (host.home / "sources.yaml").write_text(f"memory: {memory}\n", encoding="utf-8")
+    host.session = "session-3"
+    again = host.tell("SessionStart", source="startup")
+    assert ["door code" in one.context for one in (told, withheld, again)] == [True, False, True]
+    assert "is no registered source of context" in withheld.reason
+
+
+def test_a_host_fetches_only_from_registered_sources(host: Host) -> None:
+    host.configure("context_sources: enforce\n")
+    (host.home / "sources.yaml").write_text(SOURCES, encoding="utf-8")
+    known = host.before("WebFetch", url="https://wiki.example.org/a", prompt="p")
+    unknown = host.before("WebFetch", url="https://evil.example.org/a", prompt="p")
+    assert "no registered source" not in known.reason
+    assert (unknown.decision, "no registered source" in unknown.reason) == (Decision.DENY, True)
+
+
+def test_a_source_that_is_only_read_is_not_written_by_a_host(host: Host) -> None:
+    host.configure("context_sources: enforce\n")
+    policies = host.project / "policies"
+    source = {"owner": "ana", "uris": [f"{policies}/*"], "ttl": "1h", "trust": 1}
+    (host.home / "sources.yaml").write_text(f"policies: {json.dumps(source)}\n", encoding="utf-8")
+    refused = host.before("Write", file_path=str(policies / "a.md"), content="x")
+    assert (refused.decision, "is only read" in refused.reason) == (Decision.DENY, True)
+    host.write(host.project / "a.md", "x", "toolu_w")
