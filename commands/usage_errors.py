@@ -36,6 +36,7 @@ VERBS = {
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",
     "quarantine": "list show add release purge",
+    "red-team": "check list",
     "trust": "set list show",
 }
 LEAVES = {f"{group} {verb}": verb for group, verbs in VERBS.items() for verb in verbs.split()}

@@ -58,6 +58,7 @@ SECTIONS = {
     "Checks": {
         "doctor": "Check the installation.",
         "explain": "Explain how a command line would be judged.",
+        "red-team": "Check texts for attacks on models, and list what was found.",
         "harness": "Grade the harness against the forty controls.",
         "kernel": "Show the kernel's tools, and run one.",
     },

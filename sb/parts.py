@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sb.config import Config
+from sb.config.guards import OFF
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
@@ -31,6 +32,7 @@ from sb.tools.hosted.files import CallLimits, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.kernel.execution.result_guards import ResultGuard
     from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
 
@@ -178,6 +180,15 @@ def baselines_of(
 def open_policy(config: Config) -> ToolPolicy:
     """The policy of a configuration."""
     return ToolPolicy(SafetyMode(config.safety_mode), rules=WrittenPolicy(config.policy))
+
+
+def result_guards(config: Config, log: EventLog) -> list[ResultGuard]:
+    """What looks at results before callers are given them; nothing where it is off."""
+    if config.red_team.tool_results == OFF:
+        return []
+    from sb.kernel.execution.attack_guard import attack_guard
+
+    return [attack_guard(log, config.red_team.tool_results)]
 
 
 def granted_permissions(config: Config) -> dict[str, tuple[str, ...]]:

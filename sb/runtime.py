@@ -31,6 +31,7 @@ from sb.parts import (
     open_kill_switch,
     open_policy,
     open_registry,
+    result_guards,
     shipped_registry,
 )
 from sb.repository import project_folder
@@ -325,6 +326,7 @@ def open_runtime(
             power=config.durability == "power",
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,
+            result_guards=result_guards(config, log),
             telemetry=Telemetry(arguments=config.telemetry.arguments, tracer_provider=tracer_provider),
             clock=clock,
             ids=ids,

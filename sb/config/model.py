@@ -29,6 +29,7 @@ from sb.config.groups import (
     Telemetry,
     Undo,
 )
+from sb.config.guards import RedTeam
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings
 from sb.config.narrowing import (
@@ -132,6 +133,7 @@ class Config:
     kill: Kill = field(default_factory=Kill)
     hooks: Hooks = field(default_factory=Hooks)
     memory: Memory = field(default_factory=Memory)
+    red_team: RedTeam = field(default_factory=RedTeam)
     entity: Entity = field(default_factory=Entity)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)

@@ -46,6 +46,7 @@ INCIDENT_CLOSED = "incident.closed"
 SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
+ATTACK_FOUND = "attack.found"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -65,6 +66,7 @@ _meanings = {
     GRANT_REVOKED: "A person took a grant back",
     OPERATOR_CHANGED: "The operators who may decide changed",
     BASELINE_CHANGED: "The approved contracts changed",
+    ATTACK_FOUND: "A text that reads like an attack on a model",
     RECOVERY_INVALIDATED: "Something that justified calls turned false",
     RECOVERY_DECIDED: "The recovery loop decided about a call",
     RECOVERY_ESCALATED: "Something that a call did needs a person",

@@ -18,6 +18,7 @@ from sb.harness.probes import (
     policy_governed,
     privacy,
     recovery,
+    red_team,
     reversible,
     tool_controlled,
 )
@@ -37,6 +38,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-13": tool_controlled.risk_class,
         "HA-14": identity.identity,
         "HA-15": network.network,
+        "HA-19": red_team.red_team,
         "HA-20": memory.grounding,
         "HA-21": observable.observability,
         "HA-22": observable.telemetry,

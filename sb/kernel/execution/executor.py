@@ -29,6 +29,7 @@ from sb.kernel.execution.answers import error_of, result_of
 from sb.kernel.execution.attempts import Attempts
 from sb.kernel.execution.external import ExternalCalls
 from sb.kernel.execution.recorder import Outcome, Recorder, safe_message
+from sb.kernel.execution.result_guards import ResultGuard, guard_result
 from sb.kernel.execution.telemetry import CallSpan, Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
@@ -69,6 +70,7 @@ class ToolExecutor:
         power: whether every intent survives power loss, not only those of destructive tools.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
+        result_guards: look at each result before the caller is given it.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class ToolExecutor:
         max_result_bytes: int = 8 << 20,
         telemetry: Telemetry | None = None,
         workers: Workers | None = None,
+        result_guards: Sequence[ResultGuard] = (),
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -121,6 +124,7 @@ class ToolExecutor:
         self._attempts = Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
         self._telemetry = telemetry or Telemetry()
         self._ids = ids
+        self._result_guards = tuple(result_guards)
 
     @contextmanager
     def run(self, ctx: RunContext) -> Iterator[RunContext]:
@@ -378,8 +382,15 @@ class ToolExecutor:
             code, _, message = known.error.partition(": ")
             details["effect"] = Effect.DONE
             return ToolResult.error(call.tool_id, ToolErrorCode(code), message, **details)
-        data = None if known.result is None else json.loads(known.result)
-        return ToolResult.ok(call.tool_id, data, **details)
+        outcome = Outcome(None if known.result is None else json.loads(known.result))
+        if self._result_guards:
+            guard_result(self._result_guards, call, outcome)
+        if outcome.code is not None:
+            details["effect"] = outcome.effect
+            return ToolResult.error(call.tool_id, outcome.code, outcome.message, **details)
+        result = ToolResult.ok(call.tool_id, outcome.value, **details)
+        result.warning = outcome.warning
+        return result
 
     def _settle(
         self,
@@ -404,6 +415,8 @@ class ToolExecutor:
         if state is IntentState.IN_DOUBT:
             outcome.message += f"; whether it happened is in doubt ({call.call_id})"
             outcome.effect = Effect.UNKNOWN
+        if self._result_guards and outcome.code is None:
+            guard_result(self._result_guards, call, outcome)
         if self._strict(call) and outcome.code is None:
             outcome.value = redact(outcome.value)
             if outcome.provenance:
