@@ -37,6 +37,7 @@ VERBS = {
     "suggestions": "list show accept dismiss",
     "quarantine": "list show add release purge",
     "red-team": "check list",
+    "credentials": "list check",
     "trust": "set list show",
 }
 LEAVES = {f"{group} {verb}": verb for group, verbs in VERBS.items() for verb in verbs.split()}

@@ -64,6 +64,7 @@ SECTIONS = {
     },
     "Set up": {
         "config": "Show and check settings, and trust a project's file.",
+        "credentials": "List where tools' credentials come from, and try one.",
         "operator": "Enroll operators, and manage their keys.",
         "backup": "Copy the database while it is in use.",
         "commands": "List every command; --json adds options and exit codes.",

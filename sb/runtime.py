@@ -20,6 +20,7 @@ from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.execution.telemetry import Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.log.event_log import EventLog
@@ -327,6 +328,7 @@ def open_runtime(
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,
             result_guards=result_guards(config, log),
+            credentials=Credentials(config.credentials, config.home.folder),
             telemetry=Telemetry(arguments=config.telemetry.arguments, tracer_provider=tracer_provider),
             clock=clock,
             ids=ids,

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.config import kinds, rules
+from sb.config.credentials import CredentialSource, credentials_kind
 from sb.config.groups import (
     MIB,
     Approvals,
@@ -115,6 +116,14 @@ class Config:
         "one rule allows, what no rule names is denied. Patterns of tools, agents, classes and arguments; "
         "docs/guides/policy.md.",
         example="[{deny: http.*, args: {url: '*internal*'}, reason: internal hosts are off limits}]",
+    )
+    credentials: Mapping[str, CredentialSource] = setting(
+        MappingProxyType({}),
+        credentials_kind(),
+        "Where the credentials are that tools get by reference: names, each with env:VARIABLE, file:PATH (readable by you "
+        "alone), keyring:SERVICE/USER or command:LINE, which prints one line. A value is fetched when its tool is called, "
+        "and is never stored.",
+        example='{billing: "env:BILLING_TOKEN", deploy: "command:pass show deploy"}',
     )
     prices: Mapping[str, ModelPrice] = setting(
         MappingProxyType({}),

@@ -107,6 +107,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
     "memory.personal_data": one_of("{'project:*': redact}"),
     "memory.personal_data_readers": one_of("['nobody']"),
+    "credentials": one_of("{billing: 'env:TOKEN'}"),
     "memory.attacks": one_of("off", "mark", "quarantine", "refuse"),
     "red_team.tool_results": one_of("off", "mark", "quarantine"),
     "red_team.prompts": one_of("off", "mark"),

@@ -144,6 +144,7 @@ class ToolCall:
         notes: facts for its intent, which it then has even if it only reads.
         unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
         nonce: names the report of its host that has no id of the call; "" for none.
+        credentials: parameters that are filled in when the tool is called, each with the name of a credential.
     """
 
     ctx: RunContext
@@ -184,6 +185,7 @@ class ToolCall:
     host_permits: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     nonce: str = ""
+    credentials: dict[str, str] = field(default_factory=dict)
     _subject: Subject | None = None
 
     def attach(self, tool: RegisteredTool) -> None:

@@ -22,6 +22,13 @@ from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.execution.recorder import Recorder
 from sb.kernel.policy.permissions import PolicyAction, ToolPolicy, agent_denials
 from sb.kernel.registry.arguments import problem_with, secrets_in
+from sb.kernel.registry.credentials import (
+    CREDENTIALS,
+    Credentials,
+    credentials_of,
+    reference,
+    with_references,
+)
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
 from sb.kernel.reversal_contracts import listed
 from sb.kernel.run_context import RECOVERY_AGENT
@@ -50,6 +57,7 @@ class Admission:
         baselines: the contracts that an operator approved; without it none is compared with what was approved.
         recorder: knows the named steps that need no second decision.
         consequences: the limits of what one run may do that stays.
+        credentials: what tools get by reference.
     """
 
     registry: ToolRegistry
@@ -62,6 +70,7 @@ class Admission:
     permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
     max_args_bytes: int = 1 << 20
     digest: Callable[[bytes], str] = digest
+    credentials: Credentials = field(default_factory=Credentials)
 
     def admit(self, call: ToolCall, args: Any) -> None:
         """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget.
@@ -72,6 +81,8 @@ class Admission:
         try:
             self._freeze(call, args)
             self._look_up(call)
+            if CREDENTIALS in call.spec.metadata:
+                self._refer(call)
             self.recorder.refuse_killed(call, exact=not call.side_effecting)  # else with its intent
             if call.recovery is not None or call.ctx.agent_name == RECOVERY_AGENT:
                 self._check_recovery(call)
@@ -142,6 +153,17 @@ class Admission:
         call.secrets = secrets_in(tool.spec, call.args)
         if call.recovery is not None and call.recovery.secrets:
             call.secrets = sorted({*call.secrets, *call.recovery.secrets}, key=len, reverse=True)
+
+    def _refer(self, call: ToolCall) -> None:
+        """Put the references of a tool's credentials in its arguments, so that record and digest have these alone."""
+        call.credentials = credentials_of(call.spec)
+        args, problem = with_references(call.credentials, call.args)
+        missing = self.credentials.missing(call.credentials)
+        if not problem and missing:
+            problem = f"{call.tool_id} needs {reference(missing)}, which `credentials` of the configuration does not name"
+        if problem:
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, problem, CREDENTIALS)
+        self._freeze(call, args)
 
     def _check_recovery(self, call: ToolCall) -> None:
         if call.recovery is None:

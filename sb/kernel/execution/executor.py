@@ -33,6 +33,7 @@ from sb.kernel.execution.result_guards import ResultGuard, guard_result
 from sb.kernel.execution.telemetry import CallSpan, Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
+from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolFunction, ToolRegistry
 from sb.kernel.registry.workers import Workers
 from sb.kernel.results import Effect
@@ -71,6 +72,7 @@ class ToolExecutor:
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
         result_guards: look at each result before the caller is given it.
+        credentials: fetches what tools get by reference; by default no name is known.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ToolExecutor:
         telemetry: Telemetry | None = None,
         workers: Workers | None = None,
         result_guards: Sequence[ResultGuard] = (),
+        credentials: Credentials | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -118,10 +121,11 @@ class ToolExecutor:
             permissions or {},
             max_args_bytes,
             self.event_log.digest,
+            credentials or Credentials(),
         )
         self._workers = workers or _workers
         refuse_killed = self._recorder.refuse_killed
-        self._attempts = Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
+        self._attempts = Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed, credentials)
         self._telemetry = telemetry or Telemetry()
         self._ids = ids
         self._result_guards = tuple(result_guards)
