@@ -13,6 +13,7 @@ MARK, QUARANTINE, REFUSE = "mark", "quarantine", "refuse"
 ATTACKS_IN_MEMORY = (OFF, MARK, QUARANTINE, REFUSE)
 _RESULTS = (OFF, MARK, QUARANTINE)
 _PROMPTS = (OFF, MARK)
+_GATED = ("redact", REFUSE)
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,29 @@ class RedTeam:
     def reads_hosts(self) -> bool:
         """Whether events of hosts are read for attacks."""
         return self.tool_results != OFF or self.prompts != OFF
+
+
+@dataclass(frozen=True)
+class OutputGate:
+    """Secrets, and personal data of other scopes, in what leaves a run."""
+
+    results: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.text("a pattern of tool ids, such as reports.*")),
+        "Tools whose results are searched before a caller is given them, as patterns of their ids. Personal data is of "
+        "another scope if memories have it, and none of the run's own project or of global.",
+        example='["reports.*"]',
+    )
+    action: str = setting(
+        _GATED[0],
+        kinds.choice(*_GATED),
+        "What becomes of such a result: redact replaces the values, refuse withholds it.",
+        narrow=stricter(*_GATED),
+    )
+    messages: str = setting(
+        OFF,
+        kinds.choice(*_PROMPTS),
+        "Whether the last message of a coding agent's turn is searched too, where its host tells it: mark puts what it "
+        "holds on record, since it was shown already.",
+        narrow=stricter(*_PROMPTS),
+    )

@@ -30,7 +30,7 @@ from sb.config.groups import (
     Telemetry,
     Undo,
 )
-from sb.config.guards import RedTeam
+from sb.config.guards import OutputGate, RedTeam
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings
 from sb.config.narrowing import (
@@ -143,6 +143,7 @@ class Config:
     hooks: Hooks = field(default_factory=Hooks)
     memory: Memory = field(default_factory=Memory)
     red_team: RedTeam = field(default_factory=RedTeam)
+    output_gate: OutputGate = field(default_factory=OutputGate)
     entity: Entity = field(default_factory=Entity)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
-from sb.config.guards import QUARANTINE
+from sb.config.guards import OFF, QUARANTINE
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import (
@@ -31,6 +31,7 @@ from sb.hosts.hooks.wording import denied, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
+from sb.log.event import Subject
 from sb.parts import hosted_files, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
@@ -110,6 +111,8 @@ class _Session:
         warning = self._screened()
         if event.moment in _TURN_OVER:
             self._give_up()
+        if event.moment is Moment.STOP and event.text and self._config.output_gate.messages != OFF:
+            self._gate_message()
         if event.moment is Moment.PROMPT:
             self._calls.begin_turn(self._ctx)
         if event.moment is Moment.SESSION_ENDED:
@@ -117,6 +120,16 @@ class _Session:
             self._files.expire(self._runtime.executor.mutations.promised_keys)
             return self._remembering()
         return Verdict(context=warning)
+
+    def _gate_message(self) -> None:
+        """Put on record what the last message of a turn holds that is not for whoever reads it."""
+        from sb.parts import output_gate
+
+        gate, ctx = output_gate(self._runtime.log), self._ctx
+        _, labels = gate.gated(self._event.text, ctx)
+        if labels:
+            subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
+            gate.record(subject, labels, place="message", action=self._config.output_gate.messages)
 
     @cached_property
     def _screening(self) -> Screening:

@@ -45,3 +45,14 @@ def test_a_pasted_attack_in_a_prompt_is_marked(host: Host) -> None:
     assert "Ask the user" in host.tell("UserPromptSubmit", prompt=f"Summarize: {ATTACK}").context
     (event,) = host.events(kind="attack.found")
     assert (event.payload or {})["place"] == "prompt"
+
+
+def test_secrets_in_the_last_message_are_on_record_by_their_labels(host: Host) -> None:
+    host.configure("output_gate:\n  messages: mark\n")
+    key = "AKIA" + "Q4X7TPLM2WZRD5NY"
+    host.tell("Stop", last_assistant_message="All tests pass.")
+    assert host.events(kind="output.gated") == []
+    host.tell("Stop", last_assistant_message=f"The key of the server is {key}.")
+    (event,) = host.events(kind="output.gated")
+    assert (event.payload or {})["place"] == "message"
+    assert key not in str(event.payload)
