@@ -41,6 +41,8 @@ VERBS = {
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",
     "quarantine": "list show add release purge",
+    "red-team": "check list",
+    "credentials": "list check",
     "trust": "set list show",
 }
 LEAVES = {f"{group} {verb}": verb for group, verbs in VERBS.items() for verb in verbs.split()}

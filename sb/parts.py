@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sb.config import Config
+from sb.config.guards import OFF
 from sb.config.organization import FOLDER as ORGANIZATION_FOLDER
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
@@ -45,7 +46,10 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.boundaries.releases import Releases
     from sb.kernel.boundaries.source_files import SourceFile
     from sb.kernel.execution.capturing import Capturing
+    from sb.kernel.execution.output_guard import OutputGate
+    from sb.kernel.execution.result_guards import ResultGuard
     from sb.kernel.replay.shelf import PacketShelf
+    from sb.kernel.run_context import RunContext
     from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
 
@@ -237,6 +241,32 @@ def baselines_of(
 def open_policy(config: Config) -> ToolPolicy:
     """The policy of a configuration."""
     return ToolPolicy(SafetyMode(config.safety_mode), rules=WrittenPolicy(config.policy))
+
+
+def result_guards(config: Config, log: EventLog) -> list[ResultGuard]:
+    """What looks at results before callers are given them; nothing where it is off."""
+    guards: list[ResultGuard] = []
+    if config.red_team.tool_results != OFF:
+        from sb.kernel.execution.attack_guard import attack_guard
+
+        guards.append(attack_guard(log, config.red_team.tool_results))
+    if config.output_gate.results:
+        from sb.kernel.execution.output_guard import output_guard
+
+        guards.append(output_guard(output_gate(log), config.output_gate.results, config.output_gate.action))
+    return guards
+
+
+def output_gate(log: EventLog) -> OutputGate:
+    """The gate of what leaves runs, with what this log's memory says of personal values."""
+    from sb.kernel.execution.output_guard import OutputGate
+    from sb.memory.scoped_values import belongs_elsewhere, scope_of_project
+
+    def elsewhere(value: str, ctx: RunContext) -> bool:
+        scope = str(ctx.metadata.get("scope") or scope_of_project(str(ctx.metadata.get("project", ""))))
+        return belongs_elsewhere(log.database, value, scope)
+
+    return OutputGate(log, elsewhere)
 
 
 def granted_permissions(config: Config) -> dict[str, tuple[str, ...]]:

@@ -27,6 +27,7 @@ _URL_SAFE = "!#$%&'()*+,/:;=?@[]~"  # what clients leave as it is in a whole add
 _SECRET_NAME = re.compile(r"(?:" + PASS + r"s?|" + KEY + r")$", re.IGNORECASE)
 _SECRET_FLAG = re.compile(r"--?(?:[a-z0-9]{1,30}[_\-]){0,4}(?:" + PASS + r"|" + KEY + r")", re.IGNORECASE)
 _IS_MASK = re.compile(r"\[redacted:[a-z0-9_]{1,40}\]")
+_REFERENCE = re.compile(r"\[reference:[a-z][a-z0-9_\-.]{0,63}\]")  # names a credential, and is none
 _LEAST_SECRET_NUMBER = 100_000  # below it, a number under "tokens" is a count
 # Issuer ranges and their lengths (ISO/IEC 7812); Luhn alone would also take IMEI numbers.
 _ISSUERS = (
@@ -124,7 +125,8 @@ class Masking:
         if isinstance(value, list | tuple):
             return [self._leaves(item) for item in value]
         if isinstance(value, str):
-            return value if not value or value.startswith("[redacted:") else self._mask("keyed_secret")
+            harmless = not value or value.startswith("[redacted:") or _REFERENCE.fullmatch(value)
+            return value if harmless else self._mask("keyed_secret")
         counted = isinstance(value, bool) or not isinstance(value, int) or abs(value) < _LEAST_SECRET_NUMBER
         return value if counted else self._mask("keyed_secret")
 

@@ -20,6 +20,7 @@ from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.execution.telemetry import Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.log.event_log import EventLog
@@ -33,6 +34,7 @@ from sb.parts import (
     open_kill_switch,
     open_policy,
     open_registry,
+    result_guards,
     shipped_registry,
 )
 from sb.repository import project_folder
@@ -339,6 +341,8 @@ def open_runtime(
             run_facts={"organization": list(config.organization)} if config.organization else {},
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,
+            result_guards=result_guards(config, log),
+            credentials=Credentials(config.credentials, config.home.folder),
             telemetry=Telemetry(arguments=config.telemetry.arguments, tracer_provider=tracer_provider),
             clock=clock,
             ids=ids,

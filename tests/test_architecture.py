@@ -56,7 +56,7 @@ FLOORS = (
     GROUND,
     *(
         [name]
-        for name in "authority registry failures policy calls approvals baselines incidents boundaries".split()
+        for name in "attacks authority registry failures policy calls approvals baselines incidents boundaries".split()
     ),
     *(
         [name]
@@ -76,6 +76,7 @@ DOORS = {
     "sb.kernel.incident_response",
     "sb.kernel.recovery_loop",
     "sb.kernel.release_tuple",
+    "sb.kernel.red_team",
     "sb.kernel.reversibility",
     "sb.kernel.tooling",
     "sb.kernel.tooling.executor",

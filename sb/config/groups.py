@@ -11,6 +11,7 @@ from typing import Any
 from sb.config import kinds
 from sb.config.access import Access, access_kind, fewer_agents
 from sb.config.gate import gate_kind
+from sb.config.guards import ATTACKS_IN_MEMORY
 from sb.config.host_patterns import HostPattern
 from sb.config.narrowing import (
     inner_folders,
@@ -353,6 +354,13 @@ class Memory:
         "Source types whose memories are quarantined, with what is derived from them: no search, session or prompt has them "
         "until a person releases them (`sb quarantine`).",
         example='["tool-output", "web-page", "mcp-result", "import", "ingested-document"]',
+    )
+    attacks: str = setting(
+        ATTACKS_IN_MEMORY[0],
+        kinds.choice(*ATTACKS_IN_MEMORY),
+        "What becomes of what is remembered, imported or synced and reads like an attack on the model: mark gives it the tag "
+        "attack, quarantine keeps it out of every search until a person releases it, refuse refuses the write.",
+        narrow=stricter(*ATTACKS_IN_MEMORY),
     )
     sync_scopes: tuple[str, ...] = setting(
         ("*",),

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.config import kinds, rules
+from sb.config.credentials import CredentialSource, credentials_kind
 from sb.config.groups import (
     MIB,
     Approvals,
@@ -30,6 +31,7 @@ from sb.config.groups import (
     Telemetry,
     Undo,
 )
+from sb.config.guards import OutputGate, RedTeam
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings
 from sb.config.narrowing import (
@@ -144,6 +146,14 @@ class Config:
         example="[{deny: http.*, args: {url: '*internal*'}, reason: internal hosts are off limits}]",
         within=rules.more_rules(),
     )
+    credentials: Mapping[str, CredentialSource] = setting(
+        MappingProxyType({}),
+        credentials_kind(),
+        "Where the credentials are that tools get by reference: names, each with env:VARIABLE, file:PATH (readable by you "
+        "alone), keyring:SERVICE/USER or command:LINE, which prints one line. A value is fetched when its tool is called, "
+        "and is never stored.",
+        example='{billing: "env:BILLING_TOKEN", deploy: "command:pass show deploy"}',
+    )
     prices: Mapping[str, ModelPrice] = setting(
         MappingProxyType({}),
         prices(),
@@ -161,6 +171,8 @@ class Config:
     kill: Kill = field(default_factory=Kill)
     hooks: Hooks = field(default_factory=Hooks)
     memory: Memory = field(default_factory=Memory)
+    red_team: RedTeam = field(default_factory=RedTeam)
+    output_gate: OutputGate = field(default_factory=OutputGate)
     entity: Entity = field(default_factory=Entity)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, NamedTuple
 
+from sb.config.credentials import CredentialSource
 from sb.config.host_patterns import HostPattern
 from sb.config.model import GROUPS, SETTINGS, Config
 from sb.config.setting import Setting
@@ -33,7 +34,7 @@ def current_settings(config: Config) -> tuple[CurrentSetting, ...]:
 
 
 def _plain_json(value: Any) -> Any:
-    if isinstance(value, HostPattern):
+    if isinstance(value, HostPattern | CredentialSource):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
         return _plain_json(asdict(value))

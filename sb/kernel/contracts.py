@@ -73,7 +73,12 @@ VALUE_TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "null": (type(None),),
 }
-GOVERNANCE_METADATA = ("required_identity_scopes", "side_effect_level", "side_effect_risk_tags")
+GOVERNANCE_METADATA = (
+    "credentials",
+    "required_identity_scopes",
+    "side_effect_level",
+    "side_effect_risk_tags",
+)
 
 
 class SafetyClass(StrEnum):

@@ -70,6 +70,7 @@ class ToolResult:
         mutation_id: names what it changed, for `sb undo`; "" when it changed nothing.
         effect: of a failure: whether something was changed all the same.
         rule: of a host's call that was refused: what decided it, as the log names it.
+        warning: of a success: what its caller has to know before it uses the data, such as that they read like an attack.
     """
 
     call_id: str
@@ -86,6 +87,7 @@ class ToolResult:
     mutation_id: str = ""
     effect: Effect = Effect.UNSTATED
     rule: str = ""
+    warning: str = ""
 
     @classmethod
     def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:

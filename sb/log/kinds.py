@@ -46,6 +46,8 @@ INCIDENT_CLOSED = "incident.closed"
 SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
+ATTACK_FOUND = "attack.found"
+OUTPUT_GATED = "output.gated"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -65,6 +67,8 @@ _meanings = {
     GRANT_REVOKED: "A person took a grant back",
     OPERATOR_CHANGED: "The operators who may decide changed",
     BASELINE_CHANGED: "The approved contracts changed",
+    OUTPUT_GATED: "A text that would leave a run holds secrets or personal data of another scope",
+    ATTACK_FOUND: "A text that reads like an attack on a model",
     RECOVERY_INVALIDATED: "Something that justified calls turned false",
     RECOVERY_DECIDED: "The recovery loop decided about a call",
     RECOVERY_ESCALATED: "Something that a call did needs a person",

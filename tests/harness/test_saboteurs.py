@@ -13,6 +13,7 @@ import pytest
 import tests.harness.saboteurs_boundaries  # noqa: F401 - registers its saboteurs
 import tests.harness.saboteurs_memory  # noqa: F401 - registers its saboteurs
 import tests.harness.saboteurs_privacy  # noqa: F401 - alike
+import tests.harness.saboteurs_reading  # noqa: F401 - alike
 import tests.harness.saboteurs_refusing  # noqa: F401 - alike
 import tests.harness.saboteurs_replay  # noqa: F401 - alike
 import tests.harness.saboteurs_reversible  # noqa: F401 - alike

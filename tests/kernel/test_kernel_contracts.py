@@ -228,6 +228,7 @@ def test_a_result_has_the_documented_fields() -> None:
         "mutation_id",
         "effect",
         "rule",
+        "warning",
     }
 
 

@@ -32,7 +32,7 @@ class ClaudeCode(Adapter):
     asks_on = frozenset(("PreToolUse",))
     agent_fields = ("agent_id",)
     mode_fields = ("permission_mode",)
-    takes_context_on = frozenset(("PreToolUse", "UserPromptSubmit"))
+    takes_context_on = frozenset(("PreToolUse", "PostToolUse", "UserPromptSubmit"))
     shows_context = True
 
     def is_sender(self, payload: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from sb.hosts.hooks.fields import text
 
 BLOCKED = 2  # the exit code that blocks a call, on every host that has one
 _ABOUT_A_CALL = (Moment.BEFORE, Moment.AFTER, Moment.FAILED)
+_WITH_TEXT = (Moment.PROMPT, Moment.STOP)
 
 
 class Adapter(ABC):
@@ -25,6 +26,7 @@ class Adapter(ABC):
         takes_context: whether it hands its model what a session is told when it starts.
         takes_context_on: other events on which it does. shows_context: whether it shows a `systemMessage` to its user.
         transcript_fields: the fields that hold the path of the session's transcript.
+        text_fields: the fields that hold what the user wrote, or what the model said last.
     """
 
     host: ClassVar[str]
@@ -39,6 +41,7 @@ class Adapter(ABC):
     takes_context_on: ClassVar[frozenset[str]] = frozenset()
     shows_context: ClassVar[bool] = False
     transcript_fields: ClassVar[tuple[str, ...]] = ("transcript_path",)
+    text_fields: ClassVar[tuple[str, ...]] = ("prompt", "last_assistant_message", "prompt_response")
 
     @abstractmethod
     def is_sender(self, payload: dict[str, Any]) -> bool:
@@ -68,6 +71,7 @@ class Adapter(ABC):
             text(payload, *self.note_fields),
             text(payload, *self.mode_fields),
             text(payload, *self.transcript_fields),
+            text=text(payload, *self.text_fields) if moment in _WITH_TEXT else "",
         )
 
     def can_ask(self, event: HookEvent) -> bool:

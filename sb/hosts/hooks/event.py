@@ -93,6 +93,7 @@ class HookEvent(NamedTuple):
         nonce: names this event, so that judging it twice has one effect; "" for none.
         again: it may have been judged under its nonce before, and nobody received the answer.
         transcript: the path of the session's transcript, "" if the host names none.
+        text: what the user wrote, of a prompt; what the model said last, at the end of its turn; "" if the host does not say.
     """
 
     host: str
@@ -107,6 +108,7 @@ class HookEvent(NamedTuple):
     transcript: str = ""
     nonce: str = ""
     again: bool = False
+    text: str = ""
 
 
 class GovernedCall(NamedTuple):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
+from sb.config.guards import OFF, QUARANTINE
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import (
@@ -29,12 +31,17 @@ from sb.hosts.hooks.wording import denied, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
+from sb.log.event import Subject
 from sb.parts import hosted_files, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
 from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
+
+if TYPE_CHECKING:  # only where it is switched on
+    from sb.hosts.hooks.screening import Screening
+    from sb.kernel.calls.call import Ask
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
 MOST_OF_A_REASON = 200  # characters
@@ -101,15 +108,42 @@ class _Session:
         for number, call in enumerate(event.calls):
             if event.moment in (Moment.AFTER, Moment.FAILED) or call.response is not None:
                 self._report(call, event.nonce and f"{event.nonce}.{number}")
+        warning = self._screened()
         if event.moment in _TURN_OVER:
             self._give_up()
+        if event.moment is Moment.STOP and event.text and self._config.output_gate.messages != OFF:
+            self._gate_message()
         if event.moment is Moment.PROMPT:
             self._calls.begin_turn(self._ctx)
         if event.moment is Moment.SESSION_ENDED:
             self._calls.leave(self._ctx)
             self._files.expire(self._runtime.executor.mutations.promised_keys)
             return self._remembering()
-        return Verdict()
+        return Verdict(context=warning)
+
+    def _gate_message(self) -> None:
+        """Put on record what the last message of a turn holds that is not for whoever reads it."""
+        from sb.parts import output_gate
+
+        gate, ctx = output_gate(self._runtime.log), self._ctx
+        _, labels = gate.gated(self._event.text, ctx)
+        if labels:
+            subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
+            gate.record(subject, labels, place="message", action=self._config.output_gate.messages)
+
+    @cached_property
+    def _screening(self) -> Screening:
+        from sb.hosts.hooks.screening import Screening
+
+        return Screening(self._config, self._runtime.log, self._ctx, self._event)
+
+    def _screened(self) -> str:
+        """What the model is told of attacks in what it has just been given."""
+        if not self._config.red_team.reads_hosts:
+            return ""
+        warnings = [self._screening.result(call) for call in self._event.calls]
+        warnings += [self._screening.prompt()] if self._event.moment is Moment.PROMPT else []
+        return " ".join(dict.fromkeys(filter(None, warnings)))
 
     def _remembering(self) -> Verdict:
         """Memory at the start and the end of a session; a failure is reported and stops nothing."""
@@ -169,12 +203,17 @@ class _Session:
             refused_by=governed.rule or OPERATORS_OWN,
             host_asks=can_ask and self._config.hooks.approval == "ask",
             unshowable=unshowable(governed),
-            asked=(*secrets.asked, *governed.asks),
+            asked=(*secrets.asked, *governed.asks, *self._asked_after_attack(governed)),
             host_permits=can_ask and self._config.hooks.secrets in ("ask", "allow"),
             notes=secrets.notes,
             nonce=self._event.nonce,
             again=self._event.again,
         )
+
+    def _asked_after_attack(self, governed: GovernedCall) -> tuple[Ask, ...]:
+        if self._config.red_team.tool_results != QUARANTINE or governed.safety_class is SafetyClass.READ_ONLY:
+            return ()
+        return self._screening.asked()
 
     def _advised(self, verdict: Verdict, governed: GovernedCall) -> Verdict:
         """The verdict on a call that does not go on, with a safer command where there is one."""

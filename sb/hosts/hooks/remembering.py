@@ -7,7 +7,6 @@ events load the memory.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.project import project_of
 from sb.log.kinds import TOOL_DISPATCH
 from sb.memory.access import WRITE
-from sb.memory.masking import masked_text
+from sb.memory.scoped_values import scope_of_project
 from sb.memory.wrap_up import own_writes
 from sb.redaction import one_line
 from sb.runtime import Runtime
@@ -94,9 +93,7 @@ def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:
 
 def scope_of(cwd: str) -> str:
     """The scope of the project that a folder is in."""
-    name = masked_text(os.path.basename(project_of(cwd)), {})  # before it is cut
-    name = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name)[:150]
-    return f"project:{name}" if name else GLOBAL
+    return scope_of_project(project_of(cwd))
 
 
 def _summary(event: HookEvent, changed: list[str]) -> str:

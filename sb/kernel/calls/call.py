@@ -146,6 +146,7 @@ class ToolCall:
         intent: what it is for, if not what its run is for.
         boundary: facts of its record about intent and charter.
         nonce: names the report of its host that has no id of the call; "" for none.
+        credentials: parameters that are filled in when the tool is called, each with the name of a credential.
     """
 
     ctx: RunContext
@@ -188,6 +189,7 @@ class ToolCall:
     nonce: str = ""
     intent: str = ""
     boundary: dict[str, Any] = field(default_factory=dict)
+    credentials: dict[str, str] = field(default_factory=dict)
     _subject: Subject | None = None
 
     def attach(self, tool: RegisteredTool) -> None:

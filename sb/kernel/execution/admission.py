@@ -22,6 +22,13 @@ from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.execution.recorder import Recorder
 from sb.kernel.policy.permissions import PolicyAction, ToolPolicy, agent_denials
 from sb.kernel.registry.arguments import problem_with, secrets_in
+from sb.kernel.registry.credentials import (
+    CREDENTIALS,
+    Credentials,
+    credentials_of,
+    reference,
+    with_references,
+)
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
 from sb.kernel.reversal_contracts import listed
 from sb.kernel.run_context import RECOVERY_AGENT
@@ -54,6 +61,7 @@ class Admission:
         recorder: knows the named steps that need no second decision.
         consequences: the limits of what one run may do that stays.
         boundaries: what runs may be for; None where that is not limited.
+        credentials: what tools get by reference.
     """
 
     registry: ToolRegistry
@@ -67,6 +75,7 @@ class Admission:
     max_args_bytes: int = 1 << 20
     digest: Callable[[bytes], str] = digest
     boundaries: Boundaries | None = None
+    credentials: Credentials = field(default_factory=Credentials)
 
     def admit(self, call: ToolCall, args: Any) -> None:
         """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget.
@@ -77,6 +86,8 @@ class Admission:
         try:
             self._freeze(call, args)
             self._look_up(call)
+            if CREDENTIALS in call.spec.metadata:
+                self._refer(call)
             self.recorder.refuse_killed(call, exact=not call.side_effecting)  # else with its intent
             if call.recovery is not None or call.ctx.agent_name == RECOVERY_AGENT:
                 self._check_recovery(call)
@@ -151,6 +162,17 @@ class Admission:
         call.secrets = secrets_in(tool.spec, call.args)
         if call.recovery is not None and call.recovery.secrets:
             call.secrets = sorted({*call.secrets, *call.recovery.secrets}, key=len, reverse=True)
+
+    def _refer(self, call: ToolCall) -> None:
+        """Put the references of a tool's credentials in its arguments, so that record and digest have these alone."""
+        call.credentials = credentials_of(call.spec)
+        args, problem = with_references(call.credentials, call.args)
+        missing = self.credentials.missing(call.credentials)
+        if not problem and missing:
+            problem = f"{call.tool_id} needs {reference(missing)}, which `credentials` of the configuration does not name"
+        if problem:
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, problem, CREDENTIALS)
+        self._freeze(call, args)
 
     def _check_recovery(self, call: ToolCall) -> None:
         if call.recovery is None:

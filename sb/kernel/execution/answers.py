@@ -28,6 +28,7 @@ def result_of(call: ToolCall, outcome: Outcome, span: CallSpan) -> ToolResult:
         outcome.provenance,
         call.mutation_id,
         outcome.effect,
+        warning=outcome.warning,
     )
 
 

@@ -16,9 +16,12 @@ from sb.kernel.contracts import ToolErrorCode, ToolResult, value_matches
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.recorder import safe_message
 from sb.kernel.failures.error_codes import code_for, may_retry, message_for
+from sb.kernel.registry.arguments import secret_texts
+from sb.kernel.registry.credentials import COMMAND_S, Credentials
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolFunction
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.kernel.results import Effect
+from sb.redaction import scrub
 from sb.sources import Clock, Ids
 from sb.text import human_bytes
 
@@ -36,6 +39,7 @@ class Attempts:
     Args:
         max_result_bytes: size limit of a result's canonical form.
         refuse_killed: raises Refused for a call that was killed meanwhile.
+        credentials: fetches what tools get by reference.
     """
 
     def __init__(
@@ -45,17 +49,20 @@ class Attempts:
         ids: Ids,
         max_result_bytes: int,
         refuse_killed: Callable[[ToolCall], None],
+        credentials: Credentials | None = None,
     ) -> None:
         self._workers = workers
         self._clock = clock
         self._ids = ids
         self._max_result_bytes = max_result_bytes
         self._refuse_killed = refuse_killed
+        self._credentials = credentials or Credentials()
 
     def longest_s(self, call: ToolCall) -> float:
         """Seconds after which the call cannot be running any more, however often it is repeated."""
         attempts = retries_allowed(call) + 1
-        return attempts * (call.spec.timeout_ms / 1000 + LONGEST_WAIT_S) + DEADLINE_GRACE_S
+        fetching = COMMAND_S * len(call.credentials)
+        return attempts * (call.spec.timeout_ms / 1000 + LONGEST_WAIT_S + fetching) + DEADLINE_GRACE_S
 
     def run(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Outcome:
         """Call the tool, again where that is allowed and may help; raises only KeyboardInterrupt.
@@ -103,6 +110,8 @@ class Attempts:
     def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
         # A copy for each attempt: what a tool does to its arguments must reach neither the next one nor the log.
         keywords = orjson.loads(orjson.dumps(call.args))
+        if call.credentials:
+            keywords |= self._fetched(call)
         if call.accepts_key and call.identity:
             keywords = {**keywords, IDEMPOTENCY_KEY: call.identity.idempotency_key}
         timeout_s = call.spec.timeout_ms / 1000
@@ -111,6 +120,12 @@ class Attempts:
         else:
             value = call.fn(**keywords)
         return self._await(value, timeout_s, loop) if type(value) is CoroutineType else value
+
+    def _fetched(self, call: ToolCall) -> dict[str, str]:
+        """The values of a call's credentials, which from now on appear nowhere."""
+        values = {parameter: self._credentials.value(name) for parameter, name in call.credentials.items()}
+        call.secrets = sorted({*call.secrets, *secret_texts(list(values.values()))}, key=len, reverse=True)
+        return values
 
     def _await(
         self,
@@ -143,6 +158,8 @@ class Attempts:
             value, provenance = value.data, value.provenance
         try:
             frozen, encoded = freeze(value)
+            if call.credentials:
+                frozen, encoded = freeze(scrub(frozen, call.secrets))
         except NotCanonical as error:
             return _unusable(call, f"returned a value that is not JSON: {error}")
         except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything

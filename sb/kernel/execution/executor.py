@@ -32,9 +32,11 @@ from sb.kernel.execution.capturing import Capturing
 from sb.kernel.execution.external import ExternalCalls
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.recorder import Recorder, safe_message
+from sb.kernel.execution.result_guards import ResultGuard, guard_result
 from sb.kernel.execution.telemetry import CallSpan, Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
+from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolFunction, ToolRegistry
 from sb.kernel.registry.workers import Workers
 from sb.kernel.results import Effect
@@ -78,6 +80,8 @@ class ToolExecutor:
         boundaries: what runs and calls may be for; None where that is not limited.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
+        result_guards: look at each result before the caller is given it.
+        credentials: fetches what tools get by reference; by default no name is known.
     """
 
     def __init__(
@@ -103,6 +107,8 @@ class ToolExecutor:
         max_result_bytes: int = 8 << 20,
         telemetry: Telemetry | None = None,
         workers: Workers | None = None,
+        result_guards: Sequence[ResultGuard] = (),
+        credentials: Credentials | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -138,13 +144,17 @@ class ToolExecutor:
             max_args_bytes,
             self.event_log.digest,
             boundaries,
+            credentials or Credentials(),
         )
         self.boundaries = boundaries
         self._workers = workers or _workers
         refuse_killed = self._recorder.refuse_killed
-        self._attempts = attempts or Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
+        self._attempts = attempts or Attempts(
+            self._workers, clock, ids, max_result_bytes, refuse_killed, credentials
+        )
         self._telemetry = telemetry or Telemetry()
         self._ids = ids
+        self._result_guards = tuple(result_guards)
 
     @contextmanager
     def run(self, ctx: RunContext) -> Iterator[RunContext]:
@@ -422,8 +432,15 @@ class ToolExecutor:
             code, _, message = known.error.partition(": ")
             details["effect"] = Effect.DONE
             return ToolResult.error(call.tool_id, ToolErrorCode(code), message, **details)
-        data = None if known.result is None else json.loads(known.result)
-        return ToolResult.ok(call.tool_id, data, **details)
+        outcome = Outcome(None if known.result is None else json.loads(known.result))
+        if self._result_guards:
+            guard_result(self._result_guards, call, outcome)
+        if outcome.code is not None:
+            details["effect"] = outcome.effect
+            return ToolResult.error(call.tool_id, outcome.code, outcome.message, **details)
+        result = ToolResult.ok(call.tool_id, outcome.value, **details)
+        result.warning = outcome.warning
+        return result
 
     def _settle(
         self,
@@ -450,6 +467,8 @@ class ToolExecutor:
         if state is IntentState.IN_DOUBT:
             outcome.message += f"; whether it happened is in doubt ({call.call_id})"
             outcome.effect = Effect.UNKNOWN
+        if self._result_guards and outcome.code is None:
+            guard_result(self._result_guards, call, outcome)
         if self._strict(call) and outcome.code is None:
             outcome.value = redact(outcome.value)
             if outcome.provenance:

@@ -21,6 +21,7 @@ class Outcome:
         final: whether another attempt could not help.
         done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
         effect: of a failure: whether something was changed all the same.
+        warning: what its caller is told beside the value.
     """
 
     value: Any = None
@@ -33,3 +34,4 @@ class Outcome:
     done: bool = True
     final: bool = False
     effect: Effect = Effect.UNSTATED
+    warning: str = ""

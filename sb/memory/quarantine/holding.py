@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from sb.config.guards import OFF, QUARANTINE, REFUSE
+from sb.errors import DeniedError
 from sb.memory.quarantine.tool_sources import CALL, sources_of_calls
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
@@ -17,6 +19,7 @@ from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.edges import DERIVED_FROM
 from sb.store.records.places import Execute
 
+ATTACK = "attack"  # the tag of what is marked
 HOLD = "quarantine"  # the operation in a record's history
 # Fields that name what a record was made from; `knows` is a handoff's.
 _REFERENCES = ("derived_from", "source_raw_ids", "source_episodes", "evidence_episode_ids", "knows")
@@ -49,6 +52,8 @@ class Holding:
             source = next((one for one in (self._door, row["source_type"]) if one in untrusted), "")
             if by_source and source:
                 reasons[row["uid"]] = f"source {source}"
+        if self._space.settings.attacks != OFF:
+            reasons |= self._attacks([row for row in rows if row["uid"] not in reasons])
         references = {row["uid"]: sources_of(row) for row in rows}
         known = {uid for found in references.values() for uid in found}
         calls = {one for one in known if by_source and one.startswith(CALL)}
@@ -80,6 +85,34 @@ class Holding:
         for row in rows:
             if row["uid"] in hidden:
                 row.update(state=QUARANTINED, key=None)
+        return reasons
+
+    def _attacks(self, rows: Sequence[Row]) -> dict[str, str]:
+        """What reads like an attack on the model: marked here, or returned with the reason for which it is quarantined.
+
+        Raises:
+            DeniedError: it is to be refused.
+        """
+        from sb.kernel.attacks.detector import check
+        from sb.kernel.attacks.verdict import Origin
+
+        reasons, action = {}, self._space.settings.attacks
+        for row in rows:
+            if _is_held(row):
+                continue
+            verdict = check(f"{row['text']}\n{row['fields']}", origin=Origin.MEMORY)
+            if not verdict.flagged:
+                continue
+            kinds = ", ".join(verdict.categories)
+            if action == REFUSE:
+                raise DeniedError(
+                    f"reads like an attack on a model ({kinds}), so it is not remembered",
+                    "memory.attacks = refuse",
+                )
+            if action == QUARANTINE:
+                reasons[row["uid"]] = f"attack ({kinds})"
+            else:
+                row["tags"] = orjson.dumps(sorted({*orjson.loads(row["tags"] or "[]"), ATTACK})).decode()
         return reasons
 
     def names_held(self, row: Row, former: Row) -> bool:

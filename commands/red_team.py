@@ -1,0 +1,118 @@
+"""`sb red-team`: check texts for attacks on models, and list what was found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.arguments import choice
+from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, Limit, group
+from sb.commands.session import event_log
+
+from sb.errors import ExitCode, UsageError
+from sb.sources import iso
+
+app = group("Check texts for attacks on models, and list what was found.")
+_PASSAGE = 100  # characters of a finding that are printed
+_ENOUGH = 16 << 20  # bytes of a file; of its text a part is read, as the verdict says
+
+
+@app.command(epilog="Example: sb red-team check page.html --origin web")
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A text file; - for stdin.")],
+    origin: Annotated[
+        str,
+        typer.Option(help="Where the text comes from: user, operator, prompt, tool, memory, import or web."),
+    ] = "tool",
+    as_json: AsJson = False,
+) -> None:
+    """Judge a text; exit 1 if it reads like an attack."""
+    from sb.kernel.attacks.detector import check as checked
+    from sb.kernel.attacks.verdict import Origin
+
+    chosen = choice("--origin", origin, Origin)
+    text = _text(file)
+    verdict = checked(text, origin=chosen)
+    findings: list[dict[str, Any]] = [
+        {
+            "start": one.start,
+            "end": one.end,
+            "category": str(one.category),
+            "rule": one.rule,
+            "score": round(one.score, 3),
+        }
+        for one in verdict.findings
+    ]
+    if as_json:
+        output.emit_json(
+            {
+                "flagged": verdict.flagged,
+                "score": round(verdict.score, 3),
+                "categories": [str(one) for one in verdict.categories],
+                "complete": verdict.complete,
+                "read": verdict.read,
+                "items": findings,
+            }
+        )
+    else:
+        for one in findings:
+            output.line(
+                f"{one['start']}-{one['end']}  {one['category']}  {one['score']:.2f}  "
+                f"{text[one['start'] : one['end']][:_PASSAGE]}"
+            )
+        if not verdict.flagged:
+            note(f"reads like no attack (score {verdict.score:.2f})")
+        if not verdict.complete:
+            note(f"only {verdict.read} of {len(text)} characters were read: the beginning and the end")
+    raise typer.Exit(ExitCode.FAILED if verdict.flagged else ExitCode.OK)
+
+
+def _text(file: Path) -> str:
+    try:
+        if str(file) == "-":
+            return sys.stdin.buffer.read(_ENOUGH).decode(errors="replace")
+        with file.open("rb") as opened:
+            return opened.read(_ENOUGH).decode(errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from None
+
+
+@app.command(name="list", epilog="Example: sb red-team list --limit 20")
+def list_found(ctx: typer.Context, limit: Limit = 50, as_json: AsJson = False) -> None:
+    """List the attacks on record, newest first."""
+    from sb.log.kinds import ATTACK_FOUND
+
+    items = list[dict[str, Any]]()
+    for event in event_log(ctx).events(kind=ATTACK_FOUND, newest_first=True, limit=limit):
+        payload = event.payload or {}
+        items.append(
+            {
+                "seq": event.seq,
+                "at": iso(event.at / 1e6),
+                "run_id": event.subject.run_id,
+                "agent": event.subject.agent,
+                "tool_id": event.subject.tool_id,
+                "call_id": event.subject.call_id,
+                "place": str(payload.get("place", "")),
+                "action": str(payload.get("action", "")),
+                "categories": [str(one) for one in payload.get("categories", ())],
+                "score": float(payload.get("score", 0)),
+                "rule": str(payload.get("rule", "")),
+                "excerpt": str(payload.get("excerpt", "")),
+            }
+        )
+    if as_json:
+        output.emit_json({"items": items})
+        return
+    for one in items:
+        what = one["tool_id"] or one["place"]
+        output.line(
+            f"{str(one['at'])[:19]}  {one['action']}  {', '.join(one['categories'])}  {what}  by {one['agent']}"
+        )
+        output.line(f"    {one['excerpt']}")
+    if not items:
+        note("nothing is on record: red_team.tool_results and red_team.prompts say what is read")

@@ -1,0 +1,1 @@
+"""The red-team detector: its texts, what fits its weights, and what judges it."""

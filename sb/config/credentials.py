@@ -1,0 +1,78 @@
+"""Where credentials come from, by name: the environment, a file, the keyring or a command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from sb.config.document import SHOWN, Scalar, Table, describe
+from sb.config.kinds import Kind, Reading
+from sb.text import shorten
+
+SOURCES = ("env", "file", "keyring", "command")
+_NAME = re.compile(r"[a-z][a-z0-9_\-.]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class CredentialSource:
+    """Where a credential's value is.
+
+    Args:
+        kind: one of `SOURCES`. place: a variable, a path, SERVICE/USER, or a command line.
+    """
+
+    kind: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.place}"
+
+
+Sources = Mapping[str, CredentialSource]
+
+
+def problem_with_source(kind: str, place: str) -> str:
+    """Why a source cannot be one, or ""."""
+    if kind not in SOURCES or not place.strip():
+        return "must be env:VARIABLE, file:PATH, keyring:SERVICE/USER or command:LINE"
+    if kind == "env" and not _VARIABLE.fullmatch(place):
+        return f"env:{shorten(place, SHOWN)} names no environment variable"
+    if kind == "keyring" and not all(place.partition("/")[::2]):
+        return "keyring needs SERVICE/USER"
+    if kind == "command":
+        try:
+            shlex.split(place)
+        except ValueError as error:
+            return f"the command cannot be read: {error}"
+    return ""
+
+
+def credentials_kind() -> Kind[Sources]:
+    """Names, each with where its value comes from."""
+    label = "a mapping of names to env:VARIABLE, file:PATH, keyring:SERVICE/USER or command:LINE"
+
+    def parse(node: object, key: str, reading: Reading) -> Sources | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")  # type: ignore[arg-type]
+            return None
+        found = {}
+        for entry in node.entries:
+            inner = f"{key}.{shorten(entry.key, SHOWN)}"
+            if not _NAME.fullmatch(entry.key):
+                reading.wrong(
+                    entry, inner, "is no name: lower-case letters, digits, - _ and . after a letter"
+                )
+                continue
+            text = entry.value.text if isinstance(entry.value, Scalar) else ""
+            kind, _, place = text.partition(":")
+            if problem := problem_with_source(kind, place):
+                reading.wrong(entry, inner, problem)  # without the text: it may be the credential itself
+            else:
+                found[entry.key] = CredentialSource(kind, place)
+        return MappingProxyType(found)
+
+    return Kind(label, parse)

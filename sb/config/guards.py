@@ -1,0 +1,68 @@
+"""The settings of what reads texts on their way in and out: red team, output gate, reading policy, replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sb.config import kinds
+from sb.config.narrowing import stricter
+from sb.config.setting import setting
+
+OFF = "off"
+MARK, QUARANTINE, REFUSE = "mark", "quarantine", "refuse"
+ATTACKS_IN_MEMORY = (OFF, MARK, QUARANTINE, REFUSE)
+_RESULTS = (OFF, MARK, QUARANTINE)
+_PROMPTS = (OFF, MARK)
+_GATED = ("redact", REFUSE)
+
+
+@dataclass(frozen=True)
+class RedTeam:
+    """Attacks on models in texts."""
+
+    tool_results: str = setting(
+        OFF,
+        kinds.choice(*_RESULTS),
+        "What becomes of a tool's result that reads like an attack on the model: mark puts it on record and says so beside "
+        "the result, quarantine also withholds it from a Python caller, and has each later call of a coding agent's session "
+        "that may change something wait for a person.",
+        narrow=stricter(*_RESULTS),
+    )
+    prompts: str = setting(
+        OFF,
+        kinds.choice(*_PROMPTS),
+        "What becomes of a prompt of a coding agent's user that reads like an attack, such as a pasted page: mark puts it on "
+        "record and tells the model.",
+        narrow=stricter(*_PROMPTS),
+    )
+
+    @property
+    def reads_hosts(self) -> bool:
+        """Whether events of hosts are read for attacks."""
+        return self.tool_results != OFF or self.prompts != OFF
+
+
+@dataclass(frozen=True)
+class OutputGate:
+    """Secrets, and personal data of other scopes, in what leaves a run."""
+
+    results: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.text("a pattern of tool ids, such as reports.*")),
+        "Tools whose results are searched before a caller is given them, as patterns of their ids. Personal data is of "
+        "another scope if memories have it, and none of the run's own project or of global.",
+        example='["reports.*"]',
+    )
+    action: str = setting(
+        _GATED[0],
+        kinds.choice(*_GATED),
+        "What becomes of such a result: redact replaces the values, refuse withholds it.",
+        narrow=stricter(*_GATED),
+    )
+    messages: str = setting(
+        OFF,
+        kinds.choice(*_PROMPTS),
+        "Whether the last message of a coding agent's turn is searched too, where its host tells it: mark puts what it "
+        "holds on record, since it was shown already.",
+        narrow=stricter(*_PROMPTS),
+    )

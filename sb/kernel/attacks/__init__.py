@@ -1,0 +1,1 @@
+"""Detection of attacks on models in texts: injection, tool abuse, leakage, jailbreaks."""

@@ -1,0 +1,170 @@
+"""Undo what hides a text from a reader of words, with every character's place in the original."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import lru_cache
+from html import unescape
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_TAGS = range(0xE0000, 0xE0080)  # invisible copies of ASCII
+_INVISIBLE = frozenset(
+    (
+        *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    )
+)
+# Letters of other scripts that look like Latin ones (Unicode TR 39, the common part).
+_LOOKS = dict(
+    zip(
+        "аесорхуіјѕԁԛԝһкмтвнАВЕКМНОРСТХУІЈЅαεικνορτυχωΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡıӏⅼ",
+        "aecopxyijsdqwhkmtbhABEKMHOPCTXYIJSaeiknoptuxwABEZHIKMNOPTYXagilll",
+        strict=False,
+    )
+)
+_FOREIGN = re.compile("[" + "".join(_LOOKS) + "]")
+_MIXED = re.compile(r"[^\W\d_]+")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_TAG = re.compile(
+    r"(?<=\w)</?(?:b|i|u|em|strong|span|font|a|wbr|mark|small|big|sub|sup|s)\b[^<>\n]{0,200}>(?=\w)"
+)
+_EMPTY_COMMENT = re.compile(r"(?<=\w)<!--[^<>]{0,40}-->(?=\w)")
+_SPACED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_*·|]{1,2}){5,60}[^\W\d_](?![^\W_])")
+_LEET = re.compile(r"(?<![\w.\-/])(?=\w*[a-zA-Z])(?=\w*[01345@$7])[a-zA-Z01345@$7]{4,24}(?![\w.\-/])")
+_FROM_LEET = str.maketrans("01345@$7", "oieasast")
+_REMEMBERED = 4096  # characters
+
+Edit = tuple[int, int, str]  # from, to, and what stands there instead
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A text without disguise.
+
+    Args:
+        text: what a reader sees. breaks, shifts: where it begins to differ from the original, and by how much.
+        hidden: how many invisible characters were taken out.
+    """
+
+    text: str
+    breaks: list[int] = field(default_factory=list)
+    shifts: list[int] = field(default_factory=list)
+    hidden: int = 0
+
+    def original(self, at: int) -> int:
+        """The place in the original of a place in the text."""
+        number = bisect_right(self.breaks, at) - 1
+        return at if number < 0 else at + self.shifts[number]
+
+
+def plain_text(text: str) -> Plain:
+    """The text with invisible characters, look-alike letters, entities and tags inside words undone."""
+    plain = Plain(text)
+    if not text.isascii():
+        plain = _edited(plain, _unicode_edits(plain.text))
+        if _FOREIGN.search(plain.text):
+            plain = _edited(plain, _look_alikes(plain.text))
+    if "&" in plain.text:
+        plain = _edited(plain, [(m.start(), m.end(), unescape(m[0])) for m in _ENTITY.finditer(plain.text)])
+    if "<" in plain.text:
+        edits = [(m.start(), m.end(), "") for m in _TAG.finditer(plain.text)]
+        edits += [(m.start(), m.end(), "") for m in _EMPTY_COMMENT.finditer(plain.text)]
+        plain = _edited(plain, sorted(edits))
+    spaced = [(m.start(), m.end(), _joined(m[0])) for m in _SPACED.finditer(plain.text)]
+    plain = _edited(plain, spaced)
+    return _edited(plain, _leet_edits(plain.text))
+
+
+def _unicode_edits(text: str) -> list[Edit]:
+    edits = list[Edit]()
+    for match in _NOT_ASCII.finditer(text):
+        char = match[0]
+        other = _visible(char)
+        if other != char:
+            edits.append((match.start(), match.end(), other))
+    return edits
+
+
+@lru_cache(_REMEMBERED)
+def _visible(char: str) -> str:
+    code = ord(char)
+    if code in _TAGS:
+        return chr(code - 0xE0000) if 0x20 <= code - 0xE0000 < 0x7F else ""
+    if code in _INVISIBLE or "\u0300" <= char <= "\u036f":
+        return ""
+    if "\uac00" <= char <= "\ud7a3" or "\u3040" <= char <= "\u30ff":
+        return char
+    return unicodedata.normalize("NFKC", char)
+
+
+def _look_alikes(text: str) -> list[Edit]:
+    """Letters of another script inside words that also have Latin ones, or among a text that is Latin otherwise."""
+    latin = sum(map(text.count, "etaoins"))
+    foreign = len(_FOREIGN.findall(text))
+    mostly_latin = latin > 4 * foreign
+    edits = []
+    for word in _MIXED.finditer(text):
+        if not _FOREIGN.search(word[0]):
+            continue
+        if any(char.isascii() for char in word[0]) or (
+            mostly_latin and all(char in _LOOKS for char in word[0])
+        ):
+            for match in _FOREIGN.finditer(word[0]):
+                at = word.start() + match.start()
+                edits.append((at, at + 1, _LOOKS[match[0]]))
+    return edits
+
+
+def _joined(spaced: str) -> str:
+    """The words of a text whose letters stand apart; two separators or more are a space."""
+    words = re.split(r"[ .\-_*·|]{2}", spaced)
+    return " ".join(re.sub(r"[ .\-_*·|]", "", word) for word in words)
+
+
+def _leet_edits(text: str) -> list[Edit]:
+    edits = []
+    for match in _LEET.finditer(text):
+        word = match[0]
+        digits = sum(char in "01345@$7" for char in word)
+        inner = any(char in "01345@$7" for char in word[:-1])
+        if inner and digits * 2 <= len(word) and not word.isupper() and _alternates(word):
+            edits.append((match.start(), match.end(), word.translate(_FROM_LEET)))
+    return edits
+
+
+def _alternates(word: str) -> bool:
+    """Whether its digits stand between letters, as in no name such as `utf8` or `sha256`."""
+    return re.search(r"(?:^|[a-zA-Z])[01345@$7]{1,2}[a-zA-Z]", word) is not None and not word.isdigit()
+
+
+def _edited(plain: Plain, edits: list[Edit]) -> Plain:
+    """The text with these parts replaced, each given as it stands in `plain`; those that overlap an earlier one are left."""
+    if not edits:
+        return plain
+    parts = list[str]()
+    breaks, shifts = list[int](), list[int]()
+    at = length = 0
+    hidden = plain.hidden
+    for start, end, new in [*edits, (len(plain.text), len(plain.text), "")]:
+        if start < at:
+            continue
+        inner = plain.breaks[bisect_right(plain.breaks, at) : bisect_right(plain.breaks, start)]
+        for place in (at, *inner):
+            breaks.append(length + place - at)
+            shifts.append(plain.original(place) - breaks[-1])
+        length += start - at
+        for offset in range(len(new)):
+            breaks.append(length + offset)
+            shifts.append(plain.original(min(start + offset, end - 1)) - breaks[-1])
+        length += len(new)
+        parts += (plain.text[at:start], new)
+        hidden += end > start and not new
+        at = end
+    return Plain("".join(parts), breaks, shifts, hidden)

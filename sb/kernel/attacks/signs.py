@@ -1,0 +1,233 @@
+"""Signs of an attack in a text: words by concept, shapes such as chat templates, and which of them stand together."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+WINDOW = 60  # words that are judged together
+NEAR = 14  # words between two signs that belong together
+MOST_SIGNS = 24  # of one window: what has more says the same again
+_CACHED = 65_536  # words
+_WORDS = re.compile(r"[^\W_]+(?:['\u2019_\-][^\W_]+)*")
+_SENTENCE = re.compile(
+    r"[.!?](?=[\s\"”)\]]|$)|[\u3002\uff01\uff1f]|\n(?=\s*(?:\n|[\-*#>|{<\d]|$))|(?<=[:;,])\n"
+)
+_ADDRESS = re.compile(r"https?://[^\s\"'<>)]{1,2000}|[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8}")
+_SCRIPT = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_QUOTED = re.compile(r"[\"“”«»„`][^\"“”«»„`\n]{3,240}[\"“”«»„`]|(?<![\w])'[^'\n]{6,160}'(?!\w)")
+# Concepts that weigh otherwise where who writes may give instructions.
+_BY_WRITER = frozenset(("override", "persona", "reveal", "tooluse", "harmact", "send"))
+
+# Shapes: what one of them stands for, a text that each match has in it, in lower case, and the expression.
+_SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "template",
+        ("<|", "[inst", "<<sys", "[/inst", "</s", "<system", "[system", "### ", "end of", "begin ", "<info", "{system"),
+        (r"<\|[a-z_]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|user|assistant|information)>|\[system[^\]\n]{0,30}\]"
+        r"|#{2,5} ?(?:end of |new |revised |updated |system )?(?:instructions?|system|prompt)\b"
+        r"|-{2,}\s?(?:end|begin|start)[^\n]{0,30}-{2,}|\bend of (?:document|system prompt|instructions|prompt)\b"),
+    ),
+    ("turn", ("human:", "assistant:", "system:", '"system"', "user:"), r"(?m)^\s*(?:human|system|assistant|user)\s*:|\"role\"\s*:\s*\"system\""),
+    (
+        "comment",
+        ("<!--", "display:none", "display: none", "font-size:0", "font-size: 0", "visibility:hidden", "opacity:0", "/*", "# ", "//"),
+        r"<!--|display:\s?none|font-size:\s?0|visibility:\s?hidden|opacity:\s?0|(?m:^\s*(?:#|//|/\*))",
+    ),
+    (
+        "danger",
+        ("rm -", "| sh", "|sh", "| bash", "|bash", "| zsh", "eval(", "authorized_keys", "drop table", "-enc", "/etc/shadow", "chmod", "/dev/tcp", "nc -e",
+         "os.system", "--no-verify", "push --force", "mkfs", ".exe", "@-", "--no-preserve"),
+        (r"\brm\s+-[a-z]*[rf]|\|\s?(?:ba|z)?sh\b|\beval\(|authorized_keys|\bdrop table\b|\s-enc\s|/etc/shadow|\bchmod\s+(?:-r\s+)?777|/dev/tcp|\bnc -e"
+        r"|os\.system|--no-verify|push --force|\bmkfs|\.exe\b|@-|--no-preserve"),
+    ),
+    ("keyfile", (".env", ".ssh", "id_rsa", ".aws", "api_key", "/etc/passwd", ".netrc", ".npmrc", "_token"),
+     r"(?<!\w)\.env\b|\.ssh/|\bid_rsa|\.aws/|api_key|/etc/passwd|\.netrc|\.npmrc|\b[a-z]+_token\b"),
+    ("url", ("http", "www."), r"https?://[^\s\"'<>)]{4,300}|\bwww\.[^\s\"'<>)]{4,200}"),
+    ("query", ("?", "=["), r"https?://[^\s\"'<>)]{4,200}[?&]\w{1,20}=(?:[\[{$A-Z]|(?=[\s\"'.)]|$))"),
+    ("image", ("![",), r"!\[[^\]\n]{0,60}\]\(https?://[^)\n]{4,300}\)"),
+    ("address", ("@",), r"[\w.+\-]{1,64}@[\w\-]{1,63}\.[\w.\-]{2,100}"),
+    ("account", ("account", "konto", "compte", "cuenta", "iban", "card", "de0", "gb2"), r"\b(?:account|konto|iban|card)\b[^\n]{0,12}\d{2}|\b[a-z]{2}\d{12,30}\b"),
+)  # fmt: skip
+
+
+Entry = tuple[list[str], list[tuple[list[str], str]]]  # concepts of a word, and phrases that begin with it
+
+
+class Sign(NamedTuple):
+    """One sign: the concept, where it stands in characters, and how many words stand before it."""
+
+    concept: str
+    start: int
+    end: int
+    word: int
+
+
+class Window(NamedTuple):
+    """Neighbouring signs that are judged together, with the features that they give."""
+
+    start: int
+    end: int
+    features: tuple[str, ...]
+
+
+class Lexicon:
+    """Finds the words of concepts.
+
+    Args:
+        data: concept to its words; a trailing * matches any ending, several words are a phrase, `text:` is searched
+            inside writing without spaces.
+    """
+
+    def __init__(self, data: Mapping[str, Sequence[str]]) -> None:
+        self._words: dict[str, list[str]] = {}
+        self._stems: dict[str, list[str]] = {}
+        self._phrases: dict[str, list[tuple[list[str], str]]] = {}
+        scripts: dict[str, str] = {}
+        for concept, entries in data.items():
+            for entry in entries:
+                kind, _, text = entry.partition(":")
+                if kind == "text" and text:
+                    scripts[text] = concept
+                elif len(parts := _WORDS.findall(entry)) > 1:
+                    self._phrases.setdefault(parts[0], []).append((parts[1:], concept))
+                elif entry.endswith("*"):
+                    self._stems.setdefault(entry[:-1], []).append(concept)
+                else:
+                    self._words.setdefault(entry, []).append(concept)
+        for known in self._phrases.values():
+            known.sort(key=lambda one: -len(one[0]))
+        self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
+        self._scripts = scripts
+        self._known: dict[str, Entry | None] = {}
+
+    @cached_property
+    def _script(self) -> re.Pattern[str]:
+        return re.compile("|".join(sorted(map(re.escape, self._scripts), key=len, reverse=True)))
+
+    def _learn(self, word: str) -> Entry | None:
+        """The concepts of a word and the phrases that begin with it; None for a word that means nothing here."""
+        found = self._words.get(word)
+        if found is None:
+            stems = (self._stems.get(word[:length]) for length in self._lengths if length <= len(word))
+            found = next((one for one in stems if one), [])
+        phrases = self._phrases.get(word, [])
+        entry = (found, phrases) if found or phrases else None
+        if len(self._known) >= _CACHED:
+            self._known.clear()
+        self._known[word] = entry
+        return entry
+
+    def signs(self, text: str, lowered: str) -> list[Sign]:
+        """Every sign of a text, in order."""
+        found = list[Sign]()
+        prose = _ADDRESS.sub(_blank, lowered) if "://" in lowered or "@" in lowered else lowered
+        words = list(_WORDS.finditer(prose))
+        only = [match[0] for match in words]
+        known = self._known
+        for number, word in enumerate(only):
+            entry = known[word] if word in known else self._learn(word)
+            if entry is None:
+                continue
+            start = words[number].start()
+            concepts, phrases = entry
+            for rest, concept in phrases:
+                until = number + 1 + len(rest)
+                if only[number + 1 : until] == rest:
+                    found.append(Sign(concept, start, words[until - 1].end(), number))
+                    break
+            if concepts:
+                end = words[number].end()
+                found += [Sign(concept, start, end, number) for concept in concepts]
+        starts = [match.start() for match in words]
+        if _SCRIPT.search(lowered):
+            for place, match in enumerate(self._script.finditer(lowered)):
+                number = bisect_right(starts, match.start()) + place
+                found.append(Sign(self._scripts[match[0]], match.start(), match.end(), number))
+        for concept, hints, pattern in _SHAPES:
+            if any(hint in lowered for hint in hints):
+                for match in _compiled(pattern).finditer(lowered):
+                    number = bisect_right(starts, match.start())
+                    found.append(Sign(concept, match.start(), match.end(), number))
+        found.sort(key=lambda one: (one.word, one.start))
+        return found
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+@lru_cache(64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def windows(text: str, signs: Sequence[Sign], *, trusted: bool, hidden: bool) -> Iterator[Window]:
+    """The windows of a text with their features.
+
+    Args:
+        trusted: whether who wrote it may give instructions. hidden: whether invisible characters were in it.
+    """
+    ends = [match.end() for match in _SENTENCE.finditer(text)]
+    quoted = [match.span() for match in _QUOTED.finditer(text)] if len(signs) > 1 else []
+    first, last_start = 0, -1
+    while first < len(signs):
+        until = first
+        limit = signs[first].word + WINDOW
+        while until < len(signs) and signs[until].word <= limit:
+            until += 1
+        inside = signs[first:until][:MOST_SIGNS]
+        if last_start < inside[-1].start:
+            yield Window(
+                inside[0].start,
+                max(one.end for one in inside),
+                tuple(_features(inside, ends, quoted, trusted=trusted, hidden=hidden)),
+            )
+            last_start = inside[-1].start
+        sentence = bisect_right(ends, signs[first].start)
+        while first < until and bisect_right(ends, signs[first].start) <= sentence:
+            first += 1
+
+
+def _features(
+    signs: Sequence[Sign],
+    ends: Sequence[int],
+    quoted: Sequence[tuple[int, int]],
+    *,
+    trusted: bool,
+    hidden: bool,
+) -> list[str]:
+    """Which signs there are, which follow another closely, and what of it begins a sentence or is quoted."""
+    who = "may" if trusted else "may_not"
+    found = {who}
+    if hidden:
+        found.add("invisible")
+    quotes = 0
+    sentences = [bisect_right(ends, one.start) for one in signs]
+    before = -1
+    for number, one in enumerate(signs):
+        found.add(one.concept)
+        if one.concept in _BY_WRITER:
+            found.add(f"{who}:{one.concept}")
+        if sentences[number] != before:
+            found.add(f"^{one.concept}")
+            before = sentences[number]
+        if quoted:
+            quotes += any(start < one.start < end for start, end in quoted)
+        for other in signs[number + 1 :]:
+            if other.word - one.word > NEAR:
+                break
+            if other.concept != one.concept:
+                found.add(f"{one.concept}>{other.concept}")
+    if quotes * 2 > len(signs):
+        found.add("quoted")
+        found |= {f"quoted:{one.concept}" for one in signs if one.concept in ("attacktalk", "override")}
+    return sorted(found)
+
+
+def load_lexicon(data: Mapping[str, Any]) -> Lexicon:
+    """The lexicon of a model's data."""
+    return Lexicon(data["lexicon"])

@@ -1,0 +1,109 @@
+"""The output gate: texts that leave a run are searched for secrets, and for personal data of another scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sb.canonical import freeze
+from sb.classification import Classification, Finding, Sensitivity, classify
+from sb.kernel.calls.call import ToolCall
+from sb.kernel.execution.outcome import Outcome
+from sb.kernel.execution.result_guards import ResultGuard, withhold
+from sb.kernel.run_context import RunContext
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
+from sb.log.kinds import OUTPUT_GATED
+from sb.redaction import MASK
+
+REDACT = "redact"
+TOO_LONG = "too_long"  # stands for a text that was searched in part
+Elsewhere = Callable[
+    [str, RunContext], bool
+]  # whether a personal value belongs to other scopes than the run's
+
+
+class OutputGate:
+    """Searches what leaves the runs of one installation.
+
+    Args:
+        elsewhere: asked for each personal value.
+    """
+
+    def __init__(self, log: EventLog, elsewhere: Elsewhere) -> None:
+        self._log = log
+        self._elsewhere = elsewhere
+
+    def findings(self, text: str, ctx: RunContext) -> tuple[list[Finding], bool]:
+        """What of a text may not leave, and whether all of it was searched."""
+        seen: Classification = classify(text)
+        held = [
+            one
+            for one in seen.findings
+            if one.sensitivity == Sensitivity.SECRET or self._elsewhere(text[one.start : one.end], ctx)
+        ]
+        return held, seen.complete
+
+    def gated(self, value: Any, ctx: RunContext) -> tuple[Any, list[str]]:
+        """A copy of a JSON value without what may not leave, and the labels of that; names of fields are searched too."""
+        labels = list[str]()
+        return self._gated(value, ctx, labels), list(dict.fromkeys(labels))
+
+    def _gated(self, value: Any, ctx: RunContext, labels: list[str]) -> Any:
+        if isinstance(value, str):
+            held, complete = self.findings(value, ctx)
+            labels += (one.label for one in held)
+            if not complete:
+                labels.append(TOO_LONG)
+                return MASK.format(TOO_LONG)
+            return _without(value, held)
+        if isinstance(value, dict):
+            return {
+                self._gated(name, ctx, labels): self._gated(item, ctx, labels) for name, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._gated(item, ctx, labels) for item in value]
+        return value
+
+    def record(self, subject: Subject, labels: Sequence[str], *, place: str, action: str) -> None:
+        """Put on record what was found, by its labels alone.
+
+        Raises:
+            SBError: it cannot be recorded.
+        """
+        self._log.append(
+            OUTPUT_GATED, {}, subject, {"place": place, "action": action, "labels": list(labels)}
+        )
+
+
+def _without(text: str, held: Sequence[Finding]) -> str:
+    parts, end = [], 0
+    for one in held:
+        parts += [text[end : one.start], MASK.format(one.label)]
+        end = one.end
+    return "".join((*parts, text[end:]))
+
+
+def output_guard(gate: OutputGate, patterns: Sequence[str], action: str) -> ResultGuard:
+    """The guard of results of the tools that these patterns name.
+
+    Args:
+        action: redact, or refuse.
+    """
+
+    def guard(call: ToolCall, outcome: Outcome) -> None:
+        if not any(fnmatchcase(call.tool_id, pattern) for pattern in patterns):
+            return
+        clean, labels = gate.gated(outcome.value, call.ctx)
+        if not labels:
+            return
+        gate.record(call.subject, labels, place="result", action=action)
+        if action == REDACT:
+            outcome.value, outcome.encoded = freeze(clean)
+        else:
+            withhold(
+                outcome, f"the result of {call.tool_id} holds {', '.join(labels)}, so it is not handed out"
+            )
+
+    return guard

@@ -1,0 +1,37 @@
+"""Guards of results: what may keep a call's answer from its caller, or set a warning beside it, once it is on record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sb.kernel.calls.call import ToolCall
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.execution.outcome import Outcome
+from sb.kernel.results import Effect
+from sb.redaction import one_line
+
+
+class ResultGuard(Protocol):
+    """Looks at the outcome of a call that succeeded, and may change what its caller is given."""
+
+    def __call__(self, call: ToolCall, outcome: Outcome) -> None: ...
+
+
+def guard_result(guards: Sequence[ResultGuard], call: ToolCall, outcome: Outcome) -> None:
+    """Let each guard look; an outcome that one of them cannot judge is withheld."""
+    for guard in guards:
+        if outcome.code is not None:
+            return
+        try:
+            guard(call, outcome)
+        except Exception as error:  # noqa: BLE001 - a failing check withholds, whatever it is
+            withhold(
+                outcome, f"the result could not be checked: {type(error).__name__}: {one_line(error, 200)}"
+            )
+
+
+def withhold(outcome: Outcome, why: str) -> None:
+    """Keep the value from the caller; the tool ran, which the outcome says."""
+    outcome.value, outcome.code, outcome.message = None, ToolErrorCode.PERMISSION_DENIED, why
+    outcome.effect = Effect.DONE

@@ -1,0 +1,37 @@
+"""Saboteurs of the controls about what an agent may read, say and repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sb.kernel.attacks import detector
+from sb.kernel.attacks.normalise import Plain
+from sb.kernel.execution import attack_guard
+from tests.harness.saboteurs import breaks
+
+
+@breaks("HA-19")
+def quarantined_results_reach_the_agent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(attack_guard, "withhold", lambda *_: None)
+
+
+@breaks("HA-19")
+def look_alike_letters_are_not_undone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(detector, "plain_text", Plain)
+
+
+@breaks("HA-19")
+def encoded_texts_are_not_read(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(detector, "hidden_texts", lambda _: iter(()))
+
+
+@breaks("HA-19")
+def every_sign_is_an_attack(patch: pytest.MonkeyPatch) -> None:
+    real = detector.load_model
+
+    def model() -> Any:
+        return real()._replace(threshold={True: 0.0, False: 0.0})
+
+    patch.setattr(detector, "load_model", model)
