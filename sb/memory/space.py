@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from sb.config.groups import Memory as Settings
 from sb.memory.access import Rights
+from sb.memory.lazy import lazy
 from sb.memory.personal_data import Screening
 from sb.memory.personal_values import masked
 from sb.memory.ranking.lexicon import Lexicon
@@ -85,7 +85,6 @@ class Space:
         self.rights = Rights(settings.access)
         self.screening = Screening(database, settings, clock.now)
         self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
-        self._loading = Lock()
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
 
@@ -98,32 +97,22 @@ class Space:
     def statistics(self) -> TextStatistics:
         return TextStatistics(self.database)
 
-    @cached_property
+    @lazy
     def embedder(self) -> Embedder | NoEmbedder:
         """The embedder, or the reason why there is none; loaded on first use."""
-        with self._loading:  # two threads may ask for it at once
-            known: Embedder | NoEmbedder | None = self.__dict__.get("embedder")
-            if known is None:
-                chosen = choose(self.settings)
-                known = chosen if isinstance(chosen, NoEmbedder) else counted(chosen, self.database)
-                self.__dict__["embedder"] = known
-            return known
+        chosen = choose(self.settings)
+        return chosen if isinstance(chosen, NoEmbedder) else counted(chosen, self.database)
 
     @property
     def usable_embedder(self) -> Embedder | None:
         """The embedder, if there is one."""
         return None if isinstance(self.embedder, NoEmbedder) else self.embedder
 
-    @cached_property
+    @lazy
     def lexicon(self) -> Lexicon:
         """The lexicon of ranking; one for all queries of this process."""
         embedder = self.embedder
-        with self._loading:
-            known: Lexicon | None = self.__dict__.get("lexicon")
-            if known is None:
-                known = Lexicon(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
-                self.__dict__["lexicon"] = known
-            return known
+        return Lexicon(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
 
     def embed(self, execute: Execute, records: Sequence[int]) -> None:
         """Make the vectors of records that were written in this transaction.

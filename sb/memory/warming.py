@@ -10,20 +10,21 @@ import atexit
 import importlib
 from collections.abc import Iterator
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 from weakref import ref
 
+from sb.memory.ranking.rank import rank
+from sb.memory.ranking.weights import weights
 from sb.memory.search import Searcher
+from sb.memory.space import Space
 
-if TYPE_CHECKING:
-    from sb.memory.space import Space
-
+_PATIENCE_S = 5.0  # that the end of a memory waits for a step; another thread may hold the database
 DELAY_S = 0.05  # a process that is done by then loads nothing
 _TEXTS, _AT_ONCE = (
     3_000,
     100,
 )  # the newest, whose words are learned; so many between two looks at whether to stop
 _WARMED = ("static", "none")  # settings of the embedder: others ask a server, or load for seconds
+_RANKED = 5  # of what that finds
 _ASKED = 60  # characters of a text that is asked for, so that the statements of a search are ready
 
 
@@ -39,7 +40,7 @@ class Warming:
     def stop(self) -> None:
         """End the thread, after the step that it is at: at most the import of numpy, a tenth of a second."""
         self._stopped.set()
-        self._thread.join()
+        self._thread.join(_PATIENCE_S)
 
     def wait(self) -> None:
         """Wait until everything is loaded."""
@@ -79,12 +80,24 @@ def _steps(reference: ref[Space]) -> Iterator[str]:
         return
     _ = space.embedder
     yield "embedder"
-    rows = space.database.query("SELECT text FROM records WHERE state = 'active' ORDER BY id DESC LIMIT 1")
-    if rows:
-        Searcher(space).find(rows[0][0][:_ASKED], tuple(space.places.all()))
+    _search(space)
     del space
     yield "search"
     yield from _words(reference)
+
+
+def _search(space: Space) -> None:
+    """Rank a few of what a text finds, so that statements are prepared and expressions compiled.
+
+    All but the database and the model is its own: other threads may be using what the memory has. Above all, who holds
+    the lock of its lexicon must not wait for the database, which another thread may have while it waits for that lock.
+    """
+    own = Space(space.database, space.settings)
+    own.embedder = space.embedder
+    rows = own.database.query("SELECT text FROM records WHERE state = 'active' ORDER BY id DESC LIMIT 1")
+    if rows:
+        asked, found = Searcher(own).candidates(rows[0][0][:_ASKED], tuple(own.places.all()))
+        rank(asked, found[:_RANKED], own.statistics, weights(vectors=True), own.lexicon, own.words.texts)
 
 
 def _words(reference: ref[Space]) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import threading
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,3 +150,32 @@ def test_a_question_of_ten_thousand_words_is_cut(index: Index) -> None:
 
 def test_of_a_huge_text_only_the_beginning_counts() -> None:
     assert len(terms.words("word " * 1_000_000)) == terms.MOST_CHARACTERS // len("word ")
+
+
+def test_threads_that_stem_at_once_disturb_no_word() -> None:
+    made = [
+        f"{start}{middle}{end}"
+        for start in "bcdfgl"
+        for middle in ("ation", "iz", "or", "ess")
+        for end in ENDS
+    ]
+    wanted = {word: terms._Stems()[word] for word in made}
+    shared, found = terms._Stems(), list[dict[str, str]]()
+
+    def run(step: int) -> None:
+        found.append({word: shared[word] for word in [*made[step:], *made[:step]]})
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=run, args=(step,)) for step in (0, 40, 80, 120)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert found == [wanted] * 4
+
+
+ENDS = ("ational", "ness", "ed", "ing", "ization", "ly", "ical", "fulness", "s", "ement")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from sb.config import load_config
 from sb.memory import Brain
-from sb.memory.warming import Warming
+from sb.memory.warming import DELAY_S, Warming
 
 TEXTS = ["the kettle whistles at noon", "the till is short of coins", "tea is bought on Mondays", "it rained"]
 
@@ -66,3 +67,24 @@ def test_process_that_ends_while_it_warms_ends_cleanly(home: Path) -> None:
             [sys.executable, "-c", program, more], capture_output=True, text=True, check=False, timeout=120
         )
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_thread_that_has_the_database_can_load_the_same_meanwhile(home: Path) -> None:
+    with brain(home) as one:
+        one.remember(TEXTS[0])
+    one = brain(home)
+    loaded: list[object] = []
+
+    def write() -> None:
+        with one.space.database.write():
+            warming = Warming(one.space)
+            time.sleep(DELAY_S * 2)  # by then it waits for the database
+            loaded.append(one.space.embedder)
+            loaded.append(one.space.lexicon)
+        warming.wait()
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert len(loaded) == 2
+    one.close()

@@ -99,7 +99,7 @@ def test_none_is_words_alone_without_loading_anything() -> None:
 
 
 def test_a_model_that_is_missing_leaves_words_alone_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    selection._static_model.cache_clear()  # as in a process that has not loaded it yet
+    selection._loaded.cache_clear()  # as in a process that has not loaded it yet
     monkeypatch.setitem(sys.modules, "wordllama", None)
     assert str(choose(settings("static"))) == "words alone: the package wordllama is not installed"
 

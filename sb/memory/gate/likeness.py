@@ -22,6 +22,7 @@ EmbedWords = Callable[[Sequence[str]], "Vectors"]
 
 _MOST_WORDS = 300  # of a text that are matched: the time grows with their square
 _MOST_KEPT = 20_000  # words whose vectors are kept, 20 MB
+_TEXTS_KEPT = 64  # whose words are ready, some 30 KB each: a near text is compared with the same ones
 _NAMED = 0.5  # a first word that is matched worse is a name that the other text does not mention
 _SUBSTITUTED = 0.3  # words that are less alike, in one place of otherwise equal texts, say something else
 _SPAN = 2  # words that count as one place
@@ -52,40 +53,53 @@ class Comparer:
     def __init__(self, embed_words: EmbedWords | None) -> None:
         self._embed = embed_words
         self._known: dict[str, Vectors] = {}
+        self._prepared = lru_cache(maxsize=_TEXTS_KEPT)(self._prepare)
 
-    def compare(self, one: str, other: str) -> Likeness:
-        """Compares two texts; the order of the two makes no difference."""
+    def compare(self, one: str, other: str, *, least: float = 0.0) -> Likeness:
+        """Compares two texts; the order of the two makes no difference.
+
+        Args:
+            least: of texts that are less alike, in what they differ is not looked for.
+        """
         here, there = cached_values(one), cached_values(other)
         if here.sequence == there.sequence and one.strip() == other.strip():
             return Likeness(1.0, "", True)
-        difference = changed(here, there)
         same_frame = here.frame == there.frame
         words, others = (tuple(dict.fromkeys(each.words))[:_MOST_WORDS] for each in (here, there))
         if not words or not others:
             same = here.sequence == there.sequence
+            difference = changed(here, there)
             return Likeness(float(same), difference or ("" if same else "word"), same_frame)
         similar = self._similar(words, others)
         ours, theirs = similar.max(axis=1), similar.max(axis=0)
         score = min(1.0, max(0.0, float(min(ours.mean(), theirs.mean()))))
+        if score < least:
+            return Likeness(score, "", same_frame)
+        difference = changed(here, there)
         if not difference:
             difference = _renamed(here, there, dict(zip(words, ours.tolist(), strict=True)))
             difference = difference or _renamed(there, here, dict(zip(others, theirs.tolist(), strict=True)))
             difference = difference or _substituted(here, there, words, others, similar)
         return Likeness(score, difference, same_frame)
 
-    def _similar(self, words: Sequence[str], others: Sequence[str]) -> Vectors:
+    def _similar(self, words: tuple[str, ...], others: tuple[str, ...]) -> Vectors:
         """The similarity of each word to each other; 1 for those of one stem."""
-        stems, other_stems = [stem(word) for word in words], [stem(word) for word in others]
-        if self._embed is None:
+        (here, vectors), (there, other_vectors) = self._prepared(words), self._prepared(others)
+        if vectors is None or other_vectors is None:
             similar = np.zeros((len(words), len(others)), np.float32)
         else:
-            similar = np.einsum("ik,jk->ij", self._vectors(words), self._vectors(others))
-        places: dict[str, list[int]] = {}
-        for place, root in enumerate(other_stems):
-            places.setdefault(root, []).append(place)
-        for row, root in enumerate(stems):
-            similar[row, places.get(root, [])] = 1.0
+            similar = np.einsum("ik,jk->ij", vectors, other_vectors)
+        for root in here.keys() & there.keys():
+            for row in here[root]:
+                similar[row, there[root]] = 1.0
         return similar
+
+    def _prepare(self, words: tuple[str, ...]) -> tuple[dict[str, list[int]], Vectors | None]:
+        """Where the words of each stem are, and the vectors of all, if there are any."""
+        places: dict[str, list[int]] = {}
+        for place, word in enumerate(words):
+            places.setdefault(stem(word), []).append(place)
+        return places, None if self._embed is None else self._vectors(words)
 
     def _vectors(self, words: Sequence[str]) -> Vectors:
         """Unit vectors of words."""

@@ -172,7 +172,9 @@ def _compared(
     elif not shares(candidate.terms, row["terms"]) or max(len(candidate.text), len(row["text"])) > LONGEST:
         return 0.0, "", NEIGHBOUR
     else:
-        likeness, changed, same_frame = comparer.compare(candidate.text, row["text"])
+        likeness, changed, same_frame = comparer.compare(candidate.text, row["text"], least=settings.floor)
+        if likeness < settings.floor:
+            return likeness, "", NEIGHBOUR
     if not changed and candidate.speaker != row["speaker"]:
         return likeness, "speaker", NEIGHBOUR
     if not changed and candidate.dated and candidate.happened_at != row["happened_at"]:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 MOST_CHARACTERS = 20_000
@@ -80,16 +81,18 @@ class _Stems(dict[str, str]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._lock = Lock()  # the stemmer keeps the word that it is at
         self._stemmer: Any = None
 
     def __missing__(self, word: str) -> str:
-        if self._stemmer is None:
-            from snowballstemmer import stemmer  # 10 ms, for who searches
+        with self._lock:
+            if self._stemmer is None:
+                from snowballstemmer import stemmer  # 10 ms, for who searches
 
-            self._stemmer = stemmer("porter")
-        if len(self) >= MOST_STEMS:
-            self.clear()
-        self[word] = found = _ENDINGS.get(word) or self._porter(word)
+                self._stemmer = stemmer("porter")
+            if len(self) >= MOST_STEMS:
+                self.clear()
+            self[word] = found = _ENDINGS.get(word) or self._porter(word)
         return found
 
     def _porter(self, word: str) -> str:
