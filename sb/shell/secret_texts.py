@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from sb.shell.derived import base_name
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.rules import Finding
 from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
@@ -183,7 +184,7 @@ class TextTrail(ABC):
             names = [*names, *compiled(_EXPANDED).findall(raw)]
             if compiled(_BY_NAME).search(raw):
                 return Taint(CONTENT, "prints a variable whose name is known only when it runs", soft=True)
-        return merged(*map(self._of_variable, names)) if names else CLEAN
+        return merged(*map(self._of_variable, map(base_name, names))) if names else CLEAN
 
     def _of_variable(self, name: str) -> Taint:
         if name in self._variables:
