@@ -6,7 +6,6 @@ import re
 from abc import ABC, abstractmethod
 
 from sb.shell.computed import alternatives, one_of
-from sb.shell.derived import operation as operation_on
 from sb.shell.nodes import Script, Unparsed, Word
 from sb.shell.outputs import output
 from sb.shell.words import (
@@ -263,7 +262,9 @@ class WordReader(ABC):
         ):
             raise Unparsed("${ may run a quoted command")
         default = operation.lstrip(":")[1:] if operation.lstrip(":")[:1] in ("-", "=", "+") else ""
-        done = operation_on(operation) if name and not default else None
+        from sb.shell.derived import operation as followed  # few lines need it
+
+        done = followed(operation) if name and not default else None
         if name and done is not None:
             default = variable + name[0] + done + END_VARIABLE
         text.append(one_of([default]) if default else UNKNOWN)

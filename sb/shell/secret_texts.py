@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from sb.shell.derived import base_name
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.rules import Finding
 from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
@@ -184,7 +183,11 @@ class TextTrail(ABC):
             names = [*names, *compiled(_EXPANDED).findall(raw)]
             if compiled(_BY_NAME).search(raw):
                 return Taint(CONTENT, "prints a variable whose name is known only when it runs", soft=True)
-        return merged(*map(self._of_variable, map(base_name, names))) if names else CLEAN
+        if not names:
+            return CLEAN
+        from sb.shell.derived import base_name  # most lines need none of it
+
+        return merged(*map(self._of_variable, map(base_name, names)))
 
     def _of_variable(self, name: str) -> Taint:
         if name in self._variables:

@@ -11,8 +11,6 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-from sb.shell.derived import base_name, derived
-
 OPEN, COMMA, CLOSE = "\x01", "\x02", "\x03"  # of a brace expansion
 STAR, QUESTION, BRACKET = "\x04", "\x05", "\x06"  # of a pattern
 UNKNOWN = "\x07"  # what only running it would tell
@@ -123,7 +121,11 @@ def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _derived(name: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """What a variable with an operation behind its name may be."""
-    of_variable = values.get(base_name(name), ()) if name and not name.isidentifier() else ()
+    if not name or name.isalnum() or name.isidentifier():
+        return (UNKNOWN,)
+    from sb.shell.derived import base_name, derived  # most lines need none of it
+
+    of_variable = values.get(base_name(name), ())
     return [derived(name, value) if is_literal(value) else UNKNOWN for value in of_variable] or (UNKNOWN,)
 
 
