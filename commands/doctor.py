@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from sb.kernel.registry.registry import ToolRegistry
 
 app = single()
-Fix = Annotated[
-    bool, typer.Option("--fix", help="Approve the contracts of shipped tools that an upgrade changed.")
-]
+Fix = Annotated[bool, typer.Option("--fix", help="Approve the shipped contracts that an upgrade changed.")]
 
 
 @app.command(epilog="Example: sb doctor --json")

@@ -27,7 +27,8 @@ _MODULES = (
         for name in ("advising", "arguments", "keeping", "mcp", "scratch", "searching")
     ),
     *(
-        f"sb.shell.{name}" for name in ("command_patterns", "git_keeping", "inline_python", "landing")
+        f"sb.shell.{name}"
+        for name in ("command_patterns", "derived", "git_keeping", "inline_python", "landing")
     ),  # with all that these import
     "sb.kernel.calls.narrative",
     "sb.memory.brain",

@@ -54,6 +54,7 @@ from sb.shell.script_files import ScriptFiles
 from sb.shell.scripts import is_edit
 from sb.shell.searching import searched_folders
 from sb.shell.secret_files import secret_word
+from sb.shell.targets import unresolved_target
 from sb.shell.words import (
     OPERAND,
     SPLIT_VARIABLE,
@@ -64,13 +65,13 @@ from sb.shell.words import (
     expand,
     is_literal,
     is_sure,
-    is_unresolved,
 )
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
 _MOST_REPLACED = 4000
 # Programs that replace the content of the files they name, but for these options.
+_PARAMETERS = ("@", "*", *"123456789")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
 _REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
@@ -296,12 +297,6 @@ class CommandJudge(ABC):
         """Refuse the whole line; the first reason stays."""
         self.refused = self.refused or why
 
-    def unresolved(self, targets: Sequence[str], by: str) -> Finding:
-        """Judge what a redirection or `tee` writes to, if nothing tells which file that is."""
-        if not targets or not all(map(is_unresolved, targets)):
-            return QUIET
-        return Finding(DESTROY, f"{by} {display(targets[0])}: which file it writes is unknown until it runs")
-
     def look(self, word: str) -> None:
         """Refuse the line if a word names a protected path."""
         if own := self.paths.protects(word):
@@ -397,6 +392,8 @@ class CommandJudge(ABC):
             named = base not in ("printf", "test", "[") or "-v" in arguments
             given = [*arguments, *([stdin.text] if stdin.kind == "text" else [])] if named else []
             floor = highest(floor, subscripts(base, given))
+        if base == "set":
+            self._parameters(arguments)
         if base in _DECLARE or base in _ASSIGN or base == "printf":
             floor = highest(floor, self._variables(base, arguments, stdin))
         handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)
@@ -421,6 +418,11 @@ class CommandJudge(ABC):
         handler = HANDLERS.get("python" if runner.startswith("python") else runner)
         return highest(floor, handler(self, runner, [], written) if handler else QUIET)
 
+    def _parameters(self, words: Sequence[str]) -> None:
+        """Note what `set` makes of `$1`, `$2` and so on, as far as it matters."""
+        if given := [word for word in words if self._matters(word)][:_MOST_VALUES]:
+            self.values |= {name: [UNKNOWN, *given, UNKNOWN] for name in _PARAMETERS}
+
     def _variables(self, builtin: str, arguments: Sequence[str], stdin: Input) -> Finding:
         """Judge the assignments of a builtin."""
         if builtin in _DECLARE:
@@ -432,6 +434,8 @@ class CommandJudge(ABC):
             return highest(*(self.assign(name.rstrip("+"), value) for name, _, value in pairs))
         given: list[str] = []
         if builtin == "printf":
+            if arguments and arguments[0][:2] == "-v" and arguments[0][2:]:
+                arguments = ["-v", arguments[0][2:], *arguments[1:]]
             text = formatted(arguments[2:]) if arguments[:1] == ["-v"] else None
             given = [text] if text and self._matters(text) else []
             arguments = arguments[1:2] if arguments[:1] == ["-v"] else ()
@@ -456,7 +460,7 @@ class CommandJudge(ABC):
             worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
         if base in WRITES:
             named = [argv[1:][at] for at in operands(argv[1:])] if base == "tee" else []
-            worst = highest(worst, self.unresolved(named, base))
+            worst = highest(worst, unresolved_target(self.paths, named, base))
             replaces = base in _REPLACING and not any(map(compiled(_KEEPS).fullmatch, argv[1:]))
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))

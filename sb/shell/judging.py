@@ -22,6 +22,7 @@ from sb.shell.rules import (
     subscripts,
 )
 from sb.shell.syntax import parse
+from sb.shell.targets import unresolved_target
 from sb.shell.words import (
     MADE,
     OPERAND,
@@ -33,6 +34,9 @@ from sb.shell.words import (
 )
 
 _APPENDING = (">>", "&>>", "<>")
+# Programs that take names of files from another file, and the options for it.
+_TAKE_NAMES = ("xargs", "tar", "gtar", "bsdtar", "rsync")
+_FILES_OF_NAMES = ("-a", "--arg-file", "--arg-file=", "-T", "--files-from", "--files-from=")
 _OTHER_SHELLS = ("(", "&", "coproc")
 
 
@@ -209,7 +213,7 @@ class LineJudge(CommandJudge):
                 for word in node.words[1:]
                 for text in ([OPERAND] if self._of_processes(file_of(word)) else self.expand(word.text))
             ]
-        if first == ["xargs"]:
+        if first and first[0] in _TAKE_NAMES:
             stdin = self._argument_file(node.words) or stdin
         if not first and not rest:
             self._ran = Finding(NETWORK, "runs an unknown program")
@@ -223,9 +227,12 @@ class LineJudge(CommandJudge):
 
     @staticmethod
     def _argument_file(words: Sequence[Word]) -> Input | None:
-        """What `xargs -a <(…)` reads in place of its input."""
-        pairs = itertools.pairwise(words)
-        return next((text_of(word) for before, word in pairs if before.text in ("-a", "--arg-file")), None)
+        """What `xargs -a <(…)` and `tar -T <(…)` read in place of their input."""
+        for before, word in itertools.pairwise(words):
+            option, _, value = word.raw.partition("<(")
+            if value and (option or before.text) in _FILES_OF_NAMES:
+                return text_of(word._replace(raw=f"<({value}"))
+        return None
 
     def _texts(self, word: Word) -> list[str]:
         """The texts that a word can become, and the protected names in a file whose content it is."""
@@ -284,7 +291,7 @@ class LineJudge(CommandJudge):
         self._count(1)
         targets = self._texts(redirect.target)
         if redirect.operator not in ("<", "<&") and not redirect.target.raw.startswith((">(", "<(")):
-            found = self.unresolved(targets, redirect.operator)
+            found = unresolved_target(self.paths, targets, redirect.operator)
         for target in targets:
             self.look(target)
             self.settled = self.settled and (target == "/dev/null" or target.isdigit())

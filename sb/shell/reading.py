@@ -262,8 +262,11 @@ class WordReader(ABC):
         ):
             raise Unparsed("${ may run a quoted command")
         default = operation.lstrip(":")[1:] if operation.lstrip(":")[:1] in ("-", "=", "+") else ""
-        if name and compiled(r"\[[^]]{1,60}\]").fullmatch(operation):
-            default = variable + name[0] + END_VARIABLE  # an item of a list
+        from sb.shell.derived import operation as followed  # few lines need it
+
+        done = followed(operation) if name and not default else None
+        if name and done is not None:
+            default = variable + name[0] + done + END_VARIABLE
         text.append(one_of([default]) if default else UNKNOWN)
 
     def _inside(self, pattern: str, text: list[str], scripts: list[Script]) -> None:

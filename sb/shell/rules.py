@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
@@ -254,10 +255,20 @@ def run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
         found += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
     words = [word for word in arguments if word[:1] != "-"]
     if program in ("npm", "pnpm", "yarn") and words[:2] == ["pkg", "set"]:
-        found += [word.partition("=")[2] for word in words if word.startswith("scripts.")]
+        found += [text for word in words if word.startswith("scripts") for text in _scripts(word)]
     elif program == "npm" and words[:1] == ["set-script"]:
         found += words[2:3]
     return [text for text in found if text]
+
+
+def _scripts(setting: str) -> list[str]:
+    """The commands that `npm pkg set` writes: `scripts.test=x`, or all of them as JSON."""
+    value = setting.partition("=")[2]
+    try:
+        given = json.loads(value) if value[:1] == "{" else value
+    except (ValueError, RecursionError):
+        given = value
+    return [text for text in given.values() if isinstance(text, str)] if isinstance(given, dict) else [value]
 
 
 _FOLLOWING = ("-H", "-L", "-P")  # options of find before the folders

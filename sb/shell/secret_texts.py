@@ -183,7 +183,11 @@ class TextTrail(ABC):
             names = [*names, *compiled(_EXPANDED).findall(raw)]
             if compiled(_BY_NAME).search(raw):
                 return Taint(CONTENT, "prints a variable whose name is known only when it runs", soft=True)
-        return merged(*map(self._of_variable, names)) if names else CLEAN
+        if not names:
+            return CLEAN
+        from sb.shell.derived import base_name  # most lines need none of it
+
+        return merged(*map(self._of_variable, map(base_name, names)))
 
     def _of_variable(self, name: str) -> Taint:
         if name in self._variables:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sb.shell.rules import operands
 from sb.shell.secrets import secret_variable
-from sb.shell.words import compiled, display, is_literal
+from sb.shell.words import OPERAND, compiled, display, is_literal
 
 # Programs that name a file and show nothing of it, use it as their own login, or put it in place for another one.
 SILENT = frozenset(
@@ -292,13 +292,16 @@ def packs_listed(program: str, arguments: Sequence[str]) -> bool:
         )
     if program == "zip":
         return "-@" in arguments
-    listed = compiled("--files-from=-|-T-|-[a-zA-Z]*T")
-    named = [word for word in arguments if listed.fullmatch(word)]
-    return (
-        program in ("tar", "gtar", "bsdtar", "rsync")
-        and bool(named)
-        and ("-" in arguments or named[0][-1] == "-")
-    )
+    if program not in ("tar", "gtar", "bsdtar", "rsync"):
+        return False
+    named = [
+        word[2:] if word[1] == "T" else word.partition("=")[2]
+        for word in arguments
+        if compiled("-T.+|--files-from=.+").fullmatch(word)
+    ]
+    option = compiled("-[a-zA-Z]*T|--files-from")
+    named += [word for before, word in itertools.pairwise(arguments) if option.fullmatch(before)]
+    return any(word in ("-", OPERAND) for word in named)
 
 
 def makefiles(arguments: Sequence[str]) -> list[str]:

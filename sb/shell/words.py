@@ -59,14 +59,6 @@ def is_sure(text: str) -> bool:
     return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
 
 
-def is_unresolved(path: str) -> bool:
-    """Whether a path may be any file: nothing is known of its folder, and its name has no ending such as `.html`."""
-    head, unknown, rest = path.partition(UNKNOWN)
-    ending = rest.rpartition(UNKNOWN)[2]
-    known = compiled(r"(?:\.{0,2}/|~/)*").sub("", head, count=1)
-    return bool(unknown) and not known and not compiled(r"[^/]*\.[A-Za-z]\w{0,9}").fullmatch(ending)
-
-
 def unmatched(text: str) -> str:
     """What a word with patterns that nothing fits is to a program."""
     return text.translate(_PLAIN)
@@ -109,7 +101,7 @@ def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
     for match in compiled(_MARKED_VARIABLE).finditer(text):
         pieces.append((text[end : match.start()],))
         end = match.end()
-        known = values.get(match[2]) or (UNKNOWN,)
+        known = values.get(match[2]) or _derived(match[2], values)
         count *= len(known)
         size = size * len(known) + count * max(map(len, known))
         if count > _MOST_TEXTS or size > _LONGEST:
@@ -125,6 +117,16 @@ def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
         for word in (line.split(_BLANK) if _BLANK in line else (line,))
         if word or (quoted and not line)
     ]
+
+
+def _derived(name: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """What a variable with an operation behind its name may be."""
+    if not name or name.isalnum() or name.isidentifier():
+        return (UNKNOWN,)
+    from sb.shell.derived import base_name, derived  # most lines need none of it
+
+    of_variable = values.get(base_name(name), ())
+    return [derived(name, value) if is_literal(value) else UNKNOWN for value in of_variable] or (UNKNOWN,)
 
 
 def _braces(text: str) -> list[str]:
