@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sb.errors import DeniedError
+from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.signing import Label
 from sb.memory.operator_view import Overseer
 from sb.memory.trust.deciding import TRUST_SET, TrustDesk
+from sb.memory.trust.store import place_of_operators
 from sb.parts import open_authority
 from sb.stack import SQLiteStack
+from sb.stack.sync.changes import Change, parse
+from sb.store.records.places import Place
 from sb.types import TrustAssessment
 from tests.memory.agents import DAY
 from tests.memory.desk import Desk, desk, desk_with_vectors
@@ -214,3 +218,16 @@ def test_instructions_in_every_field_change_no_trust_and_pass_no_floor(desk: Des
         assert {hit.agent_id for hit in found} <= {"ada"}
         assert "brass" not in repr(found)
     assert ada.get(rule).content == RULE
+
+
+def test_neither_a_copy_nor_an_import_writes_where_operators_do(desk: Desk) -> None:
+    place = place_of_operators("default")
+    with pytest.raises(ValueError, match="reserved"), desk.database.write() as execute:
+        desk.space.places.make(execute, place)
+    change = Change(
+        uid="mem_1", kind="trust_assessment", place=place, agent="", created_at=1.0, seen={}, parts={}, dots={},
+        relations=(),
+    )  # fmt: skip
+    with pytest.raises(CheckFailed, match="reserved"):
+        parse(change.document())
+    assert parse(replace(change, place=Place("default")).document()).uid == "mem_1"
