@@ -24,6 +24,7 @@ from sb.commands.memories import (
     typed,
 )
 from sb.commands.memory_access import app as access_app
+from sb.commands.memory_calibrate import app as calibrate_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
 from sb.commands.memory_privacy import app as privacy_app
@@ -318,5 +319,6 @@ app.add_typer(reading_app)
 app.add_typer(records_app)
 app.add_typer(gate_app)
 app.add_typer(access_app)
+app.add_typer(calibrate_app)
 app.add_typer(files_app)
 app.add_typer(privacy_app)

@@ -1,4 +1,4 @@
-"""`sb memory gate|outcome|calibrate`: what is let in, and how sure it is."""
+"""`sb memory gate|outcome`: what is let in, and how sure it is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 from sb.commands import output
-from sb.commands.diagnostics import note
 from sb.commands.memories import Agent, Id, Private, Project, Scope, categories, memory, required, typed
 from sb.commands.options import AsJson, ChangeReason, single
 
-from sb.text import counted, shorten
+from sb.text import shorten
 
 app = single()
 WIDEST = 100  # characters of a memory on one line
@@ -72,37 +71,3 @@ def outcome(
         output.emit_json({"id": found.id, "confidence": found.confidence})
     else:
         output.line(f"{found.id} confidence {found.confidence:.2f}")
-
-
-@app.command(epilog="Example: sb memory calibrate")
-def calibrate(ctx: typer.Context, json_: AsJson = False) -> None:
-    """Compare confidence with outcomes, and propose settings."""
-    from sb.memory.gate.confidence import ENOUGH, calibrations
-
-    with memory(ctx, "") as brain:
-        found = calibrations(brain.space.evidence.outcomes())
-    if json_:
-        output.emit_json({"items": [one._asdict() for one in found]})
-        return
-    if not found:
-        note("no outcomes yet: sb memory outcome ID --reason TEXT records one")
-        return
-    rows = [
-        (
-            one.category,
-            str(one.outcomes),
-            f"{one.confirmed:.2f}",
-            f"{one.mean:.2f}",
-            f"{one.brier:.3f}",
-            "" if one.proposed is None else f"{one.proposed:.2f}",
-        )
-        for one in found
-    ]
-    output.table(["category", "outcomes", "right", "confidence", "Brier", "proposed"], rows)
-    proposed = [
-        f"{one.category}: {{confidence: {one.proposed:.2f}}}" for one in found if one.proposed is not None
-    ]
-    if proposed:
-        note(f'nothing was changed; in config.yaml: memory.gate: {{"*": {{{", ".join(proposed)}}}}}')
-    else:
-        note(f"a confidence is proposed from {counted(ENOUGH, 'outcome')} on")

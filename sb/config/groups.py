@@ -391,6 +391,12 @@ class Memory:
         "such as a decision, is found.",
         narrow=larger(),
     )
+    salience: Mapping[str, float] = setting(
+        MappingProxyType({}),
+        kinds.numbers(0, 10, "recency", "frequency", "confidence", "strength", "protected", "trust"),
+        "Weights of what moves a hit regardless of the query, where they are not the built-in ones (`sb memory calibrate`).",
+        example="{confidence: 2, trust: 3}",
+    )
     access: Access = setting(  # noqa: RUF009 (what it returns is a field)
         MappingProxyType({}),
         access_kind(),

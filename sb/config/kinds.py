@@ -248,6 +248,26 @@ def choices(label: str, *names: str) -> Kind[Mapping[str, str]]:
     return Kind(label, parse)
 
 
+def numbers(low: float, high: float, *names: str) -> Kind[Mapping[str, float]]:
+    """Numbers by these names."""
+    label, one = f"a mapping of {', '.join(names)} to numbers", number(low, high)
+
+    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, float] | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+            return None
+        found: dict[str, float] = {}
+        for entry in node.entries:
+            inner = f"{key}.{shorten(entry.key, SHOWN)}"
+            if entry.key not in names:
+                reading.wrong(entry, inner, "is no name of these" + nearest(entry.key, names))
+            elif (value := one.parse(entry.value, inner, reading)) is not None:
+                found[entry.key] = value
+        return MappingProxyType(found)
+
+    return Kind(label, parse)
+
+
 def durations(label: str) -> Kind[Mapping[str, int]]:
     """Patterns, each with a duration such as 90d, in seconds."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
-from sb.memory.salience import salience, within
+from sb.memory.salience import WEIGHTS, configured, salience, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
@@ -166,16 +166,14 @@ class Orienting:
         for number in numbers_where(space.database, rows, self._floor()):
             del rows[number]
         reads, now = space.reads.stats(list(rows)), space.clock.now()
-        trust = space.trust.in_rows(rows.values())
-        scored = [
-            (
-                row,
-                salience(
-                    row, reads.get(number), now, relevance=relevant.get(number, 0.0), trust=trust[number]
-                ).value,
-            )
-            for number, row in rows.items()
-        ]
+        trust, weights = space.trust.in_rows(rows.values()), configured(WEIGHTS, space.settings.salience)
+        scored = []
+        for number, row in rows.items():
+            its = salience(
+                row, reads.get(number), now, relevance=relevant.get(number, 0.0), weights=weights,
+                trust=trust[number],
+            )  # fmt: skip
+            scored.append((row, its.value))
         return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
 
     def _floor(self) -> Condition:

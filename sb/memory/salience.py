@@ -35,9 +35,14 @@ _DAY = 86_400.0
 _OFTEN = 5.0  # log2 of how often (32 times) something is asked for until more no longer counts
 _UNSURE = 0.5  # of what has no confidence
 TRUST = 3.0  # weight of how far the trust in a memory is from that in what an agent writes
-_ORDINARY = 0.7  # the trust that moves nothing
+ORDINARY_TRUST = 0.7  # the trust that moves nothing
 
 T = TypeVar("T")
+
+
+def configured(weights: Weights, settings: Weights) -> Weights:
+    """Returns weights with those that `memory.salience` sets; the weight of trust is among them then."""
+    return {**weights, **settings} if settings else weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def salience(
     *,
     relevance: float = 0.0,
     weights: Weights = WEIGHTS,
-    trust: float = _ORDINARY,
+    trust: float = ORDINARY_TRUST,
 ) -> Salience:
     """Returns the salience of a record.
 
@@ -79,13 +84,15 @@ def salience(
         "strength": row["strength"],
         "protected": float(row["protected"]),
     }
-    total = sum(weights.values()) or 1.0
-    terms = {name: (values[name], weight) for name, weight in weights.items()}
+    parts = {name: weight for name, weight in weights.items() if name != "trust"}
+    total = sum(parts.values()) or 1.0
+    terms = {name: (values[name], weight) for name, weight in parts.items()}
+    by_trust = weights.get("trust", TRUST)
     mean = sum(value * weight for value, weight in terms.values()) / total
-    if trust == _ORDINARY:
+    if trust == ORDINARY_TRUST:
         return Salience(mean, terms)
-    terms["trust"] = (trust - _ORDINARY, TRUST)
-    return Salience(min(1.0, max(0.0, mean + TRUST * (trust - _ORDINARY) / total)), terms)
+    terms["trust"] = (trust - ORDINARY_TRUST, by_trust)
+    return Salience(min(1.0, max(0.0, mean + by_trust * (trust - ORDINARY_TRUST) / total)), terms)
 
 
 def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
@@ -103,6 +110,7 @@ def salient(
     now: float,
     *,
     trust: Mapping[int, float] = MappingProxyType({}),
+    weights: Weights = IN_SEARCH,
     explain: bool = False,
 ) -> list[Ranked]:
     """Hits of a search in their order once it counts, a little, how much they matter; ties by id.
@@ -114,11 +122,11 @@ def salient(
     if not hits or hits[0].score <= 0:
         return list(hits)
     unit = SHARE_OF_SEARCH * hits[0].score
-    share = unit / (sum(IN_SEARCH.values()) or 1.0)
+    share = unit / (sum(weight for name, weight in weights.items() if name != "trust") or 1.0)
     moved = []
     for one in hits:
-        known = trust.get(one.id, _ORDINARY)
-        its = salience(rows[one.id], reads.get(one.id), now, weights=IN_SEARCH, trust=known)
+        known = trust.get(one.id, ORDINARY_TRUST)
+        its = salience(rows[one.id], reads.get(one.id), now, weights=weights, trust=known)
         shown = one.features
         if explain:
             given = {

@@ -17,7 +17,7 @@ from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
-from sb.memory.salience import in_reach, salient
+from sb.memory.salience import IN_SEARCH, configured, in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
 from sb.store.embedding.selection import NoEmbedder
@@ -209,7 +209,8 @@ class Searcher:
         if salience:
             trust = space.trust.in_rows(rows.values())
             reads, now = space.reads.stats(numbers), space.clock.now()
-            first = salient(first, rows, reads, now, trust=trust, explain=explain)
+            weights = configured(IN_SEARCH, space.settings.salience)
+            first = salient(first, rows, reads, now, trust=trust, weights=weights, explain=explain)
         return [(one, rows[one.id]) for one in first[:k]]
 
     def _vector(self, asked: Query) -> tuple[str, Vectors] | None:

@@ -49,7 +49,7 @@ _LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan",
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
 # What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
 _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
-    "memory": (frozenset(("search", "think", "graph", "show", "why", "history", "orient")), None),
+    "memory": (frozenset(("search", "think", "graph", "show", "why", "history", "orient", "access")), None),
     "entity": (frozenset(("search", "load", "status")), None),
     "stack": (frozenset(("list", "show", "search", "load", "dump")), frozenset()),
     "suggestions": (frozenset(("list", "show")), frozenset()),

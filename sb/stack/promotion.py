@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.memory.access import PROMOTE
-from sb.memory.gate.admission import Gate
 from sb.memory.record_writer import RecordWriter
 from sb.stack.container import SYSTEM, Container
 from sb.stack.queries import NEWEST, Query, Reader
@@ -21,6 +20,9 @@ from sb.stack.similarity import Similarity, Statement
 from sb.stack.views import CORE
 from sb.store.records.places import Place
 from sb.types import Belief, Episode, SourceType
+
+if TYPE_CHECKING:  # who only reads a stack has no need of the gate
+    from sb.memory.gate.admission import Gate
 
 _EPISODES = 500  # the newest ones, which are gone through
 _FEWEST = 3  # episodes: fewer say nothing of what recurs
@@ -131,6 +133,8 @@ class Promoter:
         Raises:
             DeniedError: the attached core may not promote in the scope of one of them. Nothing was made then.
         """
+        from sb.memory.gate.admission import Gate
+
         if not patterns:
             return []
         beliefs = [self._belief(one, context) for some in patterns for one in self._seen_together(some)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import CommandLine
@@ -82,3 +84,28 @@ def test_an_agents_opinion_is_shown_and_counts_only_if_that_agent_is_trusted(sb:
     assert (counts["depth"], round(counts["score"], 2)) == (1, 0.84)
     assert "an operator gave eve 0.9" in sb("trust", "show", "bob").out
     assert "her reviews hold" in sb("log", "tail", "--kind", "memory.trust_set", "--json").out
+
+
+def test_hostile_text_in_every_field_stays_text(sb: CommandLine, home: Path) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text(
+        'memory:\n  access: {"project:a": {read: ["[red]eve"]}}\n', encoding="utf-8"
+    )
+    assert sb("trust", "set", HOSTILE, HOSTILE, "0.9", "--reason", HOSTILE, "--evidence", HOSTILE).code == 0
+    shown = [
+        sb("trust", "show", HOSTILE),
+        sb("trust", "show", HOSTILE, "--domain", HOSTILE),
+        sb("trust", "list", "--domain", HOSTILE),
+        sb("memory", "access", "--agent", HOSTILE),
+        sb("memory", "access"),
+        sb("log", "tail", "--kind", "memory.trust_set"),
+    ]
+    for one in shown:
+        assert one.code == 0
+        assert not set("\x1b\x07\u202e") & set(one.out + one.err)
+        assert "\nmallory" not in one.out
+    assert (
+        sb("memory", "access", "--scope", "project:a", "--agent", HOSTILE, "--json").json["items"][0]["read"]
+        == []
+    )
+    assert sb("trust", "show", "mallory").code == 1

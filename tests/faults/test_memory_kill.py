@@ -29,6 +29,7 @@ from sb.memory.bundles import export
 from sb.memory.checks import check
 from sb.memory.erasure import erase
 from sb.memory.housekeeping import tidy
+from sb.memory.trust.deciding import TrustDesk
 from sb.store import driver
 from sb.store.embedding.selection import choose
 
@@ -78,9 +79,18 @@ def recovers(home: Home, brain: Brain) -> None:
             change(home.known["told"], "why")
 
 
+def assesses(home: Home, brain: Brain) -> None:
+    log = home.log(brain)
+    trust = TrustDesk(brain.space, log, Authority(home.config.operators.file, log))
+    trust.assess("default", "bob", "general", 0.2, by=Label("grace"), reason="why")
+
+
 OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
     "remember": lambda home, brain: brain.remember("new words", speaker="Bob", derived_from=[home.known["told"]]),
     "private": lambda home, brain: brain.remember("new words", private=True),
+    "restate": lambda home, brain: brain.remember("In 15 seconds the limit is 100 requests.", speaker="Ann"),
+    "refute": lambda home, brain: brain.refute(home.known["told"]),
+    "assess": assesses,
     "entity": lambda home, brain: brain.entity("orders", "service", observations=["new words"]),
     "relate": lambda home, brain: brain.relate("orders", "needs", home.known["told"]),
     "wrap_up": lambda home, brain: brain.wrap_up("new words"),
@@ -189,6 +199,10 @@ def unsound(home: Home) -> list[Any]:
         found += database.query(
             "SELECT name, value FROM index_state WHERE name = 'records'"
             " AND value <> (SELECT count(*) FROM records WHERE state <> 'erased')"
+        )
+        found += database.query(  # what the gate merged is merged whole: evidence, and the confidence that follows
+            "SELECT 'evidence', e.record FROM record_evidence AS e WHERE e.weight > 0 GROUP BY e.record HAVING count(*) <>"
+            " (SELECT count(*) FROM record_history AS h WHERE h.record = e.record AND h.operation IN ('restate', 'refuted'))"
         )
     with closing(sqlite3.connect(home.config.database)) as other:  # the standard library's SQLite
         other.execute("INSERT INTO record_index (record_index, rank) VALUES ('integrity-check', 1)")

@@ -6,7 +6,6 @@ import atexit
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -29,7 +28,7 @@ from sb.memory.gate.admission import Admission
 from sb.memory.handoffs import Handoffs
 from sb.memory.quarantine import holding, spreading
 from sb.memory.record_writer import RecordWriter
-from sb.memory.salience import WEIGHTS, salience
+from sb.memory.salience import WEIGHTS
 from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.memory.trust import floor, store
@@ -139,7 +138,7 @@ def everything_fits(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-03")
 def what_is_protected_matters_no_more_than_the_rest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(context_package, "salience", partial(salience, weights={**WEIGHTS, "protected": 0.0}))
+    patch.setattr(context_package, "WEIGHTS", {**WEIGHTS, "protected": 0.0})
 
 
 @breaks("HA-03")

@@ -75,3 +75,16 @@ class EvidenceStore:
             " WHERE e.kind <> 'restated' AND r.kind = 'fact' AND e.confidence IS NOT NULL ORDER BY e.id"
         )
         return [(category, confidence, bool(good)) for category, confidence, good in rows]
+
+    def outcomes_of_facts(self) -> list[tuple[str, str, float, str, str, int, bool]]:
+        """Lists the outcomes of facts that no user wrote, oldest first.
+
+        Returns:
+            id, category, the confidence before, source type, agent and place of each, and whether it was confirmed.
+        """
+        rows = self._database.query(
+            "SELECT r.uid, r.category, e.confidence, r.source_type, r.agent, r.place, e.kind = 'confirmed'"
+            " FROM record_evidence AS e JOIN records AS r ON r.id = e.record WHERE e.kind <> 'restated' AND r.kind = 'fact'"
+            " AND r.category IS NOT NULL AND r.source_type <> 'user-written' AND e.confidence IS NOT NULL ORDER BY e.id"
+        )
+        return [(*row[:6], bool(row[6])) for row in rows]

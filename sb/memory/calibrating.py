@@ -1,0 +1,132 @@
+"""Apply what calibration proposes to the configuration of the home, and take it back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from sb.canonical import digest
+from sb.config import Config, check
+from sb.config.editing import with_values
+from sb.config.gate import DEFAULTS, GateSettings, gate_settings
+from sb.errors import ConfigError, NotFoundError, UsageError
+from sb.files import write_atomic
+from sb.memory.calibration import Outcome, Proposal, Ranking
+from sb.memory.space import Space
+from sb.sources import Clock
+
+_BACKUP = (
+    "calibration.json"  # in the home: the configuration before, and a digest of the one that was written
+)
+
+
+def outcomes(space: Space) -> list[Outcome]:
+    """The outcomes of facts that no user wrote, oldest first; a user's fact does not begin at its category's confidence."""
+    places = space.places
+    return [
+        Outcome(
+            uid,
+            category,
+            confidence,
+            space.trust.in_memory(source, agent, places.numbered(place).stack),
+            good,
+        )
+        for uid, category, confidence, source, agent, place, good in space.evidence.outcomes_of_facts()
+    ]
+
+
+def setting_of(config: Config, category: str) -> tuple[float, float, float]:
+    """The confidence and the prior of a category where no scope has its own, and the prior that is built in."""
+    found = gate_settings(config.memory.gate, "global", category)
+    return found.confidence, found.prior, DEFAULTS.get(category, GateSettings()).prior
+
+
+class Calibration:
+    """The configuration of a home, before and after what is proposed."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._file = config.home.config_file
+        self._backup = config.home.folder / _BACKUP
+
+    def text(self) -> str:
+        """The configuration as it is; "" if there is none."""
+        return self._file.read_text(encoding="utf-8") if self._file.exists() else ""
+
+    def proposed(self, proposals: Sequence[Proposal], ranking: Ranking | None) -> str:
+        """The configuration with what is proposed.
+
+        Raises:
+            UsageError: it is set where this does not write.
+        """
+        values: dict[str, Any] = {}
+        if proposals:
+            gate = _plain(self._from_home("memory.gate", self._config.memory.gate))
+            for one in proposals:
+                gate.setdefault("*", {}).setdefault(one.category, {})[one.setting] = one.after
+            values["gate"] = gate
+        if ranking is not None:
+            values["salience"] = {
+                **self._from_home("memory.salience", self._config.memory.salience),
+                **ranking.weights,
+            }
+        return with_values(self.text(), "memory", values) if values else self.text()
+
+    def diff(self, after: str) -> str:
+        """What would change, as a unified diff; "" for nothing."""
+        name = self._file.name
+        lines = (self.text().splitlines(keepends=True), after.splitlines(keepends=True))
+        return "".join(difflib.unified_diff(*lines, name, name, n=1))
+
+    def apply(self, after: str, env: Mapping[str, str], clock: Clock) -> None:
+        """Write a configuration, and keep the one before.
+
+        Raises:
+            ConfigError: it is not a valid one; the one before stands then.
+        """
+        before, existed = self.text(), self._file.exists()
+        self._config.home.create()
+        kept = {"before": before if existed else None, "written": digest(after.encode()), "at": clock.now()}
+        write_atomic(self._backup, orjson.dumps(kept))
+        write_atomic(self._file, after.encode())
+        problems = check(self._file, env)
+        if problems:
+            self._restore(kept["before"])
+            raise ConfigError(f"{problems[0]}", "nothing was changed")
+
+    def revert(self) -> None:
+        """Restore the configuration from before.
+
+        Raises:
+            NotFoundError: nothing was applied. UsageError: it was changed since.
+        """
+        if not self._backup.exists():
+            raise NotFoundError("no calibration was applied", "sb memory calibrate --apply does")
+        kept = orjson.loads(self._backup.read_bytes())
+        if digest(self.text().encode()) != kept["written"]:
+            raise UsageError(
+                f"{self._file} was changed since",
+                f"take back by hand what you want to; {self._backup} has the former one",
+            )
+        self._restore(kept["before"])
+
+    def _restore(self, before: Any) -> None:
+        if before is None:
+            self._file.unlink()
+        else:
+            write_atomic(self._file, str(before).encode())
+        self._backup.unlink()
+
+    def _from_home(self, key: str, value: Any) -> Any:
+        """A setting, if the configuration of the home is where it is set, if anywhere."""
+        origin = self._config.origin(key)
+        if value and not origin.startswith(str(self._file)):
+            raise UsageError(f"{key} is set in {origin}", "put there what is proposed")
+        return value
+
+
+def _plain(value: Any) -> Any:
+    return {name: _plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
