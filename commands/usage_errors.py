@@ -44,6 +44,7 @@ VERBS = {
     "red-team": "check list",
     "credentials": "list check",
     "trust": "set list show",
+    "store": "encrypt decrypt",
 }
 LEAVES = {f"{group} {verb}": verb for group, verbs in VERBS.items() for verb in verbs.split()}
 # What people type for a command, the likeliest first. Below a group only that group's own count, if it has any.

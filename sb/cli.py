@@ -72,6 +72,7 @@ SECTIONS = {
         "operator": "Enroll operators, and manage their keys.",
         "backup": "Copy the database while it is in use.",
         "commands": "List every command; --json adds options and exit codes.",
+        "store": "Encrypt the database, or decrypt it.",
         "migrate": "Bring the database to this version's schema.",
         "uninstall": "Disconnect a coding agent's host from sb.",
         "hook": "Answer one event of a coding agent's host.",

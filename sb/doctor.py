@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config import Config
+from sb.config.database_key import NONE
 from sb.duration import human_age
 from sb.errors import SBError
 from sb.hosts.install.health import install_findings
@@ -129,10 +130,27 @@ def _tools(config: Config) -> Iterator[Finding]:
         yield Finding("tools", Status.WARN, str(failure))
 
 
+def _encryption(config: Config, database: Database) -> Finding:
+    if database.encrypted:
+        detail = f"SQLCipher {driver.cipher_version()}, key in {config.database_key}"
+        return Finding("encryption", Status.OK, detail)
+    if config.database_key != NONE:
+        return Finding(
+            "encryption",
+            Status.WARN,
+            "the database is not encrypted, though database_key is set",
+            "sb store encrypt",
+        )
+    return Finding(
+        "encryption", Status.OK, "none: whoever reads the file reads the memories (docs/reference/store.md)"
+    )
+
+
 def _database(config: Config, database: Database) -> Iterator[Finding]:
     files = [Path(database.path + suffix) for suffix in ("", "-wal")]
     size = human_bytes(sum(file.stat().st_size for file in files if file.exists()))
     yield Finding("database", Status.OK, f"{database.path}, {size}, journal wal")
+    yield _encryption(config, database)
     network = network_file_system(config.database)
     if network:
         detail = f"the database is on a network file system ({network}): its locks cannot be relied on"

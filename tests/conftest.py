@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sb.cli import run
+from sb.config import database_key
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
 from sb.sources import CountingIds, SteeredClock, iso
@@ -115,6 +116,13 @@ def scratch(request: pytest.FixtureRequest, on_disk: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def no_key_outlives_a_test() -> Iterator[None]:
+    """References to keys, which configurations register, are gone after each test."""
+    yield
+    database_key._known.clear()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def schema_made_once() -> Iterator[None]:
     """A new database of this process is a copy of one that is made once, which leaves a hundred and fifty statements out.
@@ -128,12 +136,14 @@ def schema_made_once() -> Iterator[None]:
 
     def copy_into(query: Any) -> bool:
         empty = migrate.is_empty(query)
-        if empty:
+        if empty and not query.__self__.encrypted:  # into which nothing plain can be copied
             template._normal.backup(query.__self__._normal)
         return empty
 
     def name(execute: Any, *, now: float, database_id: str) -> None:
-        if not execute("SELECT 1 FROM meta").fetchall():
+        if not execute("SELECT 1 FROM sqlite_schema").fetchall():
+            migrate.create(execute, now=now, database_id=database_id)
+        elif not execute("SELECT 1 FROM meta").fetchall():
             execute("UPDATE schema_migrations SET applied_at = ?", (iso(now),))
             execute("INSERT INTO meta VALUES ('database_id', ?), ('created_at', ?)", (database_id, iso(now)))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.canonical import digest
+from sb.config.database_key import register
 from sb.config.document import Report, Scalar
 from sb.config.home import Home
 from sb.config.kinds import Reading
@@ -89,9 +90,11 @@ def load_config(
         layers.note("budget.session_cost_usd limits nothing without prices")
     if "budget.daily_cost_usd" in layers.values and not layers.values.get("prices"):
         layers.note("budget.daily_cost_usd has nothing to compare with without prices")
-    return assemble(
+    config = assemble(
         home, layers.values, layers.origins, tuple(layers.notes), layers.start, layers.organization
     )
+    register(config.database, config.database_key)
+    return config
 
 
 class _Limit(NamedTuple):

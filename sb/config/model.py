@@ -13,6 +13,7 @@ from typing import Any
 
 from sb.config import kinds, rules
 from sb.config.credentials import CredentialSource, credentials_kind
+from sb.config.database_key import NONE, REFERENCE
 from sb.config.groups import (
     MIB,
     Approvals,
@@ -70,6 +71,13 @@ class Config:
         "The database file, relative to the configuration file.",
         env="SB_DB",
         flag="--db",
+    )
+    database_key: str = setting(
+        NONE,
+        kinds.matching("env:NAME, file:/PATH, command:COMMAND or none", f"{NONE}|{REFERENCE}"),
+        "Where the key of the database is, 64 hexadecimal digits, once it is encrypted (`sb store encrypt`). Never the key "
+        "itself.",
+        example='"file:/run/secrets/sb.key"',
     )
     durability: str = setting(
         DURABILITIES[0],

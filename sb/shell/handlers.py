@@ -41,6 +41,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "console": frozenset(),
     "status": frozenset(),  # shows calls that wait
     "watch": frozenset(),  # the same, and runs a command for each
+    "store": frozenset(),
     "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
 }
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sb.config import database_key
 from sb.errors import StoreCorrupt, StoreError
 from sb.store import driver
 from sb.store.database import Database
@@ -36,12 +37,15 @@ def back_up(database: Database, target: Path, *, progress: Callable[[int, int], 
         raise StoreError(f"cannot make the folder {target.parent}: {error}") from None
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        if database.encrypted:  # the copy is under the same key
+            database_key.register(partial, database_key.reference_of(database.path))
         _copy(database, partial, progress)
         os.link(partial, target)
     except OSError as error:
         raise StoreError(f"cannot write the backup {target}: {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
+        database_key.register(partial, database_key.NONE)
     return target.stat().st_size
 
 

@@ -272,6 +272,12 @@ class Database:
         finally:
             connection.close()
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether its file is encrypted."""
+        with self.lock:
+            return driver.is_encrypted(self._normal)
+
     def close(self) -> None:
         with self.lock:
             self._normal.close()

@@ -1,6 +1,7 @@
 """The SQLite driver of this process, and its errors.
 
-Vectors need a SQLite that can load extensions, which many CPython builds forbid. In order of preference: the
+Vectors need a SQLite that can load extensions, which many CPython builds forbid. In order of preference: `sqlcipher3`
+where the home's configuration names a key, the
 `pysqlite3` wheel (a current SQLite), then the standard library's module. The latter may be unable to load
 extensions; `EXTENSIONS` says so, `sb doctor` reports it, and everything but vectors works. Nothing else in the
 project imports a driver.
@@ -8,21 +9,29 @@ project imports a driver.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sb.config import database_key
 from sb.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreReadOnly
+from sb.store.keys import read_key, references_for
 
 if TYPE_CHECKING:
     import sqlite3 as sqlite  # noqa: TID251
 else:
-    try:
-        import pysqlite3.dbapi2 as sqlite  # noqa: TID251
-    except ImportError:
-        import sqlite3 as sqlite  # noqa: TID251
+    sqlite = None
+    if database_key.is_configured(os.environ):  # one SQLite in a process: two lose each other's locks
+        with contextlib.suppress(ImportError):
+            import sqlcipher3.dbapi2 as sqlite
+    if sqlite is None:
+        try:
+            import pysqlite3.dbapi2 as sqlite  # noqa: TID251
+        except ImportError:
+            import sqlite3 as sqlite  # noqa: TID251
 
 # Statements that a connection keeps prepared. pysqlite3 drops the newest first once there are too many, however often it is
 # run: with the default of 100 a database that was just made prepared each insert into the log anew, for 15 us.
@@ -43,6 +52,7 @@ Failures = (Error, UnicodeDecodeError)  # the latter where SQLite's own message 
 
 NAME: str = sqlite.__name__.split(".")[0]
 VERSION: str = sqlite.sqlite_version
+CAN_ENCRYPT = NAME == "sqlcipher3"
 EXTENSIONS: bool = hasattr(Connection, "enable_load_extension")
 OLDEST = (3, 37, 0)  # STRICT tables
 
@@ -89,7 +99,11 @@ _ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
         "cannot be opened",
         "check that the folder exists and that you may enter it and write in it",
     ),
-    Code.NOTADB: (StoreCorrupt, "is not a SQLite database", "point --db or SB_DB at another file"),
+    Code.NOTADB: (
+        StoreCorrupt,
+        "is not a SQLite database, or is encrypted",
+        "point --db or SB_DB at another file, or set database_key",
+    ),
 }
 
 
@@ -100,17 +114,47 @@ def connect(path: str | Path, *, read_only: bool = False, busy_ms: int = 5_000) 
         path: a file, or ":memory:".
         busy_ms: how long SQLite itself waits for another writer, in milliseconds.
 
+    An encrypted file is opened with the key that the configuration names, and a new one is made with it.
+
     Raises:
-        StoreError: this SQLite is too old, or the file cannot be opened.
+        StoreError: this SQLite is too old, the file cannot be opened, or its key does not fit or cannot be read.
     """
     if tuple(int(part) for part in VERSION.split(".")) < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         raise StoreError(f"SQLite {VERSION} is too old: {wanted} is needed", "pip install pysqlite3")
+    if CAN_ENCRYPT and str(path) != ":memory:":
+        return _connect_any(path, read_only, busy_ms)
+    return _open(path, read_only, busy_ms)
+
+
+def _connect_any(path: str | Path, read_only: bool, busy_ms: int) -> Connection:
+    """A connection whether or not the file is encrypted."""
+    known = references_for(path)
+    if not _is_empty(path):
+        with contextlib.suppress(WrongKey):
+            return connect_encrypted(path, "", read_only=read_only, busy_ms=busy_ms)
+    for at, reference in enumerate(known, 1):
+        try:
+            return connect_encrypted(path, read_key(reference), read_only=read_only, busy_ms=busy_ms)
+        except WrongKey:
+            if at == len(known):
+                raise
+    return connect_encrypted(path, "", read_only=read_only, busy_ms=busy_ms)
+
+
+def _is_empty(path: str | Path) -> bool:
+    try:
+        return os.stat(path).st_size == 0
+    except OSError:  # opening it says what is wrong
+        return False
+
+
+def _open(path: str | Path, read_only: bool, busy_ms: int) -> Connection:
     target = str(path)
     if target != ":memory:":
         target = Path(path).absolute().as_uri() + (_reading(Path(path)) if read_only else "?mode=rw")
     try:
-        return sqlite.connect(
+        connection: Connection = sqlite.connect(
             target,
             uri=True,
             isolation_level=None,
@@ -120,6 +164,66 @@ def connect(path: str | Path, *, read_only: bool = False, busy_ms: int = 5_000) 
         )
     except Error as error:
         raise explain(error, path) from error
+    return connection
+
+
+class WrongKey(StoreError):
+    """A database does not open with a key."""
+
+
+def connect_encrypted(
+    path: str | Path, key: str, *, read_only: bool = False, busy_ms: int = 5_000
+) -> Connection:
+    """A connection as `connect` makes, with a key.
+
+    Args:
+        key: 64 hexadecimal digits; "" for a file that is not encrypted.
+
+    Raises:
+        WrongKey: the file does not open with it. StoreError: there is no such driver, or as `connect`.
+    """
+    if not CAN_ENCRYPT:
+        raise StoreError(
+            f"database {path} needs a driver that encrypts",
+            "set database_key in config.yaml of SB_HOME, and pip install 'secondbrain-sb[sqlcipher]'",
+        )
+    connection = _open(path, read_only, busy_ms)
+    try:
+        connection.execute("PRAGMA cipher_log_level = NONE")  # what is wrong is said once, by us
+        if key:
+            connection.execute(f'PRAGMA key = "{raw_key(key)}"')
+        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+    except Error as error:
+        if error_code(error) == Code.NOTADB:
+            connection.close()
+            raise WrongKey(
+                f"database {path} does not open with the key that database_key names",
+                "name the key that it was encrypted with",
+            ) from None
+        connection.close()
+        raise explain(error, path) from error
+    return connection
+
+
+def raw_key(key: str) -> str:
+    """A key as SQLCipher takes it without deriving another one from it; "" for none."""
+    return f"x'{key}'" if key else ""
+
+
+def cipher_version() -> str:
+    """The version of SQLCipher; "" where the driver cannot encrypt."""
+    if not CAN_ENCRYPT:
+        return ""
+    connection = sqlite.connect(":memory:")
+    try:
+        return str(connection.execute("PRAGMA cipher_version").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def is_encrypted(connection: Connection) -> bool:
+    """Whether what a connection writes is encrypted."""
+    return CAN_ENCRYPT and bool(connection.execute("PRAGMA cipher_salt").fetchone())
 
 
 def _reading(path: Path) -> str:
@@ -147,6 +251,11 @@ def explain(error: BaseException, path: str | Path) -> StoreError:
         path
     ):  # SQLite's names for an index that cannot be made
         code = Code.FULL
+    if code == Code.NOTADB and database_key.references() and not CAN_ENCRYPT:
+        return StoreError(
+            f"database {path} is encrypted, or none; no driver that encrypts is installed",
+            "pip install 'secondbrain-sb[sqlcipher]'",
+        )
     kind, what, hint = _ADVICE.get(code, (StoreError, f"reported: {error}", ""))
     return kind(f"database {path} {what}", hint)
 

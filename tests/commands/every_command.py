@@ -370,4 +370,6 @@ def run_all(sb: Session, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Itera
     escalation = sb.ids("recovery list")[0]
     sb(f"recovery dismiss {escalation} --reason 'they may keep it'")
     sb("recovery invalidate order_not_shipped:1002 --reason 'it was shipped'", 0, 1)
+    for verb in ("encrypt", "decrypt"):
+        sb(f"store {verb} --yes", 2)  # no key is named; with one: tests/store/test_encryption.py
     yield from sorted(set(WITH_JSON) - set(sb.outcomes))

@@ -41,6 +41,7 @@ CEILINGS = one_of(0, 5, 100, 999_999_999, 1_000_000_000)
 # Every setting, with values that a file may give it: one that is missing here fails.
 VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "database": one_of("other.db", "../brain.db"),
+    "database_key": one_of("none"),
     "durability": one_of(*DURABILITIES),
     "contract_enforcement": one_of(*ENFORCEMENTS),
     "reversibility": one_of(*ENFORCEMENTS),

@@ -1,0 +1,56 @@
+"""`sb store`: encrypt the database, or decrypt it."""
+
+from __future__ import annotations
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import confirmed
+from sb.commands.options import AsJson, Yes, group
+from sb.commands.session import configuration
+
+from sb.config import Config
+from sb.config.database_key import NONE
+from sb.errors import StoreError, UsageError
+from sb.text import human_bytes
+
+app = group("Encrypt the database, or decrypt it.")
+
+
+@app.command(epilog="Example: sb store encrypt")
+def encrypt(ctx: typer.Context, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Encrypt the database; no other process may have it open."""
+    from sb.store.encryption import encrypt as run
+
+    config, reference = _named(ctx)
+    confirmed(
+        f"encrypt {config.database} with the key in {reference}? without it nothing can be read", yes=yes
+    )
+    _done(config, run(config.database, reference), as_json, encrypted=True)
+
+
+@app.command(epilog="Example: sb store decrypt")
+def decrypt(ctx: typer.Context, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Decrypt the database; no other process may have it open."""
+    from sb.store.encryption import decrypt as run
+
+    config, reference = _named(ctx)
+    confirmed(f"decrypt {config.database}? whoever reads the file then reads the memories", yes=yes)
+    _done(config, run(config.database, reference), as_json, encrypted=False)
+    note(f"take database_key out of {config.home.config_file}")
+
+
+def _named(ctx: typer.Context) -> tuple[Config, str]:
+    config = configuration(ctx)
+    if not config.database.is_file():
+        raise StoreError(f"no database at {config.database}", "make one with `sb init`")
+    if config.database_key == NONE:
+        raise UsageError("no key is named", f"set database_key in {config.home.config_file}, as file:/PATH")
+    return config, config.database_key
+
+
+def _done(config: Config, size: int, as_json: bool, *, encrypted: bool) -> None:
+    if as_json:
+        output.emit_json({"file": str(config.database), "encrypted": encrypted, "bytes": size})
+    else:
+        output.line(f"{'encrypted' if encrypted else 'decrypted'} {config.database}, {human_bytes(size)}")
