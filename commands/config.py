@@ -27,20 +27,27 @@ app = group("Show and check settings, and trust a project's file.")
 def show(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(help="Only this setting, such as files.roots.")] = "",
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Only settings that are not at their default.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print every setting, and where its value came from."""
-    lines = current_settings(configuration(ctx, in_full=True))
+    config = configuration(ctx, in_full=True)
+    lines = current_settings(config)
     if key and key not in {line.key for line in lines}:
         raise NotFoundError(
             f"no setting {key!r}{nearest(key, [line.key for line in lines])}", "sb config show"
         )
-    wanted = [line for line in lines if key in ("", line.key)]
+    wanted = [line for line in lines if key in ("", line.key) and not (origin and line.origin == "default")]
     if as_json:
-        output.emit_json({"items": [line._asdict() for line in wanted]})
+        items = [line._asdict() for line in wanted]
+        output.emit_json({"items": items, "organization": config.organization})
     else:
         rows = [(line.key, json.dumps(line.value, ensure_ascii=False), line.origin) for line in wanted]
         output.table(["setting", "value", "from"], rows)
+        if config.organization:
+            note(f"policy of the organization: version {config.organization}")
 
 
 @app.command(name="check", epilog="Example: sb config check ./sb.yaml")

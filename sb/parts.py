@@ -210,7 +210,7 @@ def open_boundaries(
 ) -> Boundaries | None:
     """What runs and calls may be for; None where the configuration limits none of it."""
     released, sourced = config.release.check != "off", config.context_sources != "off"
-    if config.agent_charters == "off" and not config.intents and not released and not sourced:
+    if not (config.agent_charters != "off" or config.intents or released or sourced or config.organization):
         return None
     from sb.kernel.boundaries.boundaries import Boundaries
 
@@ -222,6 +222,7 @@ def open_boundaries(
         enforce=config.agent_charters == "enforce",
         releases=open_releases(config, log, authority, registry, charters) if released else None,
         pinned=config.release.check == "enforce",
+        policy_version=config.organization,
         sources=open_source_guard(config, log, authority) if sourced else None,
     )
 

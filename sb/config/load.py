@@ -1,6 +1,6 @@
 """Load the settings, each with its origin.
 
-A flag counts before the environment, the environment before a trusted project file, that before the file in
+The policy of an organization stands above all: the others may only narrow it. A flag counts before the environment, the environment before a trusted project file, that before the file in
 SB_HOME, and that before the default. An untrusted project file may only narrow what the file in SB_HOME and the
 defaults give.
 """
@@ -18,6 +18,7 @@ from sb.config.document import Report, Scalar
 from sb.config.home import Home
 from sb.config.kinds import Reading
 from sb.config.model import BY_KEY, SETTINGS, Config, assemble, known_setting
+from sb.config.organization import SYSTEM, Place, apply_organization, read_organization
 from sb.config.pack_files import PackFile
 from sb.config.setting import Setting
 from sb.config.sources import Found, find_project, read_bytes, read_settings
@@ -48,6 +49,7 @@ def load_config(
     flags: Mapping[str, object],
     with_project: bool = True,
     tolerant: bool = False,
+    organization: Place = SYSTEM,
 ) -> Config:
     """The configuration in force. Nothing is written and no folder is made.
 
@@ -58,6 +60,7 @@ def load_config(
         with_project: whether a project file counts.
         tolerant: leave out wrong settings of SB_HOME's file, with a note, unless they say where database and
             operators are. For what has to work then too, such as an emergency stop.
+        organization: where the policy of the organization is; no setting or variable names another place.
 
     Raises:
         ConfigError: something is wrong with a file, flag or variable; the first problem and how many more.
@@ -79,11 +82,12 @@ def load_config(
             raise ConfigError(f"{key} has no flag", "set it in config.yaml")
         if value is not None:
             layers.put_word(row, row.flag, str(value), cwd)
+    policy_version = layers.narrow_by_organization(organization)
     if "budget.session_cost_usd" in layers.values and not layers.values.get("prices"):
         layers.note("budget.session_cost_usd limits nothing without prices")
     if "budget.daily_cost_usd" in layers.values and not layers.values.get("prices"):
         layers.note("budget.daily_cost_usd has nothing to compare with without prices")
-    return assemble(home, layers.values, layers.origins, tuple(layers.notes), layers.start)
+    return assemble(home, layers.values, layers.origins, tuple(layers.notes), layers.start, policy_version)
 
 
 class _Layers:
@@ -145,6 +149,30 @@ class _Layers:
                 self.put(key, self._pinned(found.value, home) if key == _PACKS else found.value, origin)
             else:
                 self.narrow(BY_KEY[key], found.value, origin)
+
+    def narrow_by_organization(self, place: Place) -> str:
+        """Narrow every value to what the policy of the organization lets it be; the policy's version, or ""."""
+        try:
+            policy = read_organization(place, self.env)
+        except ConfigError as error:
+            if not self.tolerant:
+                raise
+            self.note(f"{error.message}: the policy of the organization is left out")
+            return ""
+        if policy is None:
+            return ""
+        for key, found in policy.settings.items():
+            row = BY_KEY[key]
+            current = self.values.get(key, row.default)
+            value = apply_organization(row, found.value, current)
+            if value == current:
+                continue
+            if key in self.origins:
+                self.note(f"{self.origins[key]}: {key}: the policy of the organization narrows it")
+            self.put(key, value, f"{policy.source}:{found.line}")
+            if key == _ROOTS and value[:1] != current[:1]:
+                self.start = self.start or current[0]
+        return policy.version
 
     def _pinned(self, packs: tuple[PackFile, ...], home: Home) -> tuple[PackFile, ...]:
         """The rule packs of a trusted project, bound to what they held when they were trusted."""

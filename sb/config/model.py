@@ -56,6 +56,7 @@ class Config:
     Args:
         origins: key to origin, for the settings that are not at their default.
         notes: what was ignored and why, one line each.
+        organization: the version of the organization's policy; "" where there is none.
     """
 
     home: Home
@@ -164,6 +165,7 @@ class Config:
     release: Release = field(default_factory=Release)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    organization: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "database", self.home.folder / self.database)  # the defaults are relative
@@ -205,11 +207,12 @@ def assemble(
     origins: Mapping[str, str],
     notes: tuple[str, ...],
     start: Path | None = None,
+    organization: str = "",
 ) -> Config:
     """A Config of the values by key; settings that are not among them keep their defaults.
 
     Args:
-        start: as in `Files`.
+        start: as in `Files`. organization: as in `Config`.
     """
     parts: dict[str, Any] = {name: {} for name in GROUPS}
     for key, value in values.items():
@@ -217,4 +220,6 @@ def assemble(
         (parts[row.group] if row.group else parts)[row.name] = value
     parts["files"]["start"] = start
     parts |= {name: cls(**parts[name]) for name, cls in GROUPS.items()}
-    return Config(home, **parts, origins=MappingProxyType(dict(origins)), notes=notes)
+    return Config(
+        home, **parts, origins=MappingProxyType(dict(origins)), notes=notes, organization=organization
+    )

@@ -88,6 +88,13 @@ def read_settings(data: bytes, reading: Reading) -> dict[str, Found]:
     return found
 
 
+def settings_of_table(table: Table, reading: Reading) -> dict[str, Found]:
+    """The settings of a mapping, by key; problems go to the report of `reading`."""
+    found: dict[str, Found] = {}
+    _read_table(table, "", reading, found)
+    return found
+
+
 def _read_table(table: Table, prefix: str, reading: Reading, found: dict[str, Found]) -> None:
     for entry in table.entries:
         key = prefix + entry.key

@@ -45,6 +45,7 @@ class Boundaries:
         charters: None where they are off. enforce: whether they refuse, rather than only record that they would.
         releases: None where they are off. pinned: whether a run that drifted from the pinned release is refused.
         sources: None where context may come from anywhere.
+        policy_version: of the organization's policy, for the record of each run; "" for none.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Boundaries:
         releases: Releases | None = None,
         pinned: bool = False,
         sources: SourceGuard | None = None,
+        policy_version: str = "",
     ) -> None:
         self._intents = frozenset(intents)
         self.charters = charters
@@ -63,6 +65,7 @@ class Boundaries:
         self.releases = releases
         self._pinned = pinned
         self.sources = sources
+        self._policy_version = policy_version
 
     def judge_run(self, ctx: RunContext) -> dict[str, Any]:
         """Facts for the run's first event; raises Refused where the run may not start."""
@@ -107,6 +110,8 @@ class Boundaries:
             facts = self.judge_run(ctx)
         except Refused as refused:
             facts = {"boundary_refused": refused.rule}
+        if self._policy_version:
+            facts["organization_policy"] = self._policy_version
         if self.releases is not None and ctx.agent_name != RECOVERY_AGENT:
             drift = self.releases.drift(ctx)
             facts |= {"release": self.releases.keep(write, ctx), "code_version": __version__}
