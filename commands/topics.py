@@ -171,7 +171,8 @@ Colour says nothing that a word does not say. It is off in a pipe, with `NO_COLO
         ),
         after="""
 A project's `sb.yaml` may make settings stricter; what it loosens counts once `sb config trust` trusts the
-file as it is. `sb config show` says where each value comes from.
+file as it is. `sb config show` says where each value comes from. A policy of the organization, in
+`/etc/sb`, limits all of them.
 """,
     ),
     "policy": Topic(

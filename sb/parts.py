@@ -287,7 +287,7 @@ def open_boundaries(
 ) -> Boundaries | None:
     """What runs and calls may be for; None where the configuration limits none of it."""
     released, sourced = config.release.check != "off", config.context_sources != "off"
-    if config.agent_charters == "off" and not config.intents and not released and not sourced:
+    if not (config.agent_charters != "off" or config.intents or released or sourced):
         return None
     from sb.kernel.boundaries.boundaries import Boundaries
 

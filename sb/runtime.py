@@ -42,6 +42,7 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.context_packs import ContextInjector
     from sb.entity import Entity
     from sb.kernel.events import AssumptionInvalidated, EventBus
     from sb.kernel.execution.attempts import Attempts
@@ -148,6 +149,21 @@ class Runtime:
         )
         entity.attach_stack(self.stack(stack_id))
         return entity
+
+    def context_injector(self, agent: str) -> ContextInjector:
+        """What compiles the prompts of an agent: held to its charter's packs and decisions, and to registered sources.
+
+        Raises:
+            DeniedError: the agent's charter does not count, and charters are enforced.
+            ConfigError: the file of sources breaks a rule.
+        """
+        from sb.context_packs import ContextInjector
+
+        boundaries = self.executor.boundaries
+        if boundaries is None:
+            return ContextInjector()
+        sources = boundaries.registered_sources()
+        return ContextInjector(capabilities=boundaries.capabilities_of(agent), sources=sources)
 
     @cached_property
     def recovery(self) -> Recovery:

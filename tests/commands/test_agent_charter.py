@@ -86,3 +86,19 @@ def test_memory_commands_of_an_agent_keep_to_its_data_scopes(
     assert sb(*save, "project:shop").code == 0
     done = sb(*save, "project:other")
     assert (done.code, "outside the data scopes" in done.err) == (4, True)
+
+
+def test_doctor_names_charters_and_sources_that_do_not_count(
+    sb: CommandLine, charter: Path, home: Path
+) -> None:
+    def findings() -> dict[str, str]:
+        items = sb("doctor", "--json").json["items"]
+        return {one["name"]: one["status"] for one in items if one["name"] in ("charters", "sources")}
+
+    assert findings() == {}
+    (home / "config.yaml").write_text("agent_charters: enforce\ncontext_sources: enforce\n", encoding="utf-8")
+    (home / "sources.yaml").write_text("wiki: none\n", encoding="utf-8")
+    assert findings() == {"charters": "warn", "sources": "fail"}
+    sb("agent", "charter", "approve", "clerk", "--yes", "--reason", "reviewed")
+    (home / "sources.yaml").unlink()
+    assert findings() == {"charters": "ok", "sources": "ok"}

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from sb import __version__
 from sb.config.model import INTENT
+from sb.errors import DeniedError
 from sb.kernel.boundaries.charter import UNSTATED, AgentCharter
 from sb.kernel.boundaries.charters import Charters
 from sb.kernel.boundaries.reading import SourceGuard
 from sb.kernel.boundaries.releases import Releases
+from sb.kernel.boundaries.sources import ContextSourceRegistry
 from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.contracts import ToolErrorCode, ToolProvenance
+from sb.kernel.contracts import AgentCapabilities, ToolErrorCode, ToolProvenance
 from sb.kernel.run_context import INTENT_UNSTATED, RECOVERY_AGENT, RunContext
 from sb.log.event_log import LogWrite
 from sb.redaction import one_line
@@ -137,6 +139,23 @@ class Boundaries:
 
         return refusal
 
+    def capabilities_of(self, agent: str) -> AgentCapabilities | None:
+        """What compilers of prompts hold an agent to; None where charters do not limit it.
+
+        Raises:
+            DeniedError: its charter does not count.
+        """
+        if self.charters is None or not self._enforce:
+            return None
+        entry = self.charters.entry(agent)
+        if entry.problem or entry.charter is None:
+            raise DeniedError(entry.problem, "sb agent charter check")
+        return entry.charter.capabilities()
+
+    def registered_sources(self) -> ContextSourceRegistry | None:
+        """The sources that context has to come from; None where it may come from anywhere; raises ConfigError."""
+        return self.sources.load() if self.sources is not None and self.sources.enforce else None
+
     def _charter(self, agent: str) -> AgentCharter | None:
         """The approved charter of an agent."""
         entry = None if self.charters is None else self.charters.entry(agent, exact=False)
@@ -164,7 +183,9 @@ class Boundaries:
             facts |= {"charter": charter.fingerprint, "charter_version": charter.version}
         if entry.problem:
             return _Ruling(facts, None, "charter_" + entry.state.replace(" ", "_"), entry.problem)
-        reason = "" if charter is None else charter.intent_refusal(one_line(intent or UNSTATED, _SHOWN))
+        reason = "" if charter is None else charter.intent_refusal(intent or UNSTATED)
+        if intent and _name(intent) != intent:  # what is cut or spelled otherwise could pass by a denial
+            reason = f"intent {one_line(intent, _SHOWN)!r} is no name such as refund.issue"
         return _Ruling(facts, charter, "charter_intent" if reason else "", reason)
 
 

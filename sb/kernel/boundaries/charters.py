@@ -14,6 +14,7 @@ from sb.kernel.boundaries.charter import AgentCharter, version_key
 from sb.kernel.boundaries.charter_files import AGENT_NAME, CharterFiles
 from sb.kernel.boundaries.owners import Owners
 from sb.log.event_log import EventLog
+from sb.redaction import one_line
 
 
 class CharterState(StrEnum):
@@ -72,7 +73,9 @@ class Charters:
         if report is not None:
             return CharterEntry(agent, CharterState.INVALID, None, str(report.in_order()[0]), "")
         if charter is None:
-            return CharterEntry(agent, CharterState.MISSING, None, f"agent {agent} has no charter", "")
+            return CharterEntry(
+                agent, CharterState.MISSING, None, f"agent {one_line(agent, 80)} has no charter", ""
+            )
         status, detail = self._store.status(agent, charter.fingerprint, exact=exact)
         if status is BaselineStatus.UNREADABLE:
             why = f"whether the charter of {agent} is approved cannot be told: {detail}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -187,10 +188,10 @@ class Releases:
 
 
 def files_part(paths: tuple[Path, ...]) -> ReleasePart:
-    """The part that files and folders make up, by their names and contents; a missing one counts as missing.
+    """The part that files and folders make up, by their names and contents; what is missing or unreadable counts as that.
 
     Raises:
-        ConfigError: they hold more than 1000 files, or one cannot be read.
+        ConfigError: they hold more than 1000 files.
     """
     if not paths:
         return ReleasePart.of("none", {})
@@ -216,12 +217,15 @@ def _files(paths: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
 
 
 def _hash(path: Path) -> str:
+    """SHA-256 (hex) of a regular file; one word for what is none, which would differ from every file."""
     try:
-        if path.is_symlink() and not path.is_file():
-            return "missing"
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block
     except FileNotFoundError:
         return "missing"
-    except OSError as error:
-        raise ConfigError(f"{one_line(str(path), 200)}: cannot be read: {error.strerror}") from None
+    except OSError:
+        return "unreadable"
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return "no file"
+    with open(handle, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

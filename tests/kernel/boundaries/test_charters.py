@@ -68,6 +68,20 @@ def test_what_a_charter_does_not_allow_is_refused_and_not_run(
     assert [str(one["rule"]).startswith("charter_") for one in refused if one] == [True]
 
 
+@pytest.mark.parametrize(
+    "intent", ["refund.ok" + "x" * 100 + ".large", "Refund.Large", "refund.large ", "refund.a\nb"]
+)
+def test_another_spelling_of_an_intent_passes_by_no_denial(office: Office, intent: str) -> None:
+    office.write(
+        CLERK.replace("[refund.*, note.read]", '["*"]').replace("[refund.large]", '["*.large", "*evil"]')
+    )
+    with office.open() as runtime:
+        office.approve(runtime)
+        assert call(runtime, intent="refund.small").success
+        result = call(runtime, intent=intent)
+    assert (result.error_code, "is no name" in result.error_message) == (DENIED, True)
+
+
 def test_an_agent_without_a_charter_is_refused_under_enforce_and_noted_under_observe(office: Office) -> None:
     with office.open() as runtime:
         assert call(runtime, agent="stranger").error_code == DENIED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,10 @@ def test_files_are_hashed_by_name_and_content(tmp_path: Path) -> None:
     missing = files_part((tmp_path / "gone.md",))
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     looped = files_part((tmp_path / "loop",))
-    assert len({one.content_hash for one in (before, changed, renamed, missing, looped)}) >= 4
+    os.mkfifo(tmp_path / "pipe")
+    blocking = [files_part((Path(name),)) for name in ("/dev/zero", str(tmp_path / "pipe"))]
+    every = (before, changed, renamed, missing, looped, *blocking)
+    assert len({one.content_hash for one in every}) == len(every)
     assert missing.name == "gone.md"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from sb.config.home import Home
 from sb.context_packs import ContextInjector, ContextPack, PackStore, injection_plan_to_compiled_items
 from sb.contracts.envelopes import ContextEnvelope
 from sb.decisions.resolver import DecisionResolver
-from sb.errors import ConfigError, ContractError
+from sb.errors import ConfigError, ContractError, DeniedError, SBError
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.context_sources import (
@@ -29,7 +30,7 @@ from sb.parts import open_sources
 from sb.runtime import Runtime
 from sb.sources import SteeredClock
 from tests.conftest import approve_tools
-from tests.kernel.boundaries.conftest import Office
+from tests.kernel.boundaries.conftest import CLERK, Office
 
 WIKI = ContextSource("wiki", "ana", ("https://wiki.example.org/*",), ttl_s=3600.0, trust=0.9)
 POLICIES = ContextSource("policies", "ana", ("policies/*",), ttl_s=60.0, access=AccessMode.READ_WRITE)
@@ -243,3 +244,26 @@ def test_a_source_whose_owner_left_is_refused(office: Office) -> None:
         enrolment.revoke("ana", boss, "left")
         assert rule(sources.check_read, "policies/a") == "source_owner_left"
         assert sources.check_read("https://wiki.example.org/a").owner == "ben"
+
+
+def test_the_runtimes_injector_is_held_to_charter_and_sources(office: Office) -> None:
+    office.write(CLERK.replace("  ceiling", "  required_packs: [support.policy]\n  ceiling"))
+    office.home.context_sources.write_text(FILE, encoding="utf-8")
+    with office.open(context_sources="enforce") as runtime:
+        with pytest.raises(DeniedError, match="was never approved"):
+            runtime.context_injector("clerk")
+        office.approve(runtime)
+        injector = runtime.context_injector("clerk")
+        good = ContextPack(
+            "support.policy", "1", "Be kind.", source_uri="policies/a", read_at=office.clock.now()
+        )
+        for source, fits in (("policies/a", True), ("elsewhere/a", False)):
+            store = PackStore([replace(good, source_uri=source)])
+            if fits:
+                assert injector.build_plan(DECISION, ContextEnvelope(), store).items
+            else:
+                with pytest.raises(SBError, match=r"support\.policy"):
+                    injector.build_plan(DECISION, ContextEnvelope(), store)
+    with office.open(agent_charters="off") as runtime:
+        store = PackStore([replace(good, source_uri="elsewhere/a")])
+        assert runtime.context_injector("clerk").build_plan(DECISION, ContextEnvelope(), store).items
