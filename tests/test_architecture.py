@@ -55,7 +55,7 @@ FLOORS = (
     GROUND,
     *(
         [name]
-        for name in "attacks authority registry failures policy calls approvals baselines incidents".split()
+        for name in "attacks memory_read_policy authority registry failures policy calls approvals baselines incidents".split()
     ),
     *([name] for name in "execution recovery workflows functions harness_audit review decision_desk".split()),
 )

@@ -73,6 +73,8 @@ class Brain(Writes, Reads, Sessions):
         self.space.refusal = self._refusal
         self.space.leaves_out = self._leaves_out
         self.space.shows_personal_data = self._is_operator or may_read(self.config.memory, agent_id)
+        if not self._is_operator:
+            self.space.read_for(lambda: agent_id)
         self._closed = False
         self._named = session  # by whoever made this Brain, until that session ends
 
