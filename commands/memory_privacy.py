@@ -1,4 +1,4 @@
-"""`sb memory pii|retention|forget-subject`: personal data, how long memories stay, and all about one person."""
+"""`sb memory pii|denied|retention|forget-subject`: personal data, denied reads, retention, all about one person."""
 
 from __future__ import annotations
 
@@ -67,6 +67,38 @@ def erase_pii(
     brain, log = overseer(ctx)
     found = holders(brain.database, label=label, scope=scope)
     _erase(ctx, brain, log, found, reason, who=who, yes=yes, json_=json_)
+
+
+@app.command(epilog="Example: sb memory denied --agent support-bot")
+def denied(
+    ctx: typer.Context,
+    agent: Annotated[str, typer.Option(help="Only what this agent was not given.")] = "",
+    limit: Limit = 100,
+    json_: AsJson = False,
+) -> None:
+    """List memories that the reading policy withheld."""
+    from sb.kernel.memory_read_policy import denied_reads
+
+    brain, _ = overseer(ctx)
+    found = denied_reads(brain.database, agent=agent, limit=limit)
+    if json_:
+        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+        return
+    rows = [
+        (
+            iso(one.at)[:16],
+            one.agent,
+            one.scope,
+            one.purpose or "-",
+            one.record or f"{one.memories} of a search",
+            one.reason,
+        )
+        for one in found
+    ]
+    if rows:
+        output.table(["at", "agent", "scope", "purpose", "memory", "reason"], rows)
+    else:
+        note("nothing was withheld: memory.reading holds the rules")
 
 
 @app.command(name="forget-subject", epilog='Example: sb memory forget-subject grace --reason "asked for it"')

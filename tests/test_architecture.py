@@ -56,7 +56,7 @@ FLOORS = (
     GROUND,
     *(
         [name]
-        for name in "attacks authority registry failures policy calls approvals baselines incidents boundaries".split()
+        for name in "attacks memory_read_policy authority registry failures policy calls approvals baselines incidents boundaries".split()
     ),
     *(
         [name]

@@ -27,6 +27,7 @@ from sb.config.narrowing import (
     stricter,
 )
 from sb.config.pack_files import PackFile, more_packs, pack_file
+from sb.config.reading import ReadRule, read_rules_kind
 from sb.config.setting import setting
 
 MIB = 1 << 20
@@ -422,6 +423,14 @@ class Memory:
         kinds.listing(kinds.text("a pattern of agents' names, such as support-*")),
         "Agents that read personal data as it is; others read [redacted:phone] in its place. Operators read all of it.",
         example='["support-*"]',
+    )
+    reading: Mapping[str, ReadRule] = setting(
+        MappingProxyType({}),
+        read_rules_kind(),
+        "Who reads the memories of a scope, by scope or pattern, the longest first: purpose (in the log of each read), "
+        "readers (patterns of agents), consent (everybody whom a memory is about has agreed) and max_age (older ones are "
+        "withheld). Operators read all; `sb memory denied` lists what agents were not given.",
+        example='{"customer:*": {purpose: support, readers: ["support-*"], consent: true, max_age: 365d}}',
     )
     retention: Mapping[str, int] = setting(
         MappingProxyType({}),

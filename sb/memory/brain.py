@@ -84,6 +84,8 @@ class Brain(Writes, Reads, Sessions):
         self.space.leaves_out = self._leaves_out
         self.space.shows_personal_data = self._is_operator or may_read(self.config.memory, agent_id)
         self._warming = Warming(self.space) if warm else None
+        if not self._is_operator:
+            self.space.read_for(lambda: agent_id)
         self._closed = False
         self._named = session  # by whoever made this Brain, until that session ends
 

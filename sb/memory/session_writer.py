@@ -250,7 +250,7 @@ class SessionWriter:
             session = self._opened(execute)
             self.space.reads.append(
                 execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
-                session=session.number, tokens=tokens,
+                session=session.number, tokens=tokens, purpose=self.space.purpose(self.scope),
             )  # fmt: skip
         self.session = session
 

@@ -41,6 +41,7 @@ from sb.store.records.store import RecordStore
 from sb.types import StackState
 
 if TYPE_CHECKING:
+    from sb.kernel.memory_read_policy import ReadPolicy
     from sb.memory.gate.worth import Verdict
     from sb.store.embedding.embedder import Vectors
 
@@ -84,6 +85,7 @@ class Space:
         self.settings = settings
         self.rights = Rights(settings.access)
         self.screening = Screening(database, settings, clock.now)
+        self.read_policy: ReadPolicy | None = None  # of whom it is read by, where a scope has a rule
         self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
@@ -245,7 +247,32 @@ class Space:
         """Why nothing that a record says is shown, on any face; "" if it is."""
         if row["state"] == QUARANTINED:
             return "it is quarantined"
-        return self.refusal(row)
+        return self.refusal(row) or (self.read_policy.refusal(row) if self.read_policy is not None else "")
+
+    def read_for(self, agent: Callable[[], str]) -> None:
+        """Hold what is read here to the reading policy, if there is one."""
+        if not self.settings.reading:
+            return
+        from sb.kernel.memory_read_policy import ReadPolicy
+
+        policy = ReadPolicy(self.database, self.settings.reading, self.places, agent, self.clock.now)
+        self.read_policy, self.reads.denied = policy, policy.flush
+        left_out = self.leaves_out
+
+        def leaves_out(places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
+            condition, parameters = left_out(places)
+            hidden = policy.hidden(places)
+            if not hidden:
+                return condition, parameters
+            listed = "r.id IN (SELECT value FROM json_each(?))"
+            whole = f"({condition}) OR {listed}" if condition else listed
+            return whole, (*parameters, orjson.dumps(hidden).decode())
+
+        self.leaves_out = leaves_out
+
+    def purpose(self, scope: str) -> str:
+        """For what a scope is read; "" where no rule says."""
+        return "" if self.read_policy is None else self.read_policy.purpose(scope)
 
     def session_name(self, number: int | None) -> str | None:
         """Returns the name of a session, which never changes."""

@@ -161,11 +161,25 @@ class Container:
             and row["kind"] in kinds
             and row["state"] not in (ERASED, QUARANTINED)
             and not self.rights.refused(row)
+            and self._may_read(row)
         }
+
+    def _may_read(self, row: Row) -> bool:
+        policy = self.space.read_policy
+        return policy is None or not policy.refusal(row)
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
+        if self.space.read_policy is not None:
+            rows = [row for row in rows if self._may_read(row)]
+            self._note_denied()
         return (self.rights.shown(to_view(record)) for record in self.space.all_records(rows))
+
+    def _note_denied(self) -> None:
+        policy = self.space.read_policy
+        if policy is not None and policy.has_denied and not self.read_only:
+            with self.space.database.write() as execute:
+                policy.flush(execute)
 
     def log_reads(self, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int) -> None:
         """Logs reads; the records do not change."""

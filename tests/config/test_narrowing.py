@@ -130,6 +130,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "output_gate.results": one_of("[reports.*]"),
     "output_gate.action": one_of("redact", "refuse"),
     "output_gate.messages": one_of("off", "mark"),
+    "memory.reading": one_of("{'customer:*': {purpose: support, consent: true, max_age: 30d}}"),
     "memory.attacks": one_of("off", "mark", "quarantine", "refuse"),
     "red_team.tool_results": one_of("off", "mark", "quarantine"),
     "red_team.prompts": one_of("off", "mark"),

@@ -9,6 +9,7 @@ import pytest
 from sb.kernel.attacks import detector
 from sb.kernel.attacks.normalise import Plain
 from sb.kernel.execution import attack_guard
+from sb.kernel.memory_read_policy import ReadPolicy
 from tests.harness.saboteurs import breaks
 
 
@@ -35,3 +36,18 @@ def every_sign_is_an_attack(patch: pytest.MonkeyPatch) -> None:
         return real()._replace(threshold={True: 0.0, False: 0.0})
 
     patch.setattr(detector, "load_model", model)
+
+
+@breaks("HA-04")
+def reading_rules_hide_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ReadPolicy, "_reason", lambda *_: "")
+
+
+@breaks("HA-04")
+def denied_reads_are_not_on_record(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ReadPolicy, "flush", lambda *_: None)
+
+
+@breaks("HA-04")
+def reads_are_logged_without_their_purpose(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ReadPolicy, "purpose", lambda *_: "")

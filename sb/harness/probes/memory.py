@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb.config.reading import ReadRule
 from sb.harness.harness import Harness
 from sb.harness.probes.failures import refusal
 from sb.harness.probes.quarantine import quarantined
@@ -12,6 +13,7 @@ from sb.harness.probes.stacks import loaded, sourced, tiers
 from sb.kernel.authority.signing import Label
 from sb.kernel.harness_audit import Check
 from sb.kernel.memory import MemoryBundle
+from sb.kernel.memory_read_policy import denied_reads
 from sb.memory.personal_data import met
 from sb.memory.trust.deciding import TrustDesk
 from sb.parts import open_authority
@@ -68,6 +70,9 @@ def _broadcasts(runtime: Runtime) -> int:
     return int(runtime.database.query("SELECT count(*) FROM broadcasts")[0][0])
 
 
+_STALE_S = 30 * 86_400
+
+
 def read_policy(h: Harness) -> Iterator[Check]:
     """HA-04."""
     with h.open() as runtime:
@@ -77,6 +82,38 @@ def read_policy(h: Harness) -> Iterator[Check]:
         seen = f"its agent by {said(own)}; another one in the same scope by {said(others)}"
         yield Check("private", own == EVERY_WAY and not others, f"Brain: {seen}")
         yield tiers(runtime)
+    yield from _reading_rules(h)
+
+
+def _reading_rules(h: Harness) -> Iterator[Check]:
+    """HA-04: purpose, consent and freshness, in the log of what was read and of what was not."""
+    rule = ReadRule("support", ("support-*",), True, _STALE_S)
+    with h.open({"memory.reading": {"customer:a": rule}}) as runtime:
+        writer = runtime.brain("support-1", scope="customer:a")
+        old = writer.remember("The lamp of the lighthouse is white.")
+        h.clock.sleep(_STALE_S + 1)
+        fresh = writer.remember("The lamp of the harbor is green.")
+        agreed = writer.remember("Grace wants a green lamp.", subject_ids=["grace"], consent_grants=["grace"])
+        silent = writer.remember("Henry wants a red lamp.", subject_ids=["henry"])
+        found = {hit.id for hit in writer.search("which lamp")}
+        other = runtime.brain("sales-1", scope="customer:a").search("which lamp")
+        log = runtime.database.query(
+            "SELECT b.agent, b.purpose, count(a.record) FROM broadcasts b JOIN access_log a ON a.broadcast = b.id"
+            " WHERE b.operation = 'search' AND b.agent = 'support-1' GROUP BY b.id"
+        )
+        reasons = {(one.agent, one.reason): one.memories for one in denied_reads(runtime.database)}
+    held = found == {fresh, agreed} and [tuple(row) for row in log] == [("support-1", "support", 2)]
+    yield Check(
+        "consented", held, f"Brain.search: {len(found)} of 2 found; log {[tuple(row) for row in log]}"
+    )
+    withheld = reasons.get(("support-1", "somebody whom it is about has not agreed"), 0)
+    others = reasons.get(("sales-1", "its scope is read for support only"), 0)
+    held = silent not in found and withheld == 1 and not other and others == 4
+    yield Check(
+        "consent", held, f"Brain.search: {withheld} withheld without consent, {others} from another purpose"
+    )
+    stale = sum(count for (who, why), count in reasons.items() if who == "support-1" and "older" in why)
+    yield Check("stale", old not in found and stale == 1, f"Brain.search: {stale} withheld as stale")
 
 
 def write_policy(h: Harness) -> Iterator[Check]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sb.store.database import Database
@@ -44,6 +44,7 @@ class ReadLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.denied: Callable[[Execute], None] | None = None  # puts on record what a read did not give
 
     def append(
         self,
@@ -56,17 +57,21 @@ class ReadLog:
         agent: str,
         session: int | None,
         tokens: int,
+        purpose: str = "",
     ) -> int:
         """Logs that records were handed to an agent; returns the broadcast's number.
 
         Args:
             hits: numbers of records and their scores. tokens: what they took of the reader's budget.
+            purpose: for what they were read.
         """
         cursor = execute(
-            "INSERT INTO broadcasts (at, agent, session, operation, query, tokens) VALUES (?, ?, ?, ?, ?, ?)",
-            (at, agent, session, operation, query, tokens),
+            "INSERT INTO broadcasts (at, agent, session, operation, query, tokens, purpose) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (at, agent, session, operation, query, tokens, purpose),
         )
         number = int(cursor.lastrowid)
+        if self.denied is not None:
+            self.denied(execute)
         for record, score in dict(hits).items():
             execute("INSERT INTO access_log VALUES (?, ?, ?)", (number, record, score))
         if number % _UNFOLDED == 0:

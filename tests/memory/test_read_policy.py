@@ -1,0 +1,131 @@
+"""The reading policy: purpose, consent, freshness, and what was denied."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sb.cli import app
+from sb.config.home import Home
+from sb.config.model import assemble
+from sb.config.reading import ReadRule
+from sb.kernel.memory_read_policy import denied_reads, rule_for
+from sb.memory.operator_view import Overseer
+from sb.runtime import Runtime, open_runtime
+from sb.sources import SteeredClock
+from sb.types import Note
+
+DAY_S = 86_400
+
+
+def opened(folder: Path, rules: dict[str, ReadRule], clock: SteeredClock | None = None) -> Runtime:
+    config = assemble(Home(folder / "home"), {"memory.reading": rules} if rules else {}, {}, ())
+    return open_runtime(config, clock=clock or SteeredClock())
+
+
+def test_only_readers_of_the_purpose_find_and_get_a_memory(tmp_path: Path) -> None:
+    rules = {"customer:*": ReadRule("support", ("support-*",))}
+    with opened(tmp_path, rules) as runtime:
+        record = runtime.brain("support-1", scope="customer:a").remember("The lamp is white.")
+        assert [hit.id for hit in runtime.brain("support-2", scope="customer:a").search("lamp")] == [record]
+        other = runtime.brain("sales", scope="customer:a")
+        assert other.search("lamp") == []
+        assert other.get(record).content == "withheld: its scope is read for support only"
+        denied = denied_reads(runtime.database, agent="sales")
+        assert [(one.record, one.memories, one.purpose) for one in denied] == [
+            (record, 1, "support"),
+            ("", 1, "support"),
+        ]
+        purposes = runtime.database.query("SELECT DISTINCT agent, purpose FROM broadcasts ORDER BY agent")
+        assert [tuple(row) for row in purposes] == [("sales", ""), ("support-2", "support")]
+
+
+def test_operators_read_everything(tmp_path: Path) -> None:
+    with opened(tmp_path, {"customer:*": ReadRule("support", ())}) as runtime:
+        record = runtime.brain("ada", scope="customer:a").remember("The lamp is white.")
+        overseer = Overseer(database=runtime.database, config=runtime.config)
+        assert overseer.look_up(record).content == "The lamp is white."
+
+
+def test_a_stale_memory_is_withheld_until_it_is_changed(tmp_path: Path) -> None:
+    clock = SteeredClock()
+    with opened(tmp_path, {"project:*": ReadRule(max_age_s=30 * DAY_S)}, clock) as runtime:
+        brain = runtime.brain("ada", scope="project:a")
+        brain.remember("The lamp is white.")
+        clock.sleep(29 * DAY_S)
+        assert len(brain.search("lamp")) == 1
+        clock.sleep(2 * DAY_S)
+        assert brain.search("lamp") == []
+
+
+def test_consent_is_needed_of_everybody_whom_a_memory_is_about(tmp_path: Path) -> None:
+    with opened(tmp_path, {"project:*": ReadRule(consent=True)}) as runtime:
+        brain = runtime.brain("ada", scope="project:a")
+        plain = brain.remember("The lamp is white.")
+        agreed = brain.remember("Grace wants a lamp.", subject_ids=["grace"], consent_grants=["grace"])
+        brain.remember(
+            "Henry and Grace want a lamp.", subject_ids=["henry", "grace"], consent_grants=["grace"]
+        )
+        assert {hit.id for hit in brain.search("lamp")} == {plain, agreed}
+
+
+def test_a_stack_gives_only_what_its_core_may_read(tmp_path: Path) -> None:
+    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+        stack = runtime.stack("s")
+        stack.save_note(Note("n1", "s", "The lamp is white."))
+        assert stack.get_notes() == []
+        assert stack.search("lamp") == []
+        stack.on_attach("support-1")
+        assert [note.content for note in stack.get_notes()] == ["The lamp is white."]
+        assert [hit.content for hit in stack.search("lamp")] == ["The lamp is white."]
+        assert {one.agent for one in denied_reads(runtime.database)} == {""}
+
+
+def test_without_rules_nothing_changes(tmp_path: Path) -> None:
+    with opened(tmp_path, {}) as runtime:
+        brain = runtime.brain("ada", scope="customer:a")
+        brain.remember("The lamp is white.")
+        assert len(brain.search("lamp")) == 1
+        assert brain.space.read_policy is None
+
+
+@pytest.mark.parametrize(("scope", "purpose"), [("a:1", "own"), ("a:2", "pattern"), ("b:1", "every")])
+def test_the_longest_pattern_counts_and_the_own_name_first(scope: str, purpose: str) -> None:
+    rules = {"*": ReadRule("every"), "a:*": ReadRule("pattern"), "a:1": ReadRule("own")}
+    rule = rule_for(rules, scope)
+    assert rule is not None
+    assert rule.purpose == purpose
+
+
+def test_the_command_lists_what_was_denied(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    rules = (
+        "memory:\n  reading:\n    'customer:*': {purpose: support, readers: ['support-*'], max_age: 30d}\n"
+    )
+    (home / "config.yaml").write_text(rules, encoding="utf-8")
+    env: dict[str, Any] = {"SB_HOME": str(home)}
+    run = CliRunner().invoke
+    said = ["memory", "remember", "The lamp is white.", "--agent", "support-1", "--scope", "customer:a"]
+    assert run(app, said, env=env).exit_code == 0
+    run(app, ["memory", "search", "lamp", "--agent", "sales", "--scope", "customer:a"], env=env)
+    done = run(app, ["memory", "denied", "--json"], env=env)
+    assert [one["reason"] for one in json.loads(done.stdout)["items"]] == [
+        "its scope is read for support only"
+    ]
+
+
+def test_a_wrong_rule_is_named(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text(
+        "memory: {reading: {'a:*': {purposes: x, max_age: soon}}}\n", encoding="utf-8"
+    )
+    done = CliRunner().invoke(app, ["config", "check"], env={"SB_HOME": str(home)})
+    assert done.exit_code == 1
+    assert "is no part of a reading rule" in done.output
+    assert "soon" in done.output
