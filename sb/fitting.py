@@ -233,11 +233,6 @@ def relative_age(at: int, now: int) -> str:
     return f"{month} {then.year}"
 
 
-def time_left(ends_at: int, now: int) -> str:
-    """The time until something ends, of microseconds since the epoch: 58m left; over, when it has ended."""
-    return f"{short_span((ends_at - now) / MICROSECONDS)} left" if ends_at > now else "over"
-
-
 def count(number: int) -> str:
     """A number with its thousands set apart: 12 408."""
     return f"{number:,}".replace(",", " ")

@@ -64,16 +64,16 @@ def tidy(space: Space, *, most: int | None = None, progress: Progress | None = N
     Raises:
         StoreError: the database cannot be written; what was done so far is kept.
     """
-    if _AFTER not in _state(space):
-        _begin(space)
-    state, last = _state(space), space.records.last()
-    after, anew = int(state[_AFTER]), bool(state[_ANEW])
-    vectors = _Vectors(space, anew)
+    state = _state(space)
+    if _AFTER not in state:
+        state = _begin(space)
+    after, last = int(state[_AFTER]), space.records.last()
+    vectors = _Vectors(space, bool(state.get(_ANEW)))  # an earlier version could leave _AFTER alone
     looked_at = embedded = 0
     while after < last and (most is None or looked_at < most):
         rows = list(space.records.select("r.id > ?", (after,), limit=_AT_ONCE))
+        embedded += _refresh(space, rows, vectors, after)
         after = rows[-1]["id"]
-        embedded += _refresh(space, rows, vectors)
         looked_at += len(rows)
         if progress:
             progress(after, last)
@@ -100,8 +100,8 @@ def _keep(execute: Execute, numbers: Mapping[str, float]) -> None:
         execute("INSERT OR REPLACE INTO index_state (name, value) VALUES (?, ?)", (name, number))
 
 
-def _begin(space: Space) -> None:
-    """Does what is due once a pass."""
+def _begin(space: Space) -> dict[str, float]:
+    """Does what is due once a pass; returns the numbers that the pass begins with."""
     correct_counters(space.database)
     _tell_roles(space)
     with space.database.write() as execute:
@@ -116,6 +116,7 @@ def _begin(space: Space) -> None:
         numbers = {_AFTER: 0, _ANEW: 1, _COUNTED: records}
     with space.database.write() as execute:
         _keep(execute, numbers)
+    return {**state, **numbers}
 
 
 def _tell_roles(space: Space) -> None:
@@ -161,8 +162,12 @@ class _Vectors:
         return len(rows)
 
 
-def _refresh(space: Space, rows: Sequence[Row], vectors: _Vectors) -> int:
-    """Make some records good, and keep how far that went; returns how many got a new vector."""
+def _refresh(space: Space, rows: Sequence[Row], vectors: _Vectors, after: int) -> int:
+    """Make some records good, and keep how far that went; returns how many got a new vector.
+
+    Args:
+        after: how far the pass had come. Another process may have ended it meanwhile, or gone further: that stays.
+    """
     space.statistics.refresh()
     made = vectors.made([row["id"] for row in rows])
     found = {row["id"]: space.information(row["text"]) for row in rows if row["state"] != ERASED}
@@ -171,5 +176,7 @@ def _refresh(space: Space, rows: Sequence[Row], vectors: _Vectors) -> int:
         changed = {one: value for one, value in found.items() if abs(value - kept[one]) > _MOST_CHANGE}
         space.records.inform(execute, changed)
         embedded = vectors.keep(execute, made)
-        _keep(execute, {_AFTER: rows[-1]["id"]})
+        execute(
+            "UPDATE index_state SET value = ? WHERE name = ? AND value = ?", (rows[-1]["id"], _AFTER, after)
+        )
     return embedded

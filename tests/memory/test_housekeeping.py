@@ -176,6 +176,32 @@ def test_a_pass_that_is_left_off_goes_on_where_it_was(
     restarted.close()
 
 
+def test_a_pass_that_another_process_ends_meanwhile_leaves_nothing_behind(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "_AT_ONCE", 10)
+    remember(desk, 60)
+    ended: list[Tidied] = []
+
+    def meanwhile(*_: int) -> None:
+        if not ended:
+            ended.append(tidy(desk.space))
+
+    assert tidy(desk.space, most=20, progress=meanwhile).left == 40
+    assert ended == [Tidied(50, 0, 0, "words alone: memory.embedder is none")]
+    assert not is_due(desk.space)
+    assert tidy(desk.space).records == 60
+
+
+def test_a_pass_of_which_only_the_place_was_left_behind_goes_on(desk: Desk) -> None:
+    """Earlier versions left that where two processes tidied at once, and no Brain could be closed any more."""
+    remember(desk, 60)
+    with desk.database.write() as execute:
+        execute("INSERT INTO index_state (name, value) VALUES ('tidied_up_to', 10)")
+    assert tidy(desk.space).records == 50
+    assert not is_due(desk.space)
+
+
 def test_a_server_that_does_not_answer_leaves_vectors_for_the_next_time(desk: Desk, server: Waiting) -> None:
     remember(desk, 3)
     server.up = False

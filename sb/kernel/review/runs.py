@@ -197,14 +197,3 @@ def run_of(log: EventLog, run_id: str) -> Run | None:
     """The run with this id; None when nothing of it is on record."""
     first = first_event(log, run_id)
     return None if first is None else runs_at(log, [first]).get(first)
-
-
-def run_events(log: EventLog, run_id: str, *, after: int = 0) -> array[int]:
-    """The numbers of a run's events, newest first.
-
-    Args:
-        after: only those with a higher number.
-    """
-    sql = "SELECT id FROM events WHERE run_id = ? AND id > ? ORDER BY id DESC"
-    rows = log.database.query(sql, (run_id, log.first_id + after))
-    return array("q", (row[0] - log.first_id for row in rows))
