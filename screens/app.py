@@ -162,6 +162,11 @@ class ConsoleApp(KeysInOrder):
             if self.leaving.wait(self._look_every_s):
                 return
 
+    def exit(self, *result: Any, **more: Any) -> None:
+        """Nothing is painted from now on: widgets go one by one, and the next tick would miss some."""
+        self.leaving.set()
+        super().exit(*result, **more)
+
     def on_unmount(self) -> None:
         self.leaving.set()
         self._counted_once.set()
