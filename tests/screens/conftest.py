@@ -51,6 +51,7 @@ class Console:
         self.toasts: list[
             str
         ] = []  # short messages, also those that are gone: a loaded machine outlasts them
+        self._heard_to = 0
 
     def __call__(
         self,
@@ -63,6 +64,7 @@ class Console:
         self.app = ConsoleApp(self.records, read_only=read_only, look_every_s=every_s)
 
         self.toasts.clear()
+        self._heard_to = 0
 
         async def run() -> None:
             async with self.app.run_test(size=size, message_hook=self._hear) as pilot:
@@ -114,8 +116,14 @@ class Console:
         await self.until(pilot, lambda: text in self.text())
 
     async def says(self, pilot: Pilot[None], text: str) -> None:
-        """Wait until a short message says this."""
-        await self.until(pilot, lambda: any(text in said.message for said in self.app._notifications))
+        """Wait until a short message says this, or has said so since the last one that was waited for."""
+
+        def said() -> bool:
+            shown = [one.message for one in self.app._notifications]
+            return any(text in message for message in (*self.toasts[self._heard_to :], *shown))
+
+        await self.until(pilot, said)
+        self._heard_to = len(self.toasts)
 
     async def asks(self, pilot: Pilot[None]) -> None:
         """Wait until a passphrase is asked for; the worker that wants it goes on waiting."""
