@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sb.screens.actions import EVERYWHERE, MOVE, SECTIONS, TABS, Action, actions, bindings
 from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
 from sb.screens.garbage import Garbage
+from sb.screens.keys_in_order import KeysInOrder
 from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
@@ -21,7 +22,6 @@ from sb.screens.style_sheet import ConsoleStyleSheet
 from sb.screens.terminal_driver import TerminalDriver
 from sb.screens.theme import DARK, LIGHT, theme
 from textual import events, on
-from textual.app import App
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
@@ -56,7 +56,7 @@ def _screen(name: str) -> Callable[[], Screen[Any]]:
     return make
 
 
-class ConsoleApp(App[None]):
+class ConsoleApp(KeysInOrder):
     """The operator console.
 
     Args:
@@ -91,7 +91,9 @@ class ConsoleApp(App[None]):
         operator: str = "",
         look_every_s: float = LOOK_EVERY_S,
     ) -> None:
-        super().__init__(driver_class=None if "TEXTUAL_DRIVER" in os.environ else TerminalDriver)
+        super().__init__(
+            records.clock, driver_class=None if "TEXTUAL_DRIVER" in os.environ else TerminalDriver
+        )
         cube = self.console.color_system in ("256", "standard")
         for name in (DARK, LIGHT):
             self.register_theme(theme(name, cube=cube))
@@ -125,7 +127,7 @@ class ConsoleApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Clean what is pasted: it comes from anywhere, and a box would paint it as it is."""
-        if isinstance(event, events.Paste):
+        if isinstance(event, events.Paste) and not event.is_forwarded:
             event = events.Paste(plain(event.text))
         elif isinstance(event, events.Key):
             self._garbage.typed()
@@ -159,6 +161,11 @@ class ConsoleApp(App[None]):
             self.post_message(self.Looked(self.records.look()))
             if self.leaving.wait(self._look_every_s):
                 return
+
+    def exit(self, *result: Any, **more: Any) -> None:
+        """Nothing is painted from now on: widgets go one by one, and the next tick would miss some."""
+        self.leaving.set()
+        super().exit(*result, **more)
 
     def on_unmount(self) -> None:
         self.leaving.set()

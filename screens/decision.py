@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, MutableMapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from sb.screens.actions import ASKING, bindings
 from sb.screens.dialogs import DIALOG_CSS, Answer, Dialog
@@ -21,6 +21,9 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from sb.text import plain
+
+if TYPE_CHECKING:
+    from sb.screens.keys_in_order import KeysInOrder
 
 NEEDS_REASON = "a decision needs a reason"
 OBJECT_LINES = 8  # of the object in view; it scrolls beyond
@@ -67,7 +70,8 @@ class TwoSteps(Dialog[Answer]):
     """Asks for a reason, then for a key or a word that confirms it.
 
     In the first step letters are text, and `enter` goes on. In the second `y` decides, or a typed word; `enter` alone
-    does nothing, and `escape` goes back. Nothing is decided of which a line was never on the screen.
+    does nothing, and `escape` goes back. Nothing is decided of which a line was never on the screen, nor by a key that
+    was typed, or pasted, before the second step was there.
 
     Args:
         drafts: reasons that were typed and not used, by what they are about.
@@ -243,6 +247,7 @@ class TwoSteps(Dialog[Answer]):
             self.query_one("#given", Static).update(safe(self._reason, one_line=True))
             self.query_one("#consequence", Static).update(safe(self.consequence))
             self._show_step(confirming=True)
+            cast("KeysInOrder", self.app).drop_typed()
             self.query_one("#word" if self.word else "#confirm").focus()
 
     def ready(self) -> bool:

@@ -130,8 +130,12 @@ class Section(Reading, Screen[None]):
 
     @property
     def composed(self) -> bool:
-        """Whether its lists and records are there yet."""
-        return self.is_mounted and bool(self.walk_children(RowList) or self.walk_children(DocumentView))
+        """Whether its lists and records are there, and the console is not about to end."""
+        return (
+            not self.console_app.leaving.is_set()
+            and self.is_mounted
+            and bool(self.walk_children(RowList) or self.walk_children(DocumentView))
+        )
 
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self.refresh_records)

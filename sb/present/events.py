@@ -55,6 +55,7 @@ _WORDS = {
     kinds.TOOL_POLICY_BLOCKED: "refused",
     kinds.BUDGET_EXCEEDED: "refused",
 }
+SIGNED = "signed"  # under which is what a person signed
 _SECOND_MS, _MINUTE_S, _LONGEST_MS = 1_000, 60, 1e15
 _REFUSES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Events whose object is the call that they name, and not the call's arguments.
@@ -67,7 +68,7 @@ class EventLine:
 
     Args:
         agent: whose call it is about, else who did it. at: microseconds since the epoch.
-        why: the reason or the error that goes with it, or "".
+        why: the reason or the error that goes with it, or "". by: the person who signed it, or "".
     """
 
     seq: int
@@ -76,6 +77,7 @@ class EventLine:
     agent: str
     at: int
     why: str
+    by: str = ""
 
 
 def verdict(event: Event) -> State:
@@ -126,7 +128,10 @@ def event_line(event: Event, args: Any = None) -> EventLine:
         args: of the call that it ends, from the event that announced it.
     """
     payload = event.payload or {}
-    why = payload.get("reason") or payload.get("error") or payload.get("cause") or ""
+    statement = _statement(payload)
+    why = (
+        payload.get("reason") or payload.get("error") or payload.get("cause") or statement.get("reason")
+    ) or ""
     return EventLine(
         event.seq,
         verdict(event),
@@ -134,6 +139,7 @@ def event_line(event: Event, args: Any = None) -> EventLine:
         plain(event.subject.agent or str(payload.get("by", "")), one_line=True),
         event.at,
         plain(str(why), one_line=True),
+        plain(str(statement.get("by", "")), one_line=True),
     )
 
 
@@ -177,7 +183,7 @@ def _about(event: Event, payload: Mapping[str, Any]) -> str:
 
 def _statement(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     """What an operator signed, as far as it is there."""
-    signed = payload.get("signed")
+    signed = payload.get(SIGNED)
     found = signed.get("statement") if isinstance(signed, dict) else None
     return found if isinstance(found, dict) else {}
 

@@ -14,7 +14,7 @@ from sb.kernel.review.needs import Need
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import changed_fields
-from sb.present.effects import BETWEEN, request_why
+from sb.present.effects import BETWEEN, request_effect, request_why
 from sb.present.recovery import UNKNOWN
 from sb.present.states import State, state
 from sb.sources import MICROSECONDS
@@ -38,6 +38,7 @@ class NeedLine:
         kind: request, unknown, reversal, contract or review.
         reference: the id under which its screen finds it.
         left: until it is too late, or "". age: since when.
+        effect: of a request what its call would do, in a word; else "".
     """
 
     kind: str
@@ -49,6 +50,7 @@ class NeedLine:
     project: str
     left: str
     age: str
+    effect: str = ""
 
     @property
     def who(self) -> str:
@@ -63,11 +65,12 @@ class NeedLine:
 
 def need_line(need: Need, now: int) -> NeedLine:
     """A request, a call with an unknown outcome or a reversal as lists show it; `now` in microseconds."""
-    about, ends_at = need.about, None
+    about, ends_at, effect = need.about, None, ""
     if isinstance(about, Disclosure):
         asked = about.approval
         reference, word, ends_at = asked.id, state_word(asked, now), asked.expires_at
         text, why, agent = short_call(about), request_why(about), asked.agent
+        effect = request_effect(about)
     elif isinstance(about, Intent):
         reference, word, agent = about.call_id, UNKNOWN, about.agent
         text, why = call_object(about.tool_id, need.args), need.why or "no outcome reported"
@@ -85,6 +88,7 @@ def need_line(need: Need, now: int) -> NeedLine:
         plain(need.origin.project_name, one_line=True),
         _left(ends_at, now),
         relative_age(need.at, now),
+        effect,
     )
 
 

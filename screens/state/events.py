@@ -17,7 +17,7 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import meaning
 from sb.log.search import events_at
 from sb.present.calls import call_object
-from sb.present.events import EventLine, event_line, event_lines, took_text
+from sb.present.events import SIGNED, EventLine, event_line, event_lines, took_text
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS, iso_micros
 from sb.text import shorten_middle
@@ -70,14 +70,20 @@ def _missing(seq: int) -> Row:
     return Row((Cell("missing", "danger"), MISSING, "", "", Cell(count(seq), "soft")))
 
 
-def event_document(event: Event) -> list[Field]:
-    """One event in full: what it is about first, its ids and its link in the chain folded."""
-    line = event_line(event)
-    fields = [_heading(line.object), *_verdict(line), *_who(event, line.agent)]
+def event_document(event: Event, line: EventLine) -> list[Field]:
+    """One event in full: what it is about first, its ids, its link in the chain and what was signed folded.
+
+    Args:
+        line: the event as lists show it.
+    """
+    fields = [_heading(line.object), *_verdict(line), *_who(event, line)]
+    signed = {name: value for name, value in (event.payload or {}).items() if name == SIGNED}
+    others = {name: value for name, value in (event.payload or {}).items() if name != SIGNED}
     if event.payload is None:
         fields.append(Field("Payload", "pruned"))
-    elif event.payload:
-        fields += [Field("Payload"), *fields_of(event.payload)]
+    elif others:
+        fields += [Field("Payload"), *fields_of(others)]
+    fields += _folded("Signed", fields_of(signed))
     return [*fields, *_folded("Row", _ids(event))]
 
 
@@ -92,10 +98,11 @@ def _verdict(line: EventLine) -> list[Field]:
     return [*known, *([Field("Why", line.why)] if line.why else [])]
 
 
-def _who(event: Event, agent: str) -> list[Field]:
+def _who(event: Event, line: EventLine) -> list[Field]:
     when = Field("When", date_and_time(event.at))
     return [
-        *([Field("Agent", agent)] if agent else []),
+        *([Field("By", line.by)] if line.by else []),
+        *([Field("Agent", line.agent)] if line.agent and line.agent != line.by else []),
         when,
         Field("Kind", f"{event.kind}: {_meaning(event.kind)}"),
     ]
@@ -191,4 +198,5 @@ def document_of(log: EventLog, event: Event) -> list[Field]:
     if subject.call_id.startswith("call_"):
         found = log.events(run_id=subject.run_id, call_id=subject.call_id)
         return call_document(list(found) or [event], run_of(log, subject.run_id))
-    return event_document(event)
+    line = event_lines(log, [event.seq]).get(event.seq) or event_line(event)
+    return event_document(event, line)

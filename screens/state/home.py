@@ -52,6 +52,7 @@ LATEST_COLUMNS = (
     Column("", 6, right=True),
 )
 NEWEST_MEMORIES = 3
+WAITING = "waiting"  # the state of most requests, which says nothing in a list of what needs you
 NOTHING = "Nothing waits for you."
 NO_AGENT = "No agents yet. sb install claude-code connects a coding agent."
 NO_CALL = "No calls yet."
@@ -222,7 +223,7 @@ def _need(line: NeedLine) -> HomeLine:
     urgent = line.state.word in ("expiring", "overdue")
     row = Row(
         (
-            Cell(line.state.word, line.state.tone, badge=line.state.badge),
+            _badge(line),
             line.object,
             Cell(line.why, "soft"),
             Cell(line.who, "soft"),
@@ -232,6 +233,12 @@ def _need(line: NeedLine) -> HomeLine:
     section = SECTION_OF[line.kind]
     about = Subject(tool_id=line.reference) if line.kind == "contract" else None
     return HomeLine(f"{line.kind} {line.reference}", row, Target(section, line.reference), about=about)
+
+
+def _badge(line: NeedLine) -> Cell:
+    """Its state; of a request that waits like most, what it would do."""
+    waits = line.effect and line.state.word == WAITING
+    return Cell(line.effect if waits else line.state.word, line.state.tone, badge=line.state.badge)
 
 
 def _not_enforced(finding: Finding) -> HomeLine:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sb.screens.signing_agent import remote_decider, signing_socket
 
 from sb.config import Config
-from sb.errors import DeniedError, SBError
+from sb.errors import DeniedError, SBError, SchemaMismatch
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.keys import KeyFolder
@@ -26,6 +26,7 @@ from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.log.event_log import EventLog
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import open_database
+from sb.store.migrate import require_current
 
 if TYPE_CHECKING:
     from sb.attention.needs import NeedsNow, NeedsReader
@@ -117,6 +118,9 @@ class Records:
             0  # counts the databases at this path: numbers of rows mean something within one only
         )
         self._operators: tuple[object, Operators] = (None, NOBODY)
+        self._schema_checked_at: int | None = (
+            None  # the data version for which this version's schema was found
+        )
 
     def log(self, use: str = "rows") -> EventLog:
         """The log, over this use's own connection.
@@ -260,7 +264,16 @@ class Records:
             self._generation += 1
         self._file = file
         try:
-            version = self.log("look").database.query("PRAGMA data_version")[0][0]
+            database = self.log("look").database
+            version = database.query("PRAGMA data_version")[0][0]
+            if version != self._schema_checked_at:
+                require_current(database.query, database.path)
+                self._schema_checked_at = version
+        except (
+            SchemaMismatch
+        ) as error:  # a newer version upgraded it: nothing more is read or decided by this one
+            self._close_all()
+            return Look(None, f"{error.message} ({error.hint})")
         except SBError as error:
             return Look(None, error.message)
         return Look((self._generation, int(version)), operators=self._about_operators())

@@ -20,6 +20,8 @@ from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.message import Message
+from textual.notifications import Notify
 from textual.pilot import Pilot
 
 from sb.config import current_config
@@ -46,6 +48,10 @@ class Console:
     def __init__(self, records: Records) -> None:
         self.records = records
         self.app: ConsoleApp
+        self.toasts: list[
+            str
+        ] = []  # short messages, also those that are gone: a loaded machine outlasts them
+        self._heard_to = 0
 
     def __call__(
         self,
@@ -57,12 +63,20 @@ class Console:
     ) -> None:
         self.app = ConsoleApp(self.records, read_only=read_only, look_every_s=every_s)
 
+        self.toasts.clear()
+        self._heard_to = 0
+
         async def run() -> None:
-            async with self.app.run_test(size=size) as pilot:
+            async with self.app.run_test(size=size, message_hook=self._hear) as pilot:
                 await self.until(pilot, self._looked)
                 await script(pilot)
+                self.app.exit()  # as a person does: the pilot takes away the widgets while the clock ticks
 
         asyncio.run(run())
+
+    def _hear(self, message: Message) -> None:
+        if isinstance(message, Notify):
+            self.toasts.append(message.notification.message)
 
     def _looked(self) -> bool:
         return self.app.trouble != "" or self.app.looked
@@ -103,8 +117,14 @@ class Console:
         await self.until(pilot, lambda: text in self.text())
 
     async def says(self, pilot: Pilot[None], text: str) -> None:
-        """Wait until a short message says this."""
-        await self.until(pilot, lambda: any(text in said.message for said in self.app._notifications))
+        """Wait until a short message says this, or has said so since the last one that was waited for."""
+
+        def said() -> bool:
+            shown = [one.message for one in self.app._notifications]
+            return any(text in message for message in (*self.toasts[self._heard_to :], *shown))
+
+        await self.until(pilot, said)
+        self._heard_to = len(self.toasts)
 
     async def asks(self, pilot: Pilot[None]) -> None:
         """Wait until a passphrase is asked for; the worker that wants it goes on waiting."""

@@ -122,7 +122,7 @@ def test_a_request_is_decided_on_home_and_the_line_of_keys_says_where_that_is_po
         assert (state(agents, approved), state(agents, denied)) == ("waiting", "waiting")
         await console.press(pilot, "y")
         await console.until(pilot, lambda: state(agents, approved) == "approved")
-        await console.until(pilot, lambda: "waiting bank.pay to=bob" not in console.squeezed())
+        await console.until(pilot, lambda: "destroys bank.pay to=bob" not in console.squeezed())
         await console.press(pilot, "g", "d")
         await give(console, pilot, "not hers")
         await console.press(pilot, "y")

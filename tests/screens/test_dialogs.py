@@ -99,8 +99,8 @@ def test_a_burst_goes_into_the_reason_and_enter_decides_nothing(
         else:
             await console.press(pilot, "y")
         await console.until(pilot, lambda: console.app.screen is section)
-        await console.until(pilot, lambda: bool(console.app._notifications) and not console.app.drafts)
-        assert len(console.app._notifications) == 1, "decided once"
+        await console.until(pilot, lambda: bool(console.toasts) and not console.app.drafts)
+        assert len(console.toasts) == 1, "decided once"
 
     console(script, (100, 30))
 

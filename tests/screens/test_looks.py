@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pytest
 from rich.color import ColorSystem
 from rich.style import Style
 from sb.screens.app import ConsoleApp
+from sb.screens.decision import DecisionScreen
 from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 
 from tests.screens.conftest import Agents, Console
+from tests.sql_attacker import SqlAttacker
 
 SCREENS = {"1": "home", "2": "approvals", "3": "contracts", "4": "recovery", "5": "runs", "7": "log"}
 
@@ -71,6 +74,26 @@ def test_six_screens_are_painted_as_they_were(
         console.snapshot(f"look-{look}", "\n".join(pictures))
 
     console(script)
+
+
+def test_a_database_that_a_newer_version_upgraded_is_neither_read_nor_decided_in(
+    agents: Agents, console: Console, home: Path
+) -> None:
+    approval_id = agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        await console.press(pilot, "d", *"no")
+        have = agents.runtime.database.query("PRAGMA user_version")[0][0]
+        SqlAttacker(home / "brain.db").run(f"PRAGMA user_version = {have + 1}")
+        await console.until(pilot, lambda: "newer than this version" in console.app.trouble)
+        await console.press(pilot, "enter", "y")
+        await console.until(pilot, lambda: not isinstance(console.app.screen, DecisionScreen))
+        text = console.text().replace(str(home), "HOME")
+        console.snapshot("trouble-newer", re.sub(r"schema \d+(.*version's) \d+", r"schema 99\1 98", text))
+
+    console(script, (200, 24))
+    assert agents.runtime.approvals.get(approval_id).state == "waiting"
 
 
 def test_a_database_that_is_gone_is_painted_as_it_was(agents: Agents, console: Console, home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sb.screens.document_view import DocumentView
+from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -232,5 +233,22 @@ def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console
         assert ends() > 1
         await console.press(pilot, "z")
         assert ends() == 1
+
+    console(script)
+
+
+@pytest.mark.parametrize("key", ["1", "2", "6", "7"])
+def test_a_tick_while_the_console_ends_misses_no_widget_that_is_gone(
+    agents: Agents, console: Console, key: str
+) -> None:
+    agents.work(2)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, key)
+        section = console.app.section
+        assert section is not None
+        console.app.exit()
+        await section.query(Panel).first().remove()
+        console.app._tick()
 
     console(script)

@@ -48,7 +48,7 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
     agents.runtime.brain("clerk").remember("the office is in Bonn")
     agents.runtime.entity("clerk").checkpoint("before the release")
     expected = {
-        "home": "waiting",
+        "home": "destroys  bank.pay to=bob",
         "approvals": approval_id,
         "contracts": "changed   bank.look",
         "recovery": "bank.hang",

@@ -21,9 +21,13 @@ from sb.screens.actions import (
     key_table,
 )
 from sb.screens.state.document import FOLDED_LINES, Change, Field, layout
+from sb.screens.state.events import record_document
+from sb.screens.state.home import Home
 from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
 
+from sb.attention.needs import NeedsReader
+from sb.kernel.authority.signing import Label
 from sb.kernel.review.runs import RunState, first_events, runs_at
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
@@ -33,6 +37,27 @@ from sb.text import mark_invisible
 from tests.screens.conftest import HOSTILE, Agents
 
 WORDS = ["alpha", "Beta", "100%", "a_b", "\\", "kind:", "é", "0"]
+
+
+def test_a_decision_on_the_log_leads_with_the_call_and_says_who_and_why(agents: Agents) -> None:
+    approval_id = agents.pay("bob")
+    agents.runtime.approvals.deny(approval_id, Label("grace"), "not this week")
+    log = agents.runtime.log
+    first, *fields = record_document(log, log.head().seq)
+    assert first.name == "bank.pay to=bob"
+    named = {field.name: field.value or "" for field in fields if not field.folded}
+    assert (named["State"], named["Why"], named["By"]) == ("denied", "not this week", "grace")
+    assert named["Agent"] == "clerk"
+    assert not [text for text in named.values() if "signature" in text]
+    assert "Signed" in [field.name for field in fields if field.folded]
+
+
+def test_home_says_of_each_request_what_it_would_do(agents: Agents) -> None:
+    agents.pay("bob")
+    found = NeedsReader(agents.runtime.log).decisions(())
+    (item,) = found.items
+    assert (item.line.effect, item.to_dict()["state"]) == ("destroys", "waiting")
+    assert Home().needs(found)[0].row.texts[:2] == ("destroys", "bank.pay to=bob")
 
 
 @given(

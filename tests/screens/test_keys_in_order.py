@@ -1,0 +1,100 @@
+"""Keys typed in one burst, as a terminal delivers them after a pause: each means what it means when typed slowly."""
+
+from __future__ import annotations
+
+import pytest
+from sb.screens.decision import DecisionScreen
+from sb.screens.keys_in_order import STUCK_S
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.screens.conftest import Agents, Console
+from tests.screens.test_deciding import state
+
+
+def burst(console: Console, *keys: str) -> None:
+    for key in keys:
+        console.app.simulate_key(key)
+
+
+def box(console: Console) -> str:
+    return console.app.screen.query(Input).first().value
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (("slash", *"dxK"), "dxK"),
+        (("slash", "b", "o", "backspace", "b"), "bb"),
+        (("slash", "b", "backspace", "c", "left", "x"), "xc"),
+        (("slash", *"bob", "enter"), "bob"),
+    ],
+)
+@pytest.mark.parametrize("tab", ["2", "6", "7"])
+def test_what_is_typed_behind_a_slash_is_the_filter_and_no_command(
+    agents: Agents, console: Console, tab: str, keys: tuple[str, ...], text: str
+) -> None:
+    approval_id = agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, tab)
+        burst(console, *keys)
+        await console.until(pilot, lambda: box(console) == text)
+        assert len(console.app.screen_stack) == 1  # no dialog
+
+    console(script)
+    assert state(agents, approval_id) == "waiting"
+
+
+def test_enter_and_a_letter_open_the_record_and_act_there(agents: Agents, console: Console) -> None:
+    agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        burst(console, "enter", "d", "n", "o")
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        assert box(console) == "no"
+
+    console(script)
+
+
+def test_a_key_that_was_typed_before_the_second_step_decides_nothing(
+    agents: Agents, console: Console
+) -> None:
+    approval_id = agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "Needs you 1")
+        await console.press(pilot, "2")
+        burst(console, "a", *"why", "enter", "y", "y")
+        await console.shows(pilot, "2 of 2")
+        assert state(agents, approval_id) == "waiting"
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, approval_id) == "approved")
+
+    console(script)
+
+
+def test_a_paste_keeps_its_place_among_the_keys_and_ends_on_a_list(agents: Agents, console: Console) -> None:
+    agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        console.app.post_message(events.Paste("d"))  # a list takes no text
+        burst(console, "slash", "a")
+        console.app.post_message(events.Paste("\x1b[31mbc"))
+        burst(console, "d")
+        await console.until(pilot, lambda: box(console) == "abcd")
+
+    console(script)
+
+
+def test_a_key_that_never_comes_back_holds_up_no_other(agents: Agents, console: Console) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        console.app._handed_at = console.records.clock.monotonic()
+        agents.clock.time += STUCK_S
+        await console.press(pilot, "7")
+        await console.until(pilot, lambda: console.at("log"))
+
+    console(script)
