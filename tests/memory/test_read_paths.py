@@ -43,6 +43,9 @@ def planted(kind: str, place: Place, uid: str, word: str) -> Any:
     for name in ("tags", "context_tags"):
         if getattr(record, name, None) is not None:
             changes[name] = [word]
+    for name in ("access_grants", "consent_grants"):  # places are what is tested here
+        if hasattr(record, name):
+            changes[name] = None
     if kind == "handoff":
         changes["recipient"] = ""
     if kind == "suggestion":
