@@ -128,13 +128,15 @@ class Boundaries:
         if reason:
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "release_drift")
 
-    def scope_refusal_of(self, agent: str) -> Callable[[str], str]:
-        """A function that says why the agent may not use memories of a scope, or "", by its charter as it is then."""
+    @property
+    def scope_refusal(self) -> Callable[[str, str], str] | None:
+        """Why an agent may not use memories of a scope, or "", by its charter as it is then; None where none is enforced."""
+        charters = self.charters
+        if charters is None or not self._enforce:
+            return None
 
-        def refusal(scope: str) -> str:
-            if self.charters is None or not self._enforce:
-                return ""
-            entry = self.charters.entry(agent, exact=False)
+        def refusal(agent: str, scope: str) -> str:
+            entry = charters.entry(agent, exact=False)
             return entry.problem or ("" if entry.charter is None else entry.charter.scope_refusal(scope))
 
         return refusal
