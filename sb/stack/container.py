@@ -188,9 +188,10 @@ class Container:
     ) -> None:
         """Logs reads within a transaction."""
         query = self.space.screening.text(masked_text(query, {}), self.place.scope)
+        read_from = self.cores.get(self.reader) or self.place.scope
         self.space.reads.append(
             execute, operation, query, hits, at=self.space.clock.now(), agent=self.reader, session=None,
-            tokens=tokens,
+            tokens=tokens, purpose=self.space.purpose(read_from),
         )  # fmt: skip
 
     @property

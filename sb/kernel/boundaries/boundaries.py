@@ -116,7 +116,13 @@ class Boundaries:
                 facts["release_drift"] = list(drift.parts) or ["unreadable"]
         return facts
 
+    def prepare(self, ctx: RunContext) -> None:
+        """Make what `run_facts` needs from files, before the log is locked for writing."""
+        if self.releases is not None and ctx.agent_name != RECOVERY_AGENT:
+            self.releases.of_run(ctx)
+
     def _refuse_drift(self, ctx: RunContext) -> None:
+        self.prepare(ctx)
         if self.releases is None or not self._pinned:
             return
         drift = self.releases.drift(ctx)
