@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sb.config.groups import Memory as Settings
+from sb.config.memory import Memory as Settings
 from sb.memory.access import Rights
 from sb.memory.lazy import lazy
 from sb.memory.personal_data import Screening
