@@ -149,15 +149,14 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
         and not place.owner.startswith(RESERVED)
     }
     if agent:
-        for scope in scopes:
-            space.rights.check(agent, READ, scope)
-            space.rights.check(agent, SHARE, scope)
-        carried = space.rights.readable(agent, {place.scope for place in places.values()})
-        places = {
-            number: place
-            for number, place in places.items()
-            if place.scope in carried and space.rights.may(agent, SHARE, place.scope)
+        for scope, right in ((scope, right) for scope in scopes for right in (READ, SHARE)):
+            space.rights.check(agent, right, scope)
+        carried = {
+            scope
+            for scope in space.rights.readable(agent, {place.scope for place in places.values()})
+            if space.rights.may(agent, SHARE, scope)
         }
+        places = {number: place for number, place in places.items() if place.scope in carried}
     for scope in scopes:
         if not any(place.scope == scope for place in places.values()):
             raise NotFoundError(f"no memories in {scope} of stack {stack!r}", "sb memory stats")
