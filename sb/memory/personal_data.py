@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sb.config.groups import Memory as Settings
+from sb.config.memory import Memory as Settings
 from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
 from sb.store.database import Database

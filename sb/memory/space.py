@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sb.config.groups import Memory as Settings
-from sb.memory.access import Rights
+from sb.config.memory import Memory as Settings
+from sb.memory.access import Rights, ScopeRefusal
 from sb.memory.lazy import lazy
 from sb.memory.personal_data import Screening
 from sb.memory.personal_values import masked
@@ -42,7 +42,6 @@ from sb.types import StackState
 
 if TYPE_CHECKING:
     from sb.kernel.memory_read_policy import ReadPolicy
-    from sb.memory.access import ScopeRefusal
     from sb.memory.gate.worth import Verdict
     from sb.store.embedding.embedder import Vectors
 

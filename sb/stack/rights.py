@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sb.config.groups import Memory as Settings
+from sb.config.memory import Memory as Settings
 from sb.memory.consent import refusal, withheld_from
 from sb.memory.personal_data import APART, may_read
 from sb.memory.personal_values import masked
