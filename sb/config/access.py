@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sb.config.document import SHOWN, Node, Table, describe
-from sb.config.kinds import SCOPE, Kind, Reading, listing, matching
+from sb.config.document import Entry
+from sb.config.kinds import SCOPE, Kind, Reading, listing, mapping, matching
 from sb.config.narrowing import Narrow
-from sb.text import nearest, shorten
+from sb.text import nearest
 
 READ, WRITE, PROMOTE, SHARE = RIGHTS = ("read", "write", "promote", "share")
 ANY = "*"
@@ -51,35 +51,23 @@ def covers(pattern: str, agent: str) -> bool:
 
 def access_kind() -> Kind[Access]:
     """Scopes, each with rights, each with agents."""
-    label = "a mapping of scopes (*, TYPE:* or one scope) to rights to lists of agents"
     agents = listing(matching("an agent's name, or the beginning of names and *", _AGENT))
 
-    def parse(node: Node, key: str, reading: Reading) -> Access | None:
-        if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+    def parse_right(entry: Entry, key: str, reading: Reading) -> tuple[str, ...] | None:
+        if entry.key not in RIGHTS:
+            reading.wrong(entry, key, "is no right" + nearest(entry.key, RIGHTS))
             return None
-        found: dict[str, Rule] = {}
-        for entry in node.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            if entry.key != ANY and not SCOPE.fullmatch(entry.key):
-                reading.wrong(entry, inner, "is no scope, no type such as project:*, and not *")
-            elif not isinstance(entry.value, Table):
-                reading.wrong(entry, inner, f"must be a mapping of rights, not {describe(entry.value)}")
-            else:
-                found[entry.key] = _rights(entry.value, inner, reading)
-        return MappingProxyType(found)
+        return agents.parse(entry.value, key, reading)
 
-    def _rights(table: Table, key: str, reading: Reading) -> Rule:
-        found: dict[str, tuple[str, ...]] = {}
-        for entry in table.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            if entry.key not in RIGHTS:
-                reading.wrong(entry, inner, "is no right" + nearest(entry.key, RIGHTS))
-            elif (named := agents.parse(entry.value, inner, reading)) is not None:
-                found[entry.key] = named
-        return MappingProxyType(found)
+    rights = mapping("a mapping of rights", parse_right)
 
-    return Kind(label, parse)
+    def parse_scope(entry: Entry, key: str, reading: Reading) -> Rule | None:
+        if entry.key != ANY and not SCOPE.fullmatch(entry.key):
+            reading.wrong(entry, key, "is no scope, no type such as project:*, and not *")
+            return None
+        return rights.parse(entry.value, key, reading)
+
+    return mapping("a mapping of scopes (*, TYPE:* or one scope) to rights to lists of agents", parse_scope)
 
 
 def fewer_agents() -> Narrow[Access]:

@@ -6,10 +6,9 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from sb.config.document import SHOWN, Node, Scalar, Table, describe
-from sb.config.kinds import Kind, Reading
+from sb.config.document import SHOWN, Entry, Scalar
+from sb.config.kinds import Kind, Reading, mapping
 from sb.text import shorten
 
 SOURCES = ("env", "file", "keyring", "command")
@@ -54,25 +53,15 @@ def problem_with_source(kind: str, place: str) -> str:
 def credentials_kind() -> Kind[Sources]:
     """Names, each with where its value comes from."""
     label = "a mapping of names to env:VARIABLE, file:PATH, keyring:SERVICE/USER or command:LINE"
+    return mapping(label, _source)
 
-    def parse(node: Node, key: str, reading: Reading) -> Sources | None:
-        if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
-            return None
-        found = {}
-        for entry in node.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            if not _NAME.fullmatch(entry.key):
-                reading.wrong(
-                    entry, inner, "is no name: lower-case letters, digits, - _ and . after a letter"
-                )
-                continue
-            text = entry.value.text if isinstance(entry.value, Scalar) else ""
-            kind, _, place = text.partition(":")
-            if problem := problem_with_source(kind, place):
-                reading.wrong(entry, inner, problem)  # without the text: it may be the credential itself
-            else:
-                found[entry.key] = CredentialSource(kind, place)
-        return MappingProxyType(found)
 
-    return Kind(label, parse)
+def _source(entry: Entry, key: str, reading: Reading) -> CredentialSource | None:
+    if not _NAME.fullmatch(entry.key):
+        reading.wrong(entry, key, "is no name: lower-case letters, digits, - _ and . after a letter")
+        return None
+    kind, _, place = (entry.value.text if isinstance(entry.value, Scalar) else "").partition(":")
+    if problem := problem_with_source(kind, place):
+        reading.wrong(entry, key, problem)  # without the text: it may be the credential itself
+        return None
+    return CredentialSource(kind, place)

@@ -209,38 +209,19 @@ def agents() -> Kind[Mapping[str, AgentSettings]]:
     return Kind("a mapping of agents by name", parse)
 
 
-def inclusions() -> Kind[Mapping[str, tuple[str, ...]]]:
-    """Scopes, or types such as `project:*`, with the scopes that each includes."""
-    label = "a mapping of scopes, such as project:shop, or project:* for all of a type, to lists of scopes"
-    included = listing(matching("global, or TYPE:NAME such as team:web", SCOPE))
+def mapping(label: str, parse_entry: Callable[[Entry, str, Reading], T | None]) -> Kind[Mapping[str, T]]:
+    """A mapping by names.
 
-    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str, ...]] | None:
-        if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
-            return None
-        found: dict[str, tuple[str, ...]] = {}
-        for entry in node.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            scopes = included.parse(entry.value, inner, reading)
-            if not SCOPE.fullmatch(entry.key):
-                reading.wrong(entry, inner, "is no scope, and no type such as project:*")
-            elif scopes is not None:
-                found[entry.key] = scopes
-        return MappingProxyType(found)
+    Args:
+        parse_entry: called with an entry and its whole key; gives its value, or None after saying what is wrong.
+    """
 
-    return Kind(label, parse)
-
-
-def choices(label: str, *names: str) -> Kind[Mapping[str, str]]:
-    """Patterns, each with one of these names."""
-    one = choice(*names)
-
-    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, str] | None:
+    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, T] | None:
         if not isinstance(node, Table):
             reading.wrong(node, key, f"must be {label}, not {describe(node)}")
             return None
         values = {
-            entry.key: one.parse(entry.value, f"{key}.{shorten(entry.key, SHOWN)}", reading)
+            entry.key: parse_entry(entry, f"{key}.{shorten(entry.key, SHOWN)}", reading)
             for entry in node.entries
         }
         return MappingProxyType({name: value for name, value in values.items() if value is not None})
@@ -248,44 +229,53 @@ def choices(label: str, *names: str) -> Kind[Mapping[str, str]]:
     return Kind(label, parse)
 
 
+def inclusions() -> Kind[Mapping[str, tuple[str, ...]]]:
+    """Scopes, or types such as `project:*`, with the scopes that each includes."""
+    included = listing(matching("global, or TYPE:NAME such as team:web", SCOPE))
+
+    def parse(entry: Entry, key: str, reading: Reading) -> tuple[str, ...] | None:
+        scopes = included.parse(entry.value, key, reading)
+        if not SCOPE.fullmatch(entry.key):
+            reading.wrong(entry, key, "is no scope, and no type such as project:*")
+            return None
+        return scopes
+
+    return mapping(
+        "a mapping of scopes, such as project:shop, or project:* for all of a type, to lists of scopes", parse
+    )
+
+
+def choices(label: str, *names: str) -> Kind[Mapping[str, str]]:
+    """Patterns, each with one of these names."""
+    one = choice(*names)
+    return mapping(label, lambda entry, key, reading: one.parse(entry.value, key, reading))
+
+
 def numbers(low: float, high: float, *names: str) -> Kind[Mapping[str, float]]:
     """Numbers by these names."""
-    label, one = f"a mapping of {', '.join(names)} to numbers", number(low, high)
+    one = number(low, high)
 
-    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, float] | None:
-        if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+    def parse(entry: Entry, key: str, reading: Reading) -> float | None:
+        if entry.key not in names:
+            reading.wrong(entry, key, "is no name of these" + nearest(entry.key, names))
             return None
-        found: dict[str, float] = {}
-        for entry in node.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            if entry.key not in names:
-                reading.wrong(entry, inner, "is no name of these" + nearest(entry.key, names))
-            elif (value := one.parse(entry.value, inner, reading)) is not None:
-                found[entry.key] = value
-        return MappingProxyType(found)
+        return one.parse(entry.value, key, reading)
 
-    return Kind(label, parse)
+    return mapping(f"a mapping of {', '.join(names)} to numbers", parse)
 
 
 def durations(label: str) -> Kind[Mapping[str, int]]:
     """Patterns, each with a duration such as 90d, in seconds."""
 
-    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, int] | None:
-        if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+    def parse(entry: Entry, key: str, reading: Reading) -> int | None:
+        written = text("a duration such as 90d").parse(entry.value, key, reading)
+        try:
+            return None if written is None else parse_duration(written)
+        except UsageError as error:
+            reading.wrong(entry, key, error.message)
             return None
-        found: dict[str, int] = {}
-        for entry in node.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            written = text("a duration such as 90d").parse(entry.value, inner, reading)
-            try:
-                found |= {} if written is None else {entry.key: parse_duration(written)}
-            except UsageError as error:
-                reading.wrong(entry, inner, error.message)
-        return MappingProxyType(found)
 
-    return Kind(label, parse)
+    return mapping(label, parse)
 
 
 def _agent(agent: Entry, key: str, reading: Reading) -> AgentSettings:

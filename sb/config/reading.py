@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from sb.config.document import SHOWN, Node, Table, describe
-from sb.config.kinds import Kind, Reading, boolean, listing, text
+from sb.config.document import Entry
+from sb.config.kinds import Kind, Reading, boolean, listing, mapping, text
 from sb.duration import parse_duration
 from sb.errors import UsageError
-from sb.text import nearest, shorten
+from sb.text import nearest
 
 
 @dataclass(frozen=True)
@@ -41,36 +40,27 @@ _FIELDS: Mapping[str, Kind[Any]] = {
 
 def read_rules_kind() -> Kind[ReadRules]:
     """Scopes or patterns of scopes, each with a rule."""
-    label = "a mapping of scopes, such as customer:*, to purpose, readers, consent and max_age"
-
-    def parse(node: Node, key: str, reading: Reading) -> ReadRules | None:
-        if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
-            return None
-        found = {}
-        for entry in node.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            if isinstance(entry.value, Table):
-                found[entry.key] = _rule(entry.value, inner, reading)
-            else:
-                reading.wrong(entry, inner, f"must be a mapping, not {describe(entry.value)}")
-        return MappingProxyType(found)
-
-    return Kind(label, parse)
+    return mapping("a mapping of scopes, such as customer:*, to purpose, readers, consent and max_age", _rule)
 
 
-def _rule(table: Table, key: str, reading: Reading) -> ReadRule:
-    values: dict[str, Any] = {}
-    for entry in table.entries:
-        inner = f"{key}.{shorten(entry.key, SHOWN)}"
-        if entry.key not in _FIELDS:
-            reading.wrong(entry, inner, "is no part of a reading rule" + nearest(entry.key, _FIELDS))
-        elif (value := _FIELDS[entry.key].parse(entry.value, inner, reading)) is not None:
-            values[entry.key] = value
-    age = values.pop("max_age", "")
-    if age:
-        try:
-            values["max_age_s"] = parse_duration(age)
-        except UsageError as error:
-            reading.wrong(table, key, str(error))
-    return ReadRule(**values)
+def _rule(entry: Entry, key: str, reading: Reading) -> ReadRule | None:
+    found = _FIELDS_OF_RULE.parse(entry.value, key, reading)
+    if found is None:
+        return None
+    values = dict(found)
+    try:
+        age = parse_duration(values.pop("max_age", "") or "0s")
+    except UsageError as error:
+        reading.wrong(entry, key, str(error))
+        return None
+    return ReadRule(**values, max_age_s=age)
+
+
+def _field(entry: Entry, key: str, reading: Reading) -> Any:
+    if entry.key not in _FIELDS:
+        reading.wrong(entry, key, "is no part of a reading rule" + nearest(entry.key, _FIELDS))
+        return None
+    return _FIELDS[entry.key].parse(entry.value, key, reading)
+
+
+_FIELDS_OF_RULE = mapping("a mapping", _field)
