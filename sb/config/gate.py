@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
-from sb.config.document import SHOWN, Table, describe
-from sb.config.kinds import SCOPE, Kind, Reading, number
+from sb.config.document import Entry
+from sb.config.kinds import SCOPE, Kind, Reading, mapping, number
 from sb.errors import UsageError
-from sb.text import nearest, shorten
+from sb.text import nearest
 
 ANY = "*"
 _TOLERANCE = 1e-9
@@ -101,45 +101,29 @@ def gate_settings(configured: Gate, scope: str, category: str) -> GateSettings:
 
 def gate_kind() -> Kind[Gate]:
     """Scopes, each with categories, each with numbers by name."""
-    label = "a mapping of scopes (* for all) to categories (* for all) to numbers"
-
-    def parse(node: object, key: str, reading: Reading) -> Gate | None:
-        if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")  # type: ignore[arg-type]
-            return None
-        found = {}
-        for entry in node.entries:
-            inner = f"{key}.{shorten(entry.key, SHOWN)}"
-            if entry.key != ANY and not SCOPE.fullmatch(entry.key):
-                reading.wrong(entry, inner, "is no scope, no type such as project:*, and not *")
-            elif not isinstance(entry.value, Table):
-                reading.wrong(entry, inner, f"must be a mapping of categories, not {describe(entry.value)}")
-            else:
-                found[entry.key] = _categories(entry.value, inner, reading)
-        return MappingProxyType(found)
-
-    return Kind(label, parse)
+    return mapping("a mapping of scopes (* for all) to categories (* for all) to numbers", _scope)
 
 
-def _categories(table: Table, key: str, reading: Reading) -> Mapping[str, Mapping[str, float]]:
-    found = {}
-    for entry in table.entries:
-        inner = f"{key}.{shorten(entry.key, SHOWN)}"
-        if entry.key != ANY and entry.key not in DEFAULTS:
-            reading.wrong(entry, inner, "is no category" + nearest(entry.key, DEFAULTS))
-        elif not isinstance(entry.value, Table):
-            reading.wrong(entry, inner, f"must be a mapping of numbers, not {describe(entry.value)}")
-        else:
-            found[entry.key] = _numbers(entry.value, inner, reading)
-    return MappingProxyType(found)
+def _scope(entry: Entry, key: str, reading: Reading) -> Mapping[str, Mapping[str, float]] | None:
+    if entry.key != ANY and not SCOPE.fullmatch(entry.key):
+        reading.wrong(entry, key, "is no scope, no type such as project:*, and not *")
+        return None
+    return _CATEGORIES.parse(entry.value, key, reading)
 
 
-def _numbers(table: Table, key: str, reading: Reading) -> Mapping[str, float]:
-    found = {}
-    for entry in table.entries:
-        inner = f"{key}.{shorten(entry.key, SHOWN)}"
-        if entry.key not in _KINDS:
-            reading.wrong(entry, inner, "is no setting of the gate" + nearest(entry.key, _KINDS))
-        elif (value := _KINDS[entry.key].parse(entry.value, inner, reading)) is not None:
-            found[entry.key] = value
-    return MappingProxyType(found)
+def _category(entry: Entry, key: str, reading: Reading) -> Mapping[str, float] | None:
+    if entry.key != ANY and entry.key not in DEFAULTS:
+        reading.wrong(entry, key, "is no category" + nearest(entry.key, DEFAULTS))
+        return None
+    return _NUMBERS.parse(entry.value, key, reading)
+
+
+def _number(entry: Entry, key: str, reading: Reading) -> float | None:
+    if entry.key not in _KINDS:
+        reading.wrong(entry, key, "is no setting of the gate" + nearest(entry.key, _KINDS))
+        return None
+    return _KINDS[entry.key].parse(entry.value, key, reading)
+
+
+_NUMBERS = mapping("a mapping of numbers", _number)
+_CATEGORIES = mapping("a mapping of categories", _category)
