@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from sb.kernel.calls.call import ToolCall
-from sb.kernel.execution import admission, attempts
+from sb.kernel.execution import attempts
 from sb.kernel.execution.attempts import Attempts
+from sb.kernel.registry.credentials import with_references
 from tests.harness.saboteurs import breaks
 
 
@@ -39,12 +40,11 @@ def values_are_recorded_as_arguments(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-10")
 def digests_are_made_of_values(patch: pytest.MonkeyPatch) -> None:
-    real = admission.with_references
     made = [0]
 
     def with_values(declared: dict[str, str], args: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        found, problem = real(declared, args)
+        found, problem = with_references(declared, args)
         made[0] += 1
         return found | {parameter: f"{name}-{made[0]}" for parameter, name in declared.items()}, problem
 
-    patch.setattr(admission, "with_references", with_values)
+    patch.setattr("sb.kernel.execution.admission.with_references", with_values)
