@@ -54,7 +54,7 @@ class ReadPolicy:
     """What one agent may read of one database.
 
     Args:
-        now: seconds since the epoch.
+        now: seconds since the epoch. exempt: whether an operator reads by now, to whom no rule applies.
     """
 
     def __init__(
@@ -64,9 +64,10 @@ class ReadPolicy:
         places: Places,
         agent: Callable[[], str],
         now: Callable[[], float],
+        exempt: Callable[[], bool] = lambda: False,
     ) -> None:
         self._database, self._rules, self._places = database, rules, places
-        self._agent, self._now = agent, now
+        self._agent, self._now, self._exempt = agent, now, exempt
         self._denied: dict[tuple[str, str, str], int] = {}  # scope, reason and record to how many memories
 
     def purpose(self, scope: str) -> str:
@@ -77,14 +78,20 @@ class ReadPolicy:
     def refusal(self, row: Row) -> str:
         """Why this agent may not read a record, which is remembered until `flush`; "" if it may."""
         scope = self._places.numbered(row["place"]).scope
-        rule = rule_for(self._rules, scope)
+        rule = None if self._exempt() else rule_for(self._rules, scope)
         reason = self._reason(rule, row) if rule is not None else ""
         if reason and len(self._denied) < _MOST_DENIALS:
             self._denied[scope, reason, row["uid"]] = 1
         return reason
 
-    def hidden(self, numbers: Sequence[int]) -> list[int]:
-        """The numbers of the records in these places that this agent may not read; how many is remembered by reason."""
+    def hidden(self, numbers: Sequence[int], *, inactive: bool = False) -> list[int]:
+        """The numbers of the records in these places that this agent may not read; how many is remembered by reason.
+
+        Args:
+            inactive: also what no search finds, such as forgotten records.
+        """
+        if self._exempt():
+            return []
         ruled = [
             one for one in numbers if rule_for(self._rules, self._places.numbered(one).scope) is not None
         ]
@@ -92,8 +99,9 @@ class ReadPolicy:
             return []
         columns = ("id", "uid", "place", "agent", "fields", "happened_at", "updated_at")
         marks = ", ".join("?" * len(ruled))
+        states = "state <> 'erased'" if inactive else "state = 'active'"
         rows = self._database.query(
-            f"SELECT {', '.join(columns)} FROM records WHERE place IN ({marks}) AND state = 'active'",
+            f"SELECT {', '.join(columns)} FROM records WHERE place IN ({marks}) AND {states}",
             tuple(ruled),
         )
         found, counts = [], dict[tuple[str, str, str], int]()

@@ -249,13 +249,17 @@ class Space:
             return "it is quarantined"
         return self.refusal(row) or (self.read_policy.refusal(row) if self.read_policy is not None else "")
 
-    def read_for(self, agent: Callable[[], str]) -> None:
-        """Hold what is read here to the reading policy, if there is one."""
+    def read_for(self, agent: Callable[[], str], exempt: Callable[[], bool] = lambda: False) -> None:
+        """Hold what is read here to the reading policy, if there is one.
+
+        Args:
+            exempt: whether an operator reads by now, to whom no rule applies.
+        """
         if not self.settings.reading:
             return
         from sb.kernel.memory_read_policy import ReadPolicy
 
-        policy = ReadPolicy(self.database, self.settings.reading, self.places, agent, self.clock.now)
+        policy = ReadPolicy(self.database, self.settings.reading, self.places, agent, self.clock.now, exempt)
         self.read_policy, self.reads.denied = policy, policy.flush
         left_out = self.leaves_out
 
@@ -269,6 +273,19 @@ class Space:
             return whole, (*parameters, orjson.dumps(hidden).decode())
 
         self.leaves_out = leaves_out
+
+    def withheld_from(self, agent: str, places: Sequence[int]) -> list[int]:
+        """The numbers of the records in these places that an agent may not read by the reading policy, put on record."""
+        if not self.settings.reading:
+            return []
+        from sb.kernel.memory_read_policy import ReadPolicy
+
+        policy = ReadPolicy(self.database, self.settings.reading, self.places, lambda: agent, self.clock.now)
+        hidden = policy.hidden(places, inactive=True)
+        if policy.has_denied:
+            with self.database.write() as execute:
+                policy.flush(execute)
+        return hidden
 
     def purpose(self, scope: str) -> str:
         """For what a scope is read; "" where no rule says."""

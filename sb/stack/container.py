@@ -161,21 +161,36 @@ class Container:
             and row["kind"] in kinds
             and row["state"] not in (ERASED, QUARANTINED)
             and not self.rights.refused(row)
-            and self._may_read(row)
+            and self.may_read(row)
         }
 
-    def _may_read(self, row: Row) -> bool:
+    def may_read(self, row: Row) -> bool:
+        """Whether the reading policy lets whoever is attached read a record; see `note_denied`."""
         policy = self.space.read_policy
         return policy is None or not policy.refusal(row)
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
         if self.space.read_policy is not None:
-            rows = [row for row in rows if self._may_read(row)]
-            self._note_denied()
+            rows = [row for row in rows if self.may_read(row)]
+            self.note_denied()
         return (self.rights.shown(to_view(record)) for record in self.space.all_records(rows))
 
-    def _note_denied(self) -> None:
+    def withheld(self) -> frozenset[str]:
+        """The ids of what the reading policy withholds from whoever is attached, in any state."""
+        policy = self.space.read_policy
+        if policy is None:
+            return frozenset()
+        hidden = policy.hidden(self.places(), inactive=True)
+        self.note_denied()
+        rows = self.space.database.query(
+            "SELECT uid FROM records WHERE id IN (SELECT value FROM json_each(?))",
+            (orjson.dumps(hidden).decode(),),
+        )
+        return frozenset(row[0] for row in rows)
+
+    def note_denied(self) -> None:
+        """Put on record what the reading policy withheld since the last time."""
         policy = self.space.read_policy
         if policy is not None and policy.has_denied and not self.read_only:
             with self.space.database.write() as execute:

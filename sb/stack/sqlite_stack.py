@@ -81,7 +81,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         self._database = database or open_database(path, read_only=read_only, clock=clock, ids=ids)
         space = Space(self._database, config.memory, clock=clock, ids=ids)
         self._container = Container(space, stack_id, read_only=self._database.read_only)
-        space.read_for(lambda: self._container.reader)
+        space.read_for(lambda: self._container.reader, lambda: self._container.is_operators)
         self.enforce_provenance = enforce_provenance or self._container.settings.get(ENFORCED) is True
         self._reader = Reader(self._container)
         self._strengths = Strengths(self._container)
