@@ -280,6 +280,19 @@ class Space:
 
         self.leaves_out = leaves_out
 
+    def withheld_from(self, agent: str, places: Sequence[int]) -> list[int]:
+        """The numbers of the records in these places that an agent may not read by the reading policy, put on record."""
+        if not self.settings.reading:
+            return []
+        from sb.kernel.memory_read_policy import ReadPolicy
+
+        policy = ReadPolicy(self.database, self.settings.reading, self.places, lambda: agent, self.clock.now)
+        hidden = policy.hidden(places)
+        if policy.has_denied:
+            with self.database.write() as execute:
+                policy.flush(execute)
+        return hidden
+
     def purpose(self, scope: str) -> str:
         """For what a scope is read; "" where no rule says."""
         return "" if self.read_policy is None else self.read_policy.purpose(scope)
