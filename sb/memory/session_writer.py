@@ -235,18 +235,29 @@ class SessionWriter:
         self.broadcast(operation, "", hits, list(memories.values()))
 
     def broadcast(
-        self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
+        self,
+        operation: str,
+        query: str,
+        hits: Sequence[tuple[int, float]],
+        memories: Sequence[Memory],
+        *,
+        scope: str | None = None,
     ) -> None:
-        """Logs what reached the agent's context; the records do not change."""
+        """Logs what reached the agent's context; the records do not change.
+
+        Args:
+            scope: that was read, by default the session's.
+        """
+        scope = scope or self.scope
         if query:
             self.masked.clear()
-            query = self.space.screening.text(masked_text(query, self.masked), self.scope)
+            query = self.space.screening.text(masked_text(query, self.masked), scope)
         tokens = sum(estimated_tokens(one.content) for one in memories)
         with self.space.database.write() as execute:
             session = self._opened(execute)
             self.space.reads.append(
                 execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
-                session=session.number, tokens=tokens, purpose=self.space.purpose(self.scope),
+                session=session.number, tokens=tokens, purpose=self.space.purpose(scope),
             )  # fmt: skip
         self.session = session
 
