@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from sb.config.credentials import CredentialSource
@@ -37,7 +37,7 @@ def _plain_json(value: Any) -> Any:
     if isinstance(value, HostPattern | CredentialSource):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain_json(asdict(value))
+        return {one.name: _plain_json(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
         return {key: _plain_json(item) for key, item in value.items()}
     if isinstance(value, tuple):
