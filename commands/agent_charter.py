@@ -59,7 +59,8 @@ def list_charters(ctx: typer.Context, as_json: AsJson = False) -> None:
         note(f"no charters yet; write {charters.files.folder}/AGENT.yaml")
     else:
         output.table(["agent", "state", "version", "owner", "review by", "purpose"], map(_row, entries))
-    note(f"agent_charters is {config.agent_charters}")
+    off = "; observe or enforce in config.yaml switches charters on"
+    note(f"agent_charters is {config.agent_charters}{off if config.agent_charters == 'off' else ''}")
 
 
 def _row(entry: CharterEntry) -> tuple[str, ...]:
@@ -165,6 +166,10 @@ def _due(charters: Charters, entry: CharterEntry) -> list[str]:
     review = entry.charter.review_by if entry.charter is not None else None
     if review is None or review > charters.today() + _SOON:
         return []
+    if review < charters.today():
+        return [
+            f"the charter of {entry.agent} should have been reviewed by {review}; 30 days later it is invalid"
+        ]
     return [f"the charter of {entry.agent} has to be reviewed by {review}"]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
+from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
@@ -61,6 +62,8 @@ def _approve_shipped(ctx: typer.Context, who: str, yes: bool, quietly: bool) -> 
         shipped, stores = shipped_registry(config), open_surfaces(config, log)
         outdated = outdated_contracts(stores, shipped)
         if not outdated:
+            if not quietly:
+                note("nothing to fix: every contract of this release is approved")
             return []
         if not quietly:
             _print_changes(outdated, stores, shipped)

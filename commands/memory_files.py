@@ -56,6 +56,10 @@ def export_memories(
         raise UsageError(f"no format {format_!r}{nearest(format_, FORMATS)}", f"one of {', '.join(FORMATS)}")
     if markdown and format_ not in (BUNDLE, MARKDOWN):
         raise UsageError(f"--markdown and --format {format_} are two formats", "give one of them")
+    if str(file) == "-":
+        raise UsageError(
+            "an export is a new file, and - is none", "such as: sb memory export memories.csv --format csv"
+        )
     brain, log = overseer(ctx)
     if markdown or format_ != BUNDLE:
         _unsigned(brain, file, MARKDOWN if markdown else format_, stack, scope or (), json_)
@@ -78,15 +82,16 @@ def _unsigned(
     if format_ == MARKDOWN:
         from sb.memory.markdown import write
 
+        what = "memories"
         write(brain.space, file, stack=stack, scopes=scopes)
     else:
         from sb.memory.tables import write as write_table
 
-        write_table(brain.space, file, format_, stack=stack, scopes=scopes)
+        what = counted(write_table(brain.space, file, format_, stack=stack, scopes=scopes), "memory")
     if json_:
         output.emit_json({"file": str(file), "format": format_})
     else:
-        output.line(f"memories in {file}", one_line=True)
+        output.line(f"{what} in {file}", one_line=True)
     note("includes private memories, not forgotten ones")
 
 

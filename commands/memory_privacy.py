@@ -72,7 +72,7 @@ def erase_pii(
 @app.command(epilog="Example: sb memory denied --agent support-bot")
 def denied(
     ctx: typer.Context,
-    agent: Annotated[str, typer.Option(help="Only what this agent was not given.")] = "",
+    agent: Annotated[str, typer.Option(metavar="NAME", help="Only what this agent was not given.")] = "",
     limit: Limit = 100,
     json_: AsJson = False,
 ) -> None:

@@ -70,7 +70,11 @@ def list_releases(
         ]
         output.table(["agent", "state", "last run", "model", "release"], rows)
     else:
-        note("no releases yet")
+        note(
+            f"no releases of {agent}: sb release list names the agents that have one"
+            if agent
+            else "no releases yet"
+        )
 
 
 @app.command(epilog="Example: sb release show clerk")

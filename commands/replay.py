@@ -42,7 +42,7 @@ def capture(
     if as_json:
         output.emit_json({"items": list(agents)})
     else:
-        output.line(f"captured: {', '.join(agents) or 'nobody'}", one_line=True)
+        output.line(f"captured: {', '.join(agents)}" if agents else "no agent is captured", one_line=True)
 
 
 @app.command(name="list", epilog="Example: sb replay list")

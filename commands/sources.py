@@ -46,7 +46,8 @@ def list_sources(ctx: typer.Context, as_json: AsJson = False) -> None:
         )
     else:
         note(f"no sources yet; write {config.home.context_sources}")
-    note(f"context_sources is {config.context_sources}")
+    off = "; observe or enforce in config.yaml switches sources on"
+    note(f"context_sources is {config.context_sources}{off if config.context_sources == 'off' else ''}")
 
 
 @app.command(epilog="Example: sb sources check https://wiki.example.org/refunds --age 2h")

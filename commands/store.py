@@ -45,7 +45,10 @@ def _named(ctx: typer.Context) -> tuple[Config, str]:
     if not config.database.is_file():
         raise StoreError(f"no database at {config.database}", "make one with `sb init`")
     if config.database_key == NONE:
-        raise UsageError("no key is named", f"set database_key in {config.home.config_file}, as file:/PATH")
+        raise UsageError(
+            "no key is named",
+            f'set database_key: "file:/PATH" in {config.home.config_file}: docs/reference/store.md',
+        )
     return config, config.database_key
 
 

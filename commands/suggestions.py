@@ -10,7 +10,7 @@ from sb.commands.arguments import read_arguments
 from sb.commands.diagnostics import note
 from sb.commands.memories import required
 from sb.commands.options import As, AsJson, ChangeReason, group
-from sb.commands.session import anybody, event_log
+from sb.commands.session import anybody, decider, event_log
 from sb.commands.stacks import (
     DEFAULT,
     Limit,
@@ -192,5 +192,6 @@ def _settled(
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack)
         name = _found(opened, suggestion).id
-        by = anybody(ctx, open_authority(config, log), who)
+        authority = open_authority(config, log)
+        by = decider(ctx, authority, who) if who else anybody(ctx, authority, "")
         return settle(opened, verb, name, by=by.name, reason=reason, modifications=modifications)

@@ -22,6 +22,7 @@ from sb.commands.stacks import (
     stack_database,
 )
 
+from sb.duration import human_age
 from sb.errors import NotFoundError
 from sb.memory.trust.authority import given_by
 from sb.present.times import minute
@@ -177,7 +178,7 @@ def _why(standing: Standing | None) -> str:
         return "not at all: neither an operator nor somebody who is trusted gave it"
     who = {OPERATORS: "an operator", "": "somebody unknown"}
     said = [
-        f"{who.get(one.by, one.by)} gave {one.about} {one.score:g}, {one.days:.0f} days ago"
+        f"{who.get(one.by, one.by)} gave {one.about} {one.score:g}, {human_age(one.days * 86_400)}"
         for one in standing.opinions
     ]
     return f"{standing.score:.2f} now; {', and '.join(said)}"

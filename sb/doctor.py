@@ -124,6 +124,8 @@ def _embedder(config: Config) -> Finding:
 def _configuration(config: Config) -> Iterator[Finding]:
     source = config.home.config_file
     yield Finding("configuration", Status.OK, str(source) if source.exists() else f"defaults (no {source})")
+    for policy in config.organization:
+        yield Finding("organization", Status.OK, policy)
     for line in config.notes:
         yield Finding("configuration", Status.WARN, line)
 

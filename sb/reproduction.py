@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sb.config import Config, Home
 from sb.config.groups import Operators
-from sb.errors import SBError, UsageError
+from sb.errors import CheckFailed, SBError, UsageError
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.contracts import KERNEL_SURFACE
@@ -21,12 +21,14 @@ from sb.kernel.replay.packet import RAN, REFUSED, MemoryCapture, Packet, Step
 from sb.kernel.replay.serving import ServedAttempts
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.parts import open_authority, open_baselines, open_log
+from sb.redaction import one_line
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 
 Agent = Callable[[Runtime, RunContext], Any]
 _PEOPLE = ("killed", "approval_denied", "approval_refused")  # rules by which people decided, then and there
 _WHO = Label("replay")
+_LONGEST_MESSAGE = 200  # characters of what an agent raised
 
 
 class Reproduced(NamedTuple):
@@ -58,6 +60,7 @@ def reproduce(
 
     Raises:
         ConfigError, StoreError: the home or its configuration cannot be used.
+        CheckFailed: the agent itself failed.
     """
     captured = MemoryCapture()
     with _own_runtime(packet, config, captured, register or (lambda runtime: None)) as runtime:
@@ -66,9 +69,20 @@ def reproduce(
             steps = [_again(step, runtime, ctx, captured) for step in packet.steps]
         else:
             with runtime.executor.run(ctx):
-                agent(runtime, ctx)
+                _act(agent, runtime, ctx)
             steps = captured.steps
     return Reproduced(tuple(steps), tuple(divergences(packet.steps, steps)))
+
+
+def _act(agent: Agent, runtime: Runtime, ctx: RunContext) -> None:
+    try:
+        agent(runtime, ctx)
+    except SBError:
+        raise
+    except Exception as error:  # code of others may raise anything
+        name = getattr(agent, "__name__", "the agent")
+        message = one_line(f"{name} failed: {type(error).__name__}: {error}", _LONGEST_MESSAGE)
+        raise CheckFailed(message, "it is called with the runtime and the run") from error
 
 
 def agent_named(reference: str) -> Agent:

@@ -162,7 +162,9 @@ class HomeScreen(Deciding):
         text, tone = found.verified
         log = Content.assemble(("Log ", "$soft"), found.log, ", ", (text, f"${tone}" if tone else ""))
         line = [log, _pair("Enforced", found.enforced)]
-        line += [_pair("Memory", found.memory)] if self.size.width >= WIDE else []
+        line += [_pair("Memory", found.memory)]
+        if Content("   ").join(line).cell_length > self.size.width - 2:
+            line.pop()  # rather than half of it
         self.query_one("#facts", Static).update(Content("   ").join(line))
         self.query_one("#enforced", Static).update(Content("\n").join([_pair("On", found.enforced), log]))
         newest = (_pair(f"{kind:<8}", text) for kind, text in self.state.newest)

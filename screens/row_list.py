@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -171,7 +172,8 @@ class RowList(Toned, can_focus=True):
 
     def _notice_line(self, number: int, base: Style) -> Strip:
         """What there is to say without any row: a fact, and what helps."""
-        lines = self._notice.split("\n")
+        room = max(self.size.width - 4, 1)
+        lines = [part for line in self._notice.split("\n") for part in textwrap.wrap(line, room) or [""]]
         if not 1 <= number <= len(lines):
             return Strip.blank(self.size.width, base)
         style = base + self.look("strong" if number == 1 else "soft")

@@ -17,6 +17,7 @@ from sb.text import plain, shorten
 MAX_NODES = 5_000
 MAX_DEPTH = 16
 SHOWN = 80  # characters of a foreign value in a message
+_MOST_NAMED = 4  # further problems in a hint
 _QUOTE_STARS = '"*.example.org"'
 _EMPTY_GROUP = re.compile(r"([a-z_]+): *(?: #.*)?")
 _NO_CHARACTER = re.compile("[\ufffe\uffff]")
@@ -54,14 +55,21 @@ class Report:
     def in_order(self) -> tuple[Problem, ...]:
         return tuple(sorted(self.problems, key=lambda problem: problem.line))
 
-    def require_none(self) -> None:
-        """Raise ConfigError with the first problem, and the number of the others, if there is any."""
+    def require_none(self, listing: str = "sb config check") -> None:
+        """Raise ConfigError with the first problem, and the number of the others, if there is any.
+
+        Args:
+            listing: the command that lists the problems of this source; "" where none does: then the hint names them.
+        """
         if self.problems:
             first, *others = self.in_order()
             if others:
-                raise ConfigError(
-                    f"{first} (and {len(others)} more)", first.hint or "sb config check lists all"
+                rest = "; ".join(
+                    str(problem._replace(source=f"line {problem.line}", line=0))
+                    for problem in others[:_MOST_NAMED]
                 )
+                lists = f"{listing} lists all" if listing else f"also {rest}"
+                raise ConfigError(f"{first} (and {len(others)} more)", first.hint or lists)
             raise ConfigError(str(first), first.hint)
 
 
@@ -104,7 +112,7 @@ def describe(node: Node) -> str:
         return "a mapping"
     if node.missing:
         return "nothing"
-    return shorten(node.text, SHOWN) if node.bare else f'"{shorten(node.text, SHOWN)}" in quotes'
+    return shorten(node.text, SHOWN) if node.bare else f'"{shorten(node.text, SHOWN)}"'
 
 
 class _Unreadable(Exception):

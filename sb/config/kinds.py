@@ -60,7 +60,11 @@ def _worded(label: str, meaning: Callable[[Scalar], T | None], hint: str = "") -
     def parse(node: Node, key: str, reading: Reading) -> T | None:
         value = meaning(node) if isinstance(node, Scalar) and not node.missing else None
         if value is None:
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}", hint)
+            quoted = (
+                isinstance(node, Scalar) and not node.bare and meaning(node._replace(bare=True)) is not None
+            )
+            why = " in quotes" if quoted else ""
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}{why}", hint)
         return value
 
     return Kind(label, parse)

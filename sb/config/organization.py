@@ -132,7 +132,7 @@ def _verified(path: Path, key: str) -> PolicyFile:
         raise ConfigError(f"{path}: is not signed with the key of {FOLDER / KEY}", _WHO)
     report = Report(str(path))
     policy = _parse(path, data, report)
-    report.require_none()
+    report.require_none(listing="")
     return policy
 
 
@@ -152,7 +152,7 @@ def sign_policy(path: Path, sign: Callable[[bytes], str]) -> PolicyFile:
     except OSError as error:
         raise ConfigError(f"{report.source}: cannot be read: {error.strerror}") from None
     policy = _parse(path, data, report)
-    report.require_none()
+    report.require_none(listing="")
     signature = sign(_DOMAIN + data)
     if not signature:
         raise UsageError(

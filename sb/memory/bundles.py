@@ -165,9 +165,9 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
     return places
 
 
-def readable(agent: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the condition over `r` for records that may be exported: nothing quarantined; an agent's own view, without
-    others' handoffs.
+def readable(space: Space, agent: str, places: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+    """Returns the condition over `r` for records of these places that may be exported: nothing quarantined; an agent's own
+    view, without others' handoffs and what the reading policy withholds.
 
     Args:
         agent: "" for operators, who may read everything.
@@ -175,7 +175,9 @@ def readable(agent: str) -> tuple[str, tuple[str, ...]]:
     trusted = f"r.state <> '{QUARANTINED}'"
     if not agent:
         return trusted, ()
-    return f"{trusted} AND NOT ({BETWEEN_OTHERS})", (agent, agent)
+    withheld = orjson.dumps(space.withheld_from(agent, places)).decode()
+    others = f"{trusted} AND NOT ({BETWEEN_OTHERS})"
+    return f"{others} AND r.id NOT IN (SELECT value FROM json_each(?))", (agent, agent, withheld)
 
 
 class _Export:
@@ -189,10 +191,10 @@ class _Export:
         file: BinaryIO,
         progress: Progress | None,
     ) -> None:
-        self._whose, self._named = readable(agent)
         self._space, self._places, self._file, self._progress = space, places, file, progress
         self._digest = sha256()
         self._last = space.records.last()
+        self._whose, self._named = readable(space, agent, tuple(places))
 
     def write(self, by: Decider, stack: str) -> Seal:
         self._line({"format": FORMAT, "version": VERSION})

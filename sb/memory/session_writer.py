@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
+from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.trust.scores import believed
@@ -147,7 +148,7 @@ class SessionWriter:
         quarantined = hold_back(rows, screened)
         self.record_writer.masked |= redacted(screened)
         admission = gate.look(*pairs[0], place) if gate is not None else None
-        with self.space.database.write() as execute:
+        with attacks_on_record(self.space), self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
             session = self._opened(execute)

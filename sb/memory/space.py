@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -95,7 +94,7 @@ class Space:
         """The source types whose memories are quarantined."""
         return self.settings.quarantine
 
-    @cached_property
+    @lazy
     def statistics(self) -> TextStatistics:
         return TextStatistics(self.database)
 
@@ -279,6 +278,19 @@ class Space:
             return whole, (*parameters, orjson.dumps(hidden).decode())
 
         self.leaves_out = leaves_out
+
+    def withheld_from(self, agent: str, places: Sequence[int]) -> list[int]:
+        """The numbers of the records in these places that an agent may not read by the reading policy, put on record."""
+        if not self.settings.reading:
+            return []
+        from sb.kernel.memory_read_policy import ReadPolicy
+
+        policy = ReadPolicy(self.database, self.settings.reading, self.places, lambda: agent, self.clock.now)
+        hidden = policy.hidden(places)
+        if policy.has_denied:
+            with self.database.write() as execute:
+                policy.flush(execute)
+        return hidden
 
     def purpose(self, scope: str) -> str:
         """For what a scope is read; "" where no rule says."""

@@ -29,8 +29,8 @@ _FORMULA = ("=", "+", "-", "@")
 
 def write(
     space: Space, path: Path, format_: str, *, stack: str, scopes: Sequence[str] = (), agent: str = ""
-) -> None:
-    """Write the active memories of a stack into one new file, oldest first.
+) -> int:
+    """Write the active memories of a stack into one new file, oldest first; their number.
 
     Reads through a connection of its own that cannot write, so agents are not kept waiting.
 
@@ -44,16 +44,24 @@ def write(
         StoreError: the database cannot be read.
     """
     places = tuple(chosen(space, stack, scopes, agent))
-    items = (_item(space.memory(row)) for row in _rows(space, places, agent))
+    written = 0
+
+    def items() -> Iterator[dict[str, Any]]:
+        nonlocal written
+        for row in _rows(space, places, agent):
+            written += 1
+            yield _item(space.memory(row))
+
     with new_file(path) as file:
-        file.writelines(_csv(items) if format_ == "csv" else _json(items))
+        file.writelines(_csv(items()) if format_ == "csv" else _json(items()))
+    return written
 
 
 def _rows(space: Space, places: tuple[int, ...], agent: str) -> Iterator[dict[str, Any]]:
     """The rows of these places, read by sqlite-utils."""
     from sqlite_utils import Database  # takes 0.15 s of CPU, as it imports numpy where that is installed
 
-    condition, named = readable(agent)
+    condition, named = readable(space, agent, places)
     marks = ", ".join("?" * len(places))
     sql = f"SELECT r.* FROM records AS r WHERE r.place IN ({marks}) AND r.state = 'active' AND {condition} ORDER BY r.id"
     with closing(driver.connect(space.database.path, read_only=True)) as connection:

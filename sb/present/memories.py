@@ -12,6 +12,7 @@ from sb.fitting import relative_age
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.highlights import beginnings, spans
 from sb.present.states import State, state
+from sb.present.suggestions import suggested_text
 from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
@@ -135,14 +136,7 @@ def text_of(record: Record) -> str:
         return "quarantined: sb quarantine shows it"
     text = str(record["text"])
     if is_suggestion(record):
-        return _suggested_text(record) or text
+        return suggested_text(json.loads(record["fields"]).get("content")) or text
     between = len(": ") + len(f": {CONTINUE}")
     state = text[: max(len(text) - between, 0) // 3]
     return state if text == f"{state}: {state}: {CONTINUE}{state}" else text
-
-
-def _suggested_text(record: Record) -> str:
-    """What is suggested, where that is one text; "" where several have names of their own."""
-    content = json.loads(record["fields"]).get("content")
-    values = list(content.values()) if isinstance(content, dict) else []
-    return values[0] if len(values) == 1 and isinstance(values[0], str) else ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sb.present.times import minute
 
 if TYPE_CHECKING:
     from sb.types import MemorySuggestion
+
+_NO_OUTCOME = "unknown"  # of an episode whose text does not say how it ended
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,18 @@ def suggestion_line(found: MemorySuggestion) -> SuggestionLine:
         found.status,
         f"{found.confidence:.2f}",
         minute(found.created_at),
-        " · ".join(dict.fromkeys(str(value) for value in found.content.values() if value)),
+        suggested_text(found.content),
     )
+
+
+def suggested_text(content: Any) -> str:
+    """What a suggestion would save, without what repeats or says nothing; "" where there is nothing to read.
+
+    Args:
+        content: the fields of the memory by name.
+    """
+    values = content.values() if isinstance(content, dict) else ()
+    return " · ".join(dict.fromkeys(str(value) for value in values if value not in ("", None, _NO_OUTCOME)))
 
 
 def suggestion_fields(found: MemorySuggestion) -> Iterator[tuple[str, str]]:

@@ -169,6 +169,19 @@ class Container:
         self.note_denied()
         return (self.rights.shown(to_view(record)) for record in self.space.all_records(rows))
 
+    def withheld(self) -> frozenset[str]:
+        """The ids of what the reading policy withholds from whoever is attached, in any state."""
+        policy = self.space.read_policy
+        if policy is None:
+            return frozenset()
+        hidden = policy.hidden(self.places())
+        self.note_denied()
+        rows = self.space.database.query(
+            "SELECT uid FROM records WHERE id IN (SELECT value FROM json_each(?))",
+            (orjson.dumps(hidden).decode(),),
+        )
+        return frozenset(row[0] for row in rows)
+
     def note_denied(self) -> None:
         """Put on record what the reading policy withheld since the last time."""
         policy = self.space.read_policy

@@ -116,7 +116,10 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
         plain(field.name, one_line=True) for field in document if isinstance(field, Field) and field.folded
     ]
     if hidden and not unfolded:
-        lines += [Line("", ""), Line("", _folded_names(hidden, width), tone="soft")]
+        names: dict[str, str] = {}
+        for name in hidden:
+            names.setdefault(name.casefold(), name)
+        lines += [Line("", ""), Line("", _folded_names([*names.values()], width), tone="soft")]
     return lines
 
 

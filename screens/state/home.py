@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sb.attention.needs import NeedsNow
 
 NEED_COLUMNS = (
-    Column("", 10, badges=True),
+    Column("", 11, badges=True),
     Column("", 0, Cut.MIDDLE),
     Column("", 28, least=100),
     Column("", 18, least=70),

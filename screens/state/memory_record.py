@@ -55,7 +55,7 @@ def memory_record(overseer: Overseer, number: int) -> MemoryRecord:
     neighbours = [one for one in about.neighbours if one.relation not in LINEAGE]
     top = heading(row)
     views: dict[str, Document] = {
-        TEXT: [*top, *_columns(row, about), *_details(about.memory.details), *_ids(row, about)],
+        TEXT: [*top, *_columns(row, about), *_details(row, about.memory.details), *_ids(row, about)],
         ORIGIN: [*top, *_origin(row, about, why(space, row, places).origins)],
         HISTORY: [*top, *_history(about), *_reads(about)],
         NEIGHBOURS: [*top, *_around(about, neighbours)],
@@ -117,8 +117,12 @@ def _ids(row: Row, about: Dossier) -> Iterator[Field]:
     yield from (Field(name, str(value), folded=True) for name, value in values.items() if value)
 
 
-def _details(details: Mapping[str, Any]) -> list[Field]:
-    """What its kind has beyond that; its sources have a view of their own."""
+def _details(row: Row, details: Mapping[str, Any]) -> list[Field]:
+    """What its kind has beyond that; its sources have a view of their own, and a suggestion's kind stands above."""
+    content = details.get("content")
+    if is_suggestion(row) and isinstance(content, dict):
+        others = {name: value for name, value in details.items() if name not in ("content", "memory_type")}
+        details = {**content, **others}
     return fields_of({name: value for name, value in details.items() if value and name != DERIVED_FROM})
 
 
@@ -132,7 +136,8 @@ def _short(text: str) -> str:
 
 def _origin(row: Row, about: Dossier, origins: Sequence[Origin]) -> Iterator[Field]:
     yield Field("Source", about.memory.source_type or "unknown")
-    yield Field("Agent", about.memory.agent_id)
+    if about.memory.agent_id:
+        yield Field("Agent", about.memory.agent_id)
     if origins:
         yield Field("Derived from")
         yield from _tree(origins)

@@ -176,6 +176,10 @@ def test_config_shows_values_with_their_origin(sb: CommandLine, home: Path) -> N
         "origin": f"{home}/config.yaml:1",
     }
     assert shown["durability"]["origin"] == "default"
+    rule = '{deny: "http.*", args: {url: "*internal*"}}'
+    (home / "config.yaml").write_text(f"policy: [{rule}]\n", encoding="utf-8")
+    (policy,) = sb("config", "show", "policy", "--json").json["items"]
+    assert policy["value"][0]["args"] == {"url": ["*internal*"]}
     moved = sb("--db", str(home / "other.db"), "config", "show", "database", "--json").json["items"]
     assert moved[0]["origin"] == "--db"
     unknown = sb("config", "show", "budget.max_tool_cals")

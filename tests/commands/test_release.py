@@ -32,7 +32,8 @@ def test_a_release_is_shown_pinned_compared_and_enforced(sb: CommandLine, releas
     assert sb("release", "diff", "clerk").code == 0
     released.write_text("be quick", encoding="utf-8")
     refused = sb(*RUN)
-    assert (refused.code, "not the pinned one: prompt differ" in refused.err) == (4, True)
+    assert (refused.code, "the pinned one: prompt differs;" in refused.err) == (4, True)
+    assert "\nhint: sb release diff clerk\n" in refused.err
     compared = sb("release", "diff", "clerk", "--json")
     assert (compared.code, [one["part"] for one in compared.json["changes"]]) == (1, ["prompt"])
     items = sb("release", "list", "clerk", "--json").json["items"]
@@ -49,6 +50,13 @@ def test_a_release_is_shown_pinned_compared_and_enforced(sb: CommandLine, releas
 def test_what_is_not_there_is_one_line(sb: CommandLine, released: Path, arguments: tuple[str, ...]) -> None:
     done = sb("release", *arguments)
     assert (done.code, "Traceback" in done.err) == (1, False)
+
+
+def test_a_prompt_that_is_not_there_is_named_as_missing(sb: CommandLine, released: Path) -> None:
+    released.rename(released.with_name("moved.md"))
+    sb(*RUN)
+    assert "prompt: prompt.md (missing)" in sb("release", "show", "clerk").out
+    assert "no releases of nobody" in sb("release", "list", "nobody").err
 
 
 def test_without_a_check_the_commands_say_so(sb: CommandLine) -> None:

@@ -79,6 +79,13 @@ def test_the_history_names_the_operator_or_whoever_is_named(sb: CommandLine, two
     assert ("promoted", "ada") in history(sb, "sug-1")
 
 
+def test_nobody_settles_in_the_name_of_who_is_no_operator(sb: CommandLine, two: tuple[str, str]) -> None:
+    assert sb("operator", "init", "ada", "--no-passphrase", "--yes").code == 0
+    refused = sb("suggestions", "accept", "sug-1", "--reason", "so it is", "--as", "grace")
+    assert (refused.code, "'grace' is not an operator" in refused.err) == (4, True)
+    assert sb("suggestions", "show", "sug-1", "--json").json["status"] == "pending"
+
+
 def test_accepting_makes_the_memory_and_says_by_whom_and_why(
     sb: CommandLine, stack: SQLiteStack, two: tuple[str, str]
 ) -> None:

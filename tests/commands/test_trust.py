@@ -26,7 +26,7 @@ def test_it_is_shown_for_one_domain_and_what_it_rests_on(sb: CommandLine) -> Non
     assert lines[1].startswith("    code: 0.9 by ")
     assert lines[2:] == [
         "evidence: an-episode",
-        "counts: 0.90 now; an operator gave Eve 0.9, 0 days ago",
+        "counts: 0.90 now; an operator gave Eve 0.9, just now",
     ]
     assert "0.5 in general, by default" in sb("trust", "show", "Eve").out
 

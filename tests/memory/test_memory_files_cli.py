@@ -88,6 +88,7 @@ def test_an_export_never_overwrites_and_names_what_is_not_there(sb: CommandLine,
     assert sb("memory", "export", str(bundle)).code == 2
     assert bundle.read_bytes() == before
     assert sb("memory", "export", f"{bundle}.2", "--scope", "project:none").code == 1
+    assert sb("memory", "export", "-", "--format", "csv").code == 2
     assert sb("memory", "import", f"{bundle}.2").code == 2
 
 
@@ -108,7 +109,7 @@ def test_a_table_is_for_spreadsheets_and_programs(sb: CommandLine, bundle: Path,
     files = {name: tmp_path / f"shop.{name}" for name in ("csv", "json")}
     for name, file in files.items():
         done = sb("memory", "export", str(file), "--scope", "project:shop", "--format", name)
-        assert (done.code, done.out) == (0, f"memories in {file}\n"), done.err
+        assert (done.code, done.out) == (0, f"2 memories in {file}\n"), done.err
         assert file.stat().st_mode & 0o777 == 0o600
         assert sb("memory", "export", str(file), "--format", name).code == 2
         assert sb("memory", "export", f"{file}.2", "--scope", "project:none", "--format", name).code == 1

@@ -134,6 +134,11 @@ def test_names_of_folded_values_are_never_cut(width: int, line: str) -> None:
     assert layout([Field("rm -rf build"), *folded], width, unfolded=False)[-1].text == line
 
 
+def test_names_of_folded_values_that_differ_in_case_are_named_once() -> None:
+    folded = [Field(name, "x", folded=True) for name in ("Signed", "signed", "Row", "row", "hash")]
+    assert layout([Field("approved"), *folded], 80, unfolded=False)[-1].text == "z shows Signed, Row, hash"
+
+
 def test_changes_stand_side_by_side_where_there_is_room() -> None:
     change = [Change("args.path.type", '"string"', '"integer"')]
     wide = [line.text for line in layout(change, 118, unfolded=False)]

@@ -129,8 +129,8 @@ class Boundaries:
         reason = drift.problem
         if drift.parts:
             agent = ctx.agent_name
-            parts = ", ".join(drift.parts)
-            reason = f"the release of {agent} is not the pinned one: {parts} differ; an operator can pin it: sb release pin {agent}"
+            parts = f"{', '.join(drift.parts)} {'differ' if len(drift.parts) > 1 else 'differs'}"
+            reason = f"the release of {agent} is not the pinned one: {parts}; an operator can pin it: sb release pin {agent}"
         if reason:
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "release_drift")
 

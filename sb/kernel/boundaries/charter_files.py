@@ -107,7 +107,7 @@ class CharterFiles:
         """
         charter, report = self.read(agent, today)
         if report is not None:
-            report.require_none()
+            report.require_none(f"sb agent charter check {agent}")
         if charter is None:
             known = self.agents()
             hint = f"write {self.path(agent)}: docs/reference/charters.md"

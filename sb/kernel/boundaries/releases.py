@@ -196,11 +196,12 @@ def files_part(paths: tuple[Path, ...]) -> ReleasePart:
     if not paths:
         return ReleasePart.of("none", {})
     hashes = {name: _hash(path) for name, path in _files(paths)}
+    names = (path.name if path.exists() else f"{path.name} (missing)" for path in paths)
     if len(hashes) > _MOST_FILES:
         raise ConfigError(
             f"a part of the release has more than {_MOST_FILES} files", "name fewer under release:"
         )
-    return ReleasePart.of(one_line(", ".join(path.name for path in paths), _LONGEST_NAME), hashes)
+    return ReleasePart.of(one_line(", ".join(names), _LONGEST_NAME), hashes)
 
 
 def _files(paths: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:

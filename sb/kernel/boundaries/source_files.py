@@ -62,7 +62,7 @@ def read_sources(
     table = Table(0) if data is None or report.problems else parse_document(data, report)
     reading = Reading(report, path.parent, {})
     found = [source for entry in table.entries if (source := _source(entry, reading)) is not None]
-    report.require_none()
+    report.require_none(listing="")
     return ContextSourceRegistry(found, clock=clock, owner_refusal=owner_refusal)
 
 

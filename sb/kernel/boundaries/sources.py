@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from sb.duration import human_duration
 from sb.errors import ContractError, DeniedError
 from sb.kernel.policy.patterns import permits
 from sb.redaction import one_line
@@ -153,7 +154,11 @@ class ContextSourceRegistry:
         now = self._clock.now()
         age = 0.0 if read_at is None else now - read_at
         if not 0 <= age <= limit:  # what was read in the future has no age that could be believed
-            what = f"{int(age)} s old, fresh for {limit:g} s" if age > 0 else "from the future"
+            what = (
+                f"{human_duration(int(age))} old, fresh for {human_duration(limit)}"
+                if age > 0
+                else "from the future"
+            )
             raise SourceRefused("source_stale", f"{one_line(uri, _SHOWN)!r} is {what}")
         return source
 

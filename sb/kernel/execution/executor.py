@@ -187,7 +187,9 @@ class ToolExecutor:
             self.boundaries.judge_run(ctx)
         except Refused as refused:
             self._recorder.run_finished(ctx, f"refused: {refused.rule}")
-            raise DeniedError(refused.reason, "sb agent charter check") from refused
+            drifted = refused.rule == "release_drift"
+            hint = f"sb release diff {ctx.agent_name}" if drifted else "sb agent charter check"
+            raise DeniedError(refused.reason, hint) from refused
 
     def finish_run(self, ctx: RunContext) -> None:
         """Mark the end of a run that its first call began; nothing where no call of it is on record."""

@@ -19,6 +19,7 @@ from sb.kernel.execution.outcome import Outcome
 from sb.kernel.replay.packet import Packet, ended_facts, packet_of, refused_facts
 from sb.kernel.replay.packet_file import PacketFile, PacketFull
 from sb.kernel.run_context import RunContext
+from sb.redaction import one_line
 from sb.references import full_one
 from sb.sources import Clock
 from sb.store.secret import derived_key, home_secret
@@ -26,6 +27,7 @@ from sb.store.secret import derived_key, home_secret
 _AGENTS = "agents.json"
 _SUFFIX = ".packet"
 _DAY_S = 86_400.0
+_SHOWN = 80  # characters of an id in a message
 _ROOM = 1 << 16  # bytes beyond the largest size, for notes that calls are missing
 
 
@@ -103,17 +105,17 @@ class PacketShelf:
         return {}
 
     def packets(self) -> tuple[list[Packet], list[str]]:
-        """The captured runs without their calls, the newest packet first, and what is wrong with the others."""
-        found, wrong = [], []
-        paths = sorted(self.folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in paths:
+        """The captured runs without their calls, the newest first, and what is wrong with the others."""
+        found: list[Packet] = []
+        wrong = []
+        for path in sorted(self.folder.glob(f"*{_SUFFIX}")):
             try:
                 packet = packet_of(islice(PacketFile(path, self._key).records(), 1))
             except SBError as error:
                 wrong.append(error.message)
             else:
                 found += [packet] if packet else []
-        return found, wrong
+        return sorted(found, key=lambda packet: float(packet.begun["at"]), reverse=True), wrong
 
     def read(self, reference: str) -> Packet:
         """The packet of a run, by its id or the beginning of it.
@@ -124,6 +126,8 @@ class PacketShelf:
             ConfigError: it cannot be read.
         """
         run_id = full_one(reference, [packet.run_id for packet in self.packets()[0]])
+        if not self.file(run_id).path.exists():
+            raise NotFoundError(f"no packet of {one_line(run_id, _SHOWN)}", "sb replay list")
         packet = packet_of(self.file(run_id).records())
         if packet is None:
             raise NotFoundError(f"the packet of {run_id} is empty", "sb replay list")
@@ -139,7 +143,7 @@ class PacketShelf:
         try:
             self.file(run_id).path.unlink()
         except FileNotFoundError:
-            raise NotFoundError(f"no packet of {run_id}", "sb replay list") from None
+            raise NotFoundError(f"no packet of {one_line(run_id, _SHOWN)}", "sb replay list") from None
         return run_id
 
     def remove_old(self) -> None:

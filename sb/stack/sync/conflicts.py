@@ -39,7 +39,9 @@ class Why(NamedTuple):
 
 def open_conflicts(container: Container) -> list[SyncConflict]:
     """Lists the open conflicts in view, oldest first."""
-    return [_listed(container, *row) for row in _rows(container)]
+    found = [_listed(container, *row) for row in _rows(container)]
+    container.note_denied()
+    return found
 
 
 class Conflicts:

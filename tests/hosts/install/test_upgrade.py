@@ -19,6 +19,7 @@ def test_doctor_approves_the_contracts_that_an_upgrade_changed(sb: CommandLine, 
     fixed = sb("doctor", "--fix", "--yes", "--json").json
     assert [one["tool_id"] for one in fixed["fixed"]] == list(REWORDED)
     assert sb("doctor", "--fix", "--json").json["fixed"] == []
+    assert "nothing to fix" in sb("doctor", "--fix").err
     assert not {one["name"]: one for one in fixed["items"]}["baselines"]["hint"]
 
 

@@ -96,7 +96,7 @@ def test_files_are_hashed_by_name_and_content(tmp_path: Path) -> None:
     blocking = [files_part((Path(name),)) for name in ("/dev/zero", str(tmp_path / "pipe"))]
     every = (before, changed, renamed, missing, looped, *blocking)
     assert len({one.content_hash for one in every}) == len(every)
-    assert missing.name == "gone.md"
+    assert missing.name == "gone.md (missing)"
 
 
 class Pinned:

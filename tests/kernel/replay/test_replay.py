@@ -229,10 +229,23 @@ def test_commands_show_differences_without_secrets_and_delete(shop: Shop, sb: Co
     assert token.encode() not in open_packets(shop.config).file(first.run_id).path.read_bytes()
     assert sb("replay", "delete", first.run_id, "--yes").code == 0
     gone = sb("replay", "run", first.run_id)
-    assert (gone.code, gone.err.splitlines()[0]) == (1, "sb: error: no such packet")
+    assert (gone.code, gone.err.splitlines()[0]) == (1, f"sb: error: no packet of {first.run_id}")
     unknown = sb("replay", "run", second.run_id, "--agent", "nowhere:work")
     assert (unknown.code, "nowhere:work: No module named 'nowhere'" in unknown.err) == (2, True)
-    assert sb("replay", "capture", "clerk", "--off").out == "captured: nobody\n"
+    assert sb("replay", "capture", "clerk", "--off").out == "no agent is captured\n"
+
+
+def test_an_agent_that_fails_by_itself_is_no_error_of_sb(shop: Shop, sb: CommandLine) -> None:
+    packet = shop.captured(sell)
+    done = sb("replay", "run", packet.run_id, "--agent", "os:getcwd")
+    assert (done.code, "getcwd failed: TypeError: " in done.err, "internal" in done.err) == (1, True, False)
+
+
+def test_packets_are_listed_by_when_their_runs_began(shop: Shop) -> None:
+    runs = [shop.captured(sell).run_id for _ in range(2)]
+    shelf = open_packets(shop.config)
+    os.utime(shelf.file(runs[0]).path, (2e9, 2e9))
+    assert [one.run_id for one in shelf.packets()[0]] == runs[::-1]
 
 
 def test_old_packets_are_removed_when_the_next_run_begins(shop: Shop) -> None:
