@@ -145,7 +145,7 @@ def memory(
 
         log = EventLog.of_home(database, config.home)
         charters = open_charters(config, log, open_authority(config, log))
-        more["scope_refusal"] = Boundaries(charters=charters).scope_refusal_of(agent)
+        more["scope_refusal"] = Boundaries(charters=charters).scope_refusal
     try:
         brain = Brain(agent, **more) if agent else Overseer(**more)
         yield brain

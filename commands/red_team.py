@@ -26,7 +26,7 @@ def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A text file; - for stdin.")],
     origin: Annotated[
         str,
-        typer.Option(help="Where the text comes from: user, operator, prompt, tool, memory, import or web."),
+        typer.Option(help="user, operator, prompt, tool, memory, import or web."),
     ] = "tool",
     as_json: AsJson = False,
 ) -> None:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.recovery.watching import Looked
     from sb.kernel.workflows.journal import WorkflowJournal
     from sb.memory import Brain
+    from sb.memory.access import ScopeRefusal
     from sb.stack import SQLiteStack
     from sb.tools.discovery import LoadFailure
 
@@ -96,12 +97,11 @@ class Runtime:
         """
         from sb.memory import Brain
 
-        if self.executor.boundaries is not None:
-            more.setdefault("scope_refusal", self.executor.boundaries.scope_refusal_of(agent_id))
         return Brain(
             agent_id,
             database=self.database,
             config=self.config,
+            scope_refusal=self._scope_refusal,
             clock=self.log.clock,
             ids=self.log.ids,
             **more,
@@ -122,10 +122,16 @@ class Runtime:
             stack_id,
             database=self.database,
             config=self.config,
+            scope_refusal=self._scope_refusal,
             clock=self.log.clock,
             ids=self.log.ids,
             **more,
         )
+
+    @property
+    def _scope_refusal(self) -> ScopeRefusal | None:
+        boundaries = self.executor.boundaries
+        return None if boundaries is None else boundaries.scope_refusal
 
     def entity(self, core_id: str, *, stack_id: str = "default", **more: Any) -> Entity:
         """A core whose plugins' tools this runtime runs, with a stack of this database attached.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sb.config.document import SHOWN, Scalar, Table, describe
+from sb.config.document import SHOWN, Node, Scalar, Table, describe
 from sb.config.kinds import Kind, Reading
 from sb.text import shorten
 
@@ -55,9 +55,9 @@ def credentials_kind() -> Kind[Sources]:
     """Names, each with where its value comes from."""
     label = "a mapping of names to env:VARIABLE, file:PATH, keyring:SERVICE/USER or command:LINE"
 
-    def parse(node: object, key: str, reading: Reading) -> Sources | None:
+    def parse(node: Node, key: str, reading: Reading) -> Sources | None:
         if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")  # type: ignore[arg-type]
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
             return None
         found = {}
         for entry in node.entries:

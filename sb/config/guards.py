@@ -13,7 +13,8 @@ MARK, QUARANTINE, REFUSE = "mark", "quarantine", "refuse"
 ATTACKS_IN_MEMORY = (OFF, MARK, QUARANTINE, REFUSE)
 _RESULTS = (OFF, MARK, QUARANTINE)
 _PROMPTS = (OFF, MARK)
-_GATED = ("redact", REFUSE)
+REDACT = "redact"
+_GATED = (REDACT, REFUSE)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from sb.config.groups import (
     Http,
     Irreversibility,
     Kill,
-    Memory,
     Operators,
     Replay,
     Shell,
@@ -35,6 +34,7 @@ from sb.config.groups import (
 from sb.config.guards import OutputGate, RedTeam
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings
+from sb.config.memory import Memory
 from sb.config.narrowing import (
     registered,
     smaller,

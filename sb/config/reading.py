@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sb.config.document import SHOWN, Table, describe
+from sb.config.document import SHOWN, Node, Table, describe
 from sb.config.kinds import Kind, Reading, boolean, listing, text
 from sb.duration import parse_duration
 from sb.errors import UsageError
@@ -43,9 +43,9 @@ def read_rules_kind() -> Kind[ReadRules]:
     """Scopes or patterns of scopes, each with a rule."""
     label = "a mapping of scopes, such as customer:*, to purpose, readers, consent and max_age"
 
-    def parse(node: object, key: str, reading: Reading) -> ReadRules | None:
+    def parse(node: Node, key: str, reading: Reading) -> ReadRules | None:
         if not isinstance(node, Table):
-            reading.wrong(node, key, f"must be {label}, not {describe(node)}")  # type: ignore[arg-type]
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
             return None
         found = {}
         for entry in node.entries:

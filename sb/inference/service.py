@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sb.config.groups import Memory
+from sb.config.memory import Memory
 from sb.errors import EmbedderError
 from sb.protocols import ModelMessage, ModelProtocol
 

@@ -16,7 +16,7 @@ import orjson
 from sb.config.reading import ReadRule, ReadRules
 from sb.duration import human_age
 from sb.store.database import Database
-from sb.store.records.columns import Row
+from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import Execute, Places
 
 _MOST_DENIALS = 1_000  # of one operation, that are named one by one
@@ -54,7 +54,7 @@ class ReadPolicy:
     """What one agent may read of one database.
 
     Args:
-        now: seconds since the epoch.
+        agent: who reads; None for an operator, who reads everything. now: seconds since the epoch.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ReadPolicy:
         database: Database,
         rules: ReadRules,
         places: Places,
-        agent: Callable[[], str],
+        agent: Callable[[], str | None],
         now: Callable[[], float],
     ) -> None:
         self._database, self._rules, self._places = database, rules, places
@@ -76,24 +76,32 @@ class ReadPolicy:
 
     def refusal(self, row: Row) -> str:
         """Why this agent may not read a record, which is remembered until `flush`; "" if it may."""
-        scope = self._places.numbered(row["place"]).scope
-        rule = rule_for(self._rules, scope)
-        reason = self._reason(rule, row) if rule is not None else ""
+        reason = self.reason(row)
         if reason and len(self._denied) < _MOST_DENIALS:
-            self._denied[scope, reason, row["uid"]] = 1
+            self._denied[self._places.numbered(row["place"]).scope, reason, row["uid"]] = 1
         return reason
 
+    def reason(self, row: Row) -> str:
+        """`refusal` of a record that nobody asked for: it is not put on record."""
+        rule = rule_for(self._rules, self._places.numbered(row["place"]).scope)
+        return "" if rule is None or self._agent() is None else self._reason(rule, row)
+
     def hidden(self, numbers: Sequence[int]) -> list[int]:
-        """The numbers of the records in these places that this agent may not read; how many is remembered by reason."""
+        """The numbers of the records in these places that this agent may not read.
+
+        How many of them are active, and so could have been found, is remembered by reason.
+        """
+        if self._agent() is None:
+            return []
         ruled = [
             one for one in numbers if rule_for(self._rules, self._places.numbered(one).scope) is not None
         ]
         if not ruled:
             return []
-        columns = ("id", "uid", "place", "agent", "fields", "happened_at", "updated_at")
+        columns = ("id", "place", "state", "fields", "updated_at")
         marks = ", ".join("?" * len(ruled))
         rows = self._database.query(
-            f"SELECT {', '.join(columns)} FROM records WHERE place IN ({marks}) AND state = 'active'",
+            f"SELECT {', '.join(columns)} FROM records WHERE place IN ({marks}) AND state <> 'erased'",
             tuple(ruled),
         )
         found, counts = [], dict[tuple[str, str, str], int]()
@@ -103,7 +111,8 @@ class ReadPolicy:
             rule = rule_for(self._rules, scope)
             if rule is not None and (reason := self._reason(rule, row)):
                 found.append(row["id"])
-                counts[scope, reason, ""] = counts.get((scope, reason, ""), 0) + 1
+                if row["state"] == ACTIVE:
+                    counts[scope, reason, ""] = counts.get((scope, reason, ""), 0) + 1
         self._denied |= counts
         return found
 
@@ -114,7 +123,15 @@ class ReadPolicy:
             execute(
                 "INSERT INTO denied_reads (at, agent, scope, purpose, reason, record, memories)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (self._now(), self._agent(), scope, rule.purpose if rule else "", reason, record, memories),
+                (
+                    self._now(),
+                    self._agent() or "",
+                    scope,
+                    rule.purpose if rule else "",
+                    reason,
+                    record,
+                    memories,
+                ),
             )
         self._denied.clear()
 
@@ -124,7 +141,8 @@ class ReadPolicy:
         return bool(self._denied)
 
     def _reads(self, rule: ReadRule) -> bool:
-        return any(fnmatchcase(self._agent(), pattern) for pattern in rule.readers)
+        agent = self._agent() or ""
+        return any(fnmatchcase(agent, pattern) for pattern in rule.readers)
 
     def _reason(self, rule: ReadRule, row: Row) -> str:
         if not self._reads(rule):

@@ -1,28 +1,38 @@
-"""Who may read, write, promote and share the memories of a scope: `memory.access`, as every way to memory asks it."""
+"""Who may read, write, promote and share the memories of a scope, as every way to memory asks it.
+
+Two rules answer: `memory.access`, and the data scopes of an agent's charter where charters are enforced.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sb.config.access import PROMOTE, READ, SHARE, WRITE, Access, allows
 from sb.errors import DeniedError
 
-__all__ = ["PROMOTE", "READ", "SHARE", "WRITE", "Rights"]
+__all__ = ["PROMOTE", "READ", "SHARE", "WRITE", "Rights", "ScopeRefusal"]
+
+ScopeRefusal = Callable[[str, str], str]  # why an agent may not use a scope, or ""
 
 
 class Rights:
-    """The rights of agents in scopes; without rules everybody has all of them."""
+    """The rights of agents in scopes; without rules and charters everybody has all of them.
 
-    def __init__(self, access: Access) -> None:
+    Args:
+        scope_refusal: what charters say; None where none is enforced.
+    """
+
+    def __init__(self, access: Access, scope_refusal: ScopeRefusal | None = None) -> None:
         self._access = access
+        self._scope_refusal = scope_refusal
 
     def __bool__(self) -> bool:
-        """Whether there is any rule."""
-        return bool(self._access)
+        """Whether anything limits them."""
+        return bool(self._access) or self._scope_refusal is not None
 
     def may(self, agent: str, right: str, scope: str) -> bool:
         """Whether an agent has a right in a scope; "" for somebody who is not named."""
-        return not self._access or allows(self._access, right, scope, agent)
+        return allows(self._access, right, scope, agent) and not self._chartered(agent, scope)
 
     def check(self, agent: str, right: str, scope: str) -> None:
         """Refuse what an agent has no right to.
@@ -30,12 +40,21 @@ class Rights:
         Raises:
             DeniedError: it has none in this scope.
         """
-        if not self.may(agent, right, scope):
+        if not allows(self._access, right, scope, agent):
             raise DeniedError(
                 f"{agent or 'who names no agent'} may not {right} in {scope} (memory.access)",
                 f"ask an operator; sb memory access --scope {scope} shows who may",
             )
+        self.check_charter(agent, scope)
+
+    def check_charter(self, agent: str, scope: str) -> None:
+        """Refuse a scope that an agent's charter does not let it use at all; raises DeniedError."""
+        if reason := self._chartered(agent, scope):
+            raise DeniedError(reason, "its data_scopes: sb agent charter show")
 
     def readable(self, agent: str, scopes: Iterable[str]) -> tuple[str, ...]:
         """Those of these scopes that an agent may read, in their order."""
         return tuple(one for one in scopes if self.may(agent, READ, one))
+
+    def _chartered(self, agent: str, scope: str) -> str:
+        return "" if self._scope_refusal is None else self._scope_refusal(agent, scope)

@@ -5,12 +5,12 @@ Source: the memory whitepaper, "the Brain interface" and "retrieval in the sessi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sb.config import Config, current_config
+from sb.memory.access import ScopeRefusal
 from sb.memory.personal_data import may_read
 from sb.memory.reads import Reads
 from sb.memory.search import Searcher
@@ -40,7 +40,7 @@ class Brain(Writes, Reads, Sessions):
         stack: the memory container; the configured agents share `default`.
         scope: where the session starts, before `orient` names a project; by default where the session of that name
             is, or `global`.
-        scope_refusal: why the agent may not use a scope, or ""; by default it may use every scope.
+        scope_refusal: as for `sb.memory.space.Space`.
         session: a name for the session, such as a coding agent's own id; by default one is made up.
         warm: load what searches need in the background, from a twentieth of a second on; a process that ends soon saves that.
 
@@ -63,7 +63,7 @@ class Brain(Writes, Reads, Sessions):
         scope: str | None = None,
         session: str | None = None,
         warm: bool = True,
-        scope_refusal: Callable[[str], str] | None = None,
+        scope_refusal: ScopeRefusal | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -74,9 +74,9 @@ class Brain(Writes, Reads, Sessions):
         self.database = database or open_database(path or self.config.database, clock=clock, ids=ids)
         self.agent_id = agent_id
         self.stack = stack
-        self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
-        if scope_refusal is not None:
-            self.space.scope_refusal = scope_refusal
+        self.space = Space(
+            self.database, self.config.memory, scope_refusal=scope_refusal, clock=clock, ids=ids
+        )
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
         self.writer.is_person = self._is_operator
         self.searcher = Searcher(self.space)

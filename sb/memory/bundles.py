@@ -149,15 +149,14 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
         and not place.owner.startswith(RESERVED)
     }
     if agent:
-        for scope in scopes:
-            space.rights.check(agent, READ, scope)
-            space.rights.check(agent, SHARE, scope)
-        carried = space.rights.readable(agent, {place.scope for place in places.values()})
-        places = {
-            number: place
-            for number, place in places.items()
-            if place.scope in carried and space.rights.may(agent, SHARE, place.scope)
+        for scope, right in ((scope, right) for scope in scopes for right in (READ, SHARE)):
+            space.rights.check(agent, right, scope)
+        carried = {
+            scope
+            for scope in space.rights.readable(agent, {place.scope for place in places.values()})
+            if space.rights.may(agent, SHARE, scope)
         }
+        places = {number: place for number, place in places.items() if place.scope in carried}
     for scope in scopes:
         if not any(place.scope == scope for place in places.values()):
             raise NotFoundError(f"no memories in {scope} of stack {stack!r}", "sb memory stats")
@@ -166,9 +165,9 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
     return places
 
 
-def readable(agent: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the condition over `r` for records that may be exported: nothing quarantined; an agent's own view, without
-    others' handoffs.
+def readable(space: Space, agent: str, places: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+    """Returns the condition over `r` for records of these places that may be exported: nothing quarantined; an agent's own
+    view, without others' handoffs and what the reading policy withholds.
 
     Args:
         agent: "" for operators, who may read everything.
@@ -176,7 +175,9 @@ def readable(agent: str) -> tuple[str, tuple[str, ...]]:
     trusted = f"r.state <> '{QUARANTINED}'"
     if not agent:
         return trusted, ()
-    return f"{trusted} AND NOT ({BETWEEN_OTHERS})", (agent, agent)
+    withheld = orjson.dumps(space.withheld_from(agent, places)).decode()
+    others = f"{trusted} AND NOT ({BETWEEN_OTHERS})"
+    return f"{others} AND r.id NOT IN (SELECT value FROM json_each(?))", (agent, agent, withheld)
 
 
 class _Export:
@@ -190,10 +191,10 @@ class _Export:
         file: BinaryIO,
         progress: Progress | None,
     ) -> None:
-        self._whose, self._named = readable(agent)
         self._space, self._places, self._file, self._progress = space, places, file, progress
         self._digest = sha256()
         self._last = space.records.last()
+        self._whose, self._named = readable(space, agent, tuple(places))
 
     def write(self, by: Decider, stack: str) -> Seal:
         self._line({"format": FORMAT, "version": VERSION})

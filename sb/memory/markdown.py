@@ -33,9 +33,10 @@ def markdown(space: Space, *, stack: str, scopes: Sequence[str] = (), agent: str
         NotFoundError: nothing is kept there.
     """
     places = chosen(space, stack, scopes, agent)
+    whose = readable(space, agent, tuple(places))
     yield f"# Memory of {escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
     for number, place in sorted(places.items(), key=lambda one: (one[1].scope, one[1].owner)):
-        yield from _of_place(space, number, place, readable(agent))
+        yield from _of_place(space, number, place, whose)
 
 
 def write(space: Space, path: Path, *, stack: str, scopes: Sequence[str] = (), agent: str = "") -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sb.config.groups import Memory as Settings
+from sb.config.memory import Memory as Settings
 from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
 from sb.store.database import Database
@@ -119,20 +119,25 @@ class Screening:
     def _screened(
         self, record: Any, found: tuple[str, ...], scope: str, *, signed_too: bool = False
     ) -> Screened:
-        action = self.action(scope)
-        if isinstance(record, Handoff) and action == ESCALATE:
-            action = REDACT  # a handoff that waits reaches nobody
-        if not found:
-            return Screened((), KEEP)
-        if action == DROP or (action == REDACT and TOO_LONG in found):
-            return Screened(found, DROP)
+        screened = self.decided(found, scope, is_handoff=isinstance(record, Handoff))
         signed = isinstance(record, Handoff) and record.signature
-        if action == REDACT and (signed_too or not signed):
+        if screened.action == REDACT and (signed_too or not signed):
             said = _values(record).items()
             texts = {name: value for name, value in said if isinstance(value, str | list | tuple | dict)}
             for name, value in zip(texts, masked(list(texts.values())), strict=True):
                 setattr(record, name, value)
-        return Screened(found, action)
+        return screened
+
+    def decided(self, labels: tuple[str, ...], scope: str, *, is_handoff: bool) -> Screened:
+        """What is done about a record of a scope that holds this personal data."""
+        action = self.action(scope)
+        if not labels:
+            return Screened((), KEEP)
+        if is_handoff and action == ESCALATE:
+            action = REDACT  # a handoff that waits reaches nobody
+        if action == REDACT and TOO_LONG in labels:  # what was not searched cannot be redacted
+            action = DROP
+        return Screened(labels, action)
 
     def action(self, scope: str) -> str:
         """What is done about personal data in a scope."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from sb.config.groups import Memory as Settings
+from sb.config.memory import Memory as Settings
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.records.columns import ERASED, Row

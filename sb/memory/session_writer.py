@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.errors import DeniedError
 from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
@@ -95,8 +94,7 @@ class SessionWriter:
     def places(self, scope: str | None = None) -> tuple[int, ...]:
         """The places that this agent sees from a scope, by default the session's."""
         scopes = self.space.rights.readable(self.agent, self.space.chain(scope or self.scope))
-        allowed = tuple(one for one in scopes if not self.space.scope_refusal(one))
-        return self.space.places.visible(self.stack, allowed, self.agent)
+        return self.space.places.visible(self.stack, scopes, self.agent)
 
     def check_right(self, right: str, scope: str | None = None) -> None:
         """Refuse what this agent has no right to in a scope, by default the session's.
@@ -109,9 +107,7 @@ class SessionWriter:
 
     def _allowed_scope(self, scope: str) -> str:
         """The scope as given; raises ValueError if it is none, DeniedError if this agent may not use it."""
-        scope = _checked_scope(scope)
-        if reason := self.space.scope_refusal(scope):
-            raise DeniedError(reason, "its data_scopes: sb agent charter show")
+        self.space.rights.check_charter(self.agent, _checked_scope(scope))
         return scope
 
     def keep(self, record: Any, place: Place, *, gate: Gate | None = None) -> str:

@@ -142,6 +142,9 @@ class Sessions(Operations):
 
     def _refusal(self, row: Row) -> str:
         """Returns why this agent may not read a record; "" if it may."""
+        rights, scope = self.space.rights, self.space.places.numbered(row["place"]).scope
+        if rights and not rights.may(self.agent_id, READ, scope):
+            return "you may not read its scope"
         handoff = self.handoffs.refusal(row) if row["kind"] == "handoff" else ""
         return handoff or refusal(row, self.agent_id)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sb.config.groups import Memory as Settings
-from sb.memory.access import Rights
+from sb.config.memory import Memory as Settings
+from sb.memory.access import Rights, ScopeRefusal
 from sb.memory.lazy import lazy
 from sb.memory.personal_data import Screening
 from sb.memory.personal_values import masked
@@ -54,6 +54,7 @@ class Space:
 
     Args:
         settings: which embedder to use, and which scopes include others.
+        scope_refusal: why an agent may not use a scope, by its charter; None where charters are not enforced.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Space:
         database: Database,
         settings: Settings,
         *,
+        scope_refusal: ScopeRefusal | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -80,10 +82,8 @@ class Space:
         self.refusal: Callable[[Row], str] = lambda row: ""
         # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
         self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
-        # Why the agent may not use a scope, or "": a Brain sets what its agent's charter says.
-        self.scope_refusal: Callable[[str], str] = lambda scope: ""
         self.settings = settings
-        self.rights = Rights(settings.access)
+        self.rights = Rights(settings.access, scope_refusal)
         self.screening = Screening(database, settings, clock.now)
         self.read_policy: ReadPolicy | None = None  # of whom it is read by, where a scope has a rule
         self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
@@ -249,8 +249,18 @@ class Space:
             return "it is quarantined"
         return self.refusal(row) or (self.read_policy.refusal(row) if self.read_policy is not None else "")
 
-    def read_for(self, agent: Callable[[], str]) -> None:
-        """Hold what is read here to the reading policy, if there is one."""
+    def is_readable(self, row: Row) -> bool:
+        """Whether the agent may read a record, for what only compares with it: nothing is put on record."""
+        if row["state"] == QUARANTINED or self.refusal(row):
+            return False
+        return self.read_policy is None or not self.read_policy.reason(row)
+
+    def read_for(self, agent: Callable[[], str | None]) -> None:
+        """Hold what is read here to the reading policy, if there is one.
+
+        Args:
+            agent: who reads; None for an operator, who reads everything.
+        """
         if not self.settings.reading:
             return
         from sb.kernel.memory_read_policy import ReadPolicy
@@ -269,6 +279,19 @@ class Space:
             return whole, (*parameters, orjson.dumps(hidden).decode())
 
         self.leaves_out = leaves_out
+
+    def withheld_from(self, agent: str, places: Sequence[int]) -> list[int]:
+        """The numbers of the records in these places that an agent may not read by the reading policy, put on record."""
+        if not self.settings.reading:
+            return []
+        from sb.kernel.memory_read_policy import ReadPolicy
+
+        policy = ReadPolicy(self.database, self.settings.reading, self.places, lambda: agent, self.clock.now)
+        hidden = policy.hidden(places)
+        if policy.has_denied:
+            with self.database.write() as execute:
+                policy.flush(execute)
+        return hidden
 
     def purpose(self, scope: str) -> str:
         """For what a scope is read; "" where no rule says."""

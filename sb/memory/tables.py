@@ -61,7 +61,7 @@ def _rows(space: Space, places: tuple[int, ...], agent: str) -> Iterator[dict[st
     """The rows of these places, read by sqlite-utils."""
     from sqlite_utils import Database  # takes 0.15 s of CPU, as it imports numpy where that is installed
 
-    condition, named = readable(agent)
+    condition, named = readable(space, agent, places)
     marks = ", ".join("?" * len(places))
     sql = f"SELECT r.* FROM records AS r WHERE r.place IN ({marks}) AND r.state = 'active' AND {condition} ORDER BY r.id"
     with closing(driver.connect(space.database.path, read_only=True)) as connection:

@@ -86,7 +86,7 @@ def warm_more() -> None:
         with contextlib.suppress(ImportError):  # the command says so, if it needs that
             import_module(name)
     from sb.cli import load, root_command
-    from sb.config.groups import Memory
+    from sb.config.memory import Memory
     from sb.store.embedding.selection import choose
 
     choose(Memory())

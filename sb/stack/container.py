@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 
-from sb.memory.access import READ
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.memory.trust.floor import below
@@ -40,7 +39,7 @@ class Container:
             str, str | None
         ] = {}  # attached, in order: from which scope each reads, None for all
         self.rights = ReadRights(space.database, space.settings, self.cores)
-        space.leaves_out = self.rights.left_out
+        space.refusal, space.leaves_out = self.rights.refusal, self.rights.left_out
         self.plugins: Counter[str] = Counter()  # how many attached cores have loaded each
         self.state, self.settings = self._stored()
 
@@ -125,14 +124,16 @@ class Container:
     def places(self) -> tuple[int, ...]:
         """The places in view: without a core, what is everybody's in every scope; with some, what those cores may read."""
         owners, scopes, rights = {"", *self.cores}, self.scopes, self.space.rights
-        readers = () if self.is_operators or not rights else (tuple(self.cores) or ("",))
-        return tuple(
-            number
+        known = {
+            number: place
             for number, place in self.space.places.of_stack(self.stack_id).items()
-            if place.owner in owners
-            and (scopes is None or place.scope in scopes)
-            and (not readers or any(rights.may(one, READ, place.scope) for one in readers))
-        )
+            if place.owner in owners and (scopes is None or place.scope in scopes)
+        }
+        if rights and not self.is_operators:
+            named = {place.scope for place in known.values()}
+            readable = {scope for one in self.cores or ("",) for scope in rights.readable(one, named)}
+            known = {number: place for number, place in known.items() if place.scope in readable}
+        return tuple(known)
 
     @property
     def scopes(self) -> frozenset[str] | None:
@@ -160,22 +161,29 @@ class Container:
             if row["place"] in places
             and row["kind"] in kinds
             and row["state"] not in (ERASED, QUARANTINED)
-            and not self.rights.refused(row)
-            and self._may_read(row)
+            and not self.space.withheld(row)
         }
-
-    def _may_read(self, row: Row) -> bool:
-        policy = self.space.read_policy
-        return policy is None or not policy.refusal(row)
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
-        if self.space.read_policy is not None:
-            rows = [row for row in rows if self._may_read(row)]
-            self._note_denied()
+        self.note_denied()
         return (self.rights.shown(to_view(record)) for record in self.space.all_records(rows))
 
-    def _note_denied(self) -> None:
+    def withheld(self) -> frozenset[str]:
+        """The ids of what the reading policy withholds from whoever is attached, in any state."""
+        policy = self.space.read_policy
+        if policy is None:
+            return frozenset()
+        hidden = policy.hidden(self.places())
+        self.note_denied()
+        rows = self.space.database.query(
+            "SELECT uid FROM records WHERE id IN (SELECT value FROM json_each(?))",
+            (orjson.dumps(hidden).decode(),),
+        )
+        return frozenset(row[0] for row in rows)
+
+    def note_denied(self) -> None:
+        """Put on record what the reading policy withheld since the last time."""
         policy = self.space.read_policy
         if policy is not None and policy.has_denied and not self.read_only:
             with self.space.database.write() as execute:
@@ -193,9 +201,10 @@ class Container:
     ) -> None:
         """Logs reads within a transaction."""
         query = self.space.screening.text(masked_text(query, {}), self.place.scope)
+        read_from = self.cores.get(self.reader) or self.place.scope
         self.space.reads.append(
             execute, operation, query, hits, at=self.space.clock.now(), agent=self.reader, session=None,
-            tokens=tokens,
+            tokens=tokens, purpose=self.space.purpose(read_from),
         )  # fmt: skip
 
     @property

@@ -158,6 +158,7 @@ class Dumper:
         states = _KEPT if forgotten else (ACTIVE, SUPERSEDED) if kind == "suggestion" else (ACTIVE,)
         where, values = self._query(kind, states).sql()
         rows = list(self._container.space.records.select(where, values, order=_ORDERS.get(kind, NEWEST)))
+        self._container.note_denied()
         for start in range(0, len(rows), _AT_ONCE):
             yield from self._container.records(rows[start : start + _AT_ONCE])
 

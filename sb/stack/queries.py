@@ -57,9 +57,15 @@ class Query:
         """Ask that a condition does not hold, unless it is ""."""
         return self.add(f"NOT {condition}", *values) if condition else self
 
+    def also(self, other: Query) -> Query:
+        """Ask for all that another query does."""
+        self.parts += other.parts
+        self.values += other.values
+        return self
+
     def readable(self, container: Container) -> Query:
         """Ask that everybody attached may read it."""
-        hidden, values = container.rights.left_out(container.places())
+        hidden, values = container.space.leaves_out(container.places())
         return self.add(f"NOT ({hidden})", *values) if hidden else self
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
@@ -125,7 +131,10 @@ class Reader:
         ):
             return None  # what a Brain keeps besides, such as a handoff, is not a stack's to show
         row = self._container.find(memory_id, kinds_viewed_as(memory_type))
-        return None if row is None else next(self._container.records([row]))
+        if row is None:
+            self._container.note_denied()
+            return None
+        return next(self._container.records([row]))
 
     def keyed(self, kind: str, key: str) -> Any | None:
         """The memory that a key stands for, such as the drive of a type; forgotten ones do not count."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sb.config.groups import Memory as Settings
+from sb.config.memory import Memory as Settings
 from sb.memory.consent import refusal, withheld_from
 from sb.memory.personal_data import APART, may_read
 from sb.memory.personal_values import masked
@@ -28,9 +28,9 @@ class ReadRights:
     def __init__(self, database: Database, settings: Settings, cores: Collection[str]) -> None:
         self._database, self._settings, self._cores = database, settings, cores
 
-    def refused(self, row: Row) -> bool:
-        """Whether some core may not read a record."""
-        return any(refusal(row, core) for core in self._cores)
+    def refusal(self, row: Row) -> str:
+        """Why some core may not read a record; "" if all may."""
+        return next(filter(None, (refusal(row, core) for core in self._cores)), "")
 
     def left_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
         """The records in these places that are not to be read, as a condition over `r`; "" for none."""

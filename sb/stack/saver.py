@@ -176,7 +176,7 @@ class Saver:
             gone = former is None or former["state"] in (ERASED, QUARANTINED)
             if former is None or gone or former["place"] not in container.places():
                 return False
-            if container.rights.refused(former):
+            if not container.space.is_readable(former):
                 return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
@@ -348,7 +348,7 @@ class _StackRecordWriter(RecordWriter):
         if found is not None and (
             found["state"] in (ERASED, QUARANTINED)
             or found["place"] not in self._container.places()
-            or self._container.rights.refused(found)
+            or not self.space.is_readable(found)
         ):
             raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
+from sb.memory.access import ScopeRefusal
 from sb.memory.masking import refuse_secret
 from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, StackProtocol
@@ -71,6 +72,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         remote: str | Path | None = None,
         config: Config | None = None,
         read_only: bool | None = None,
+        scope_refusal: ScopeRefusal | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -79,9 +81,9 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         self._owned = database is None
         path = db_path if db_path is not None else config.database
         self._database = database or open_database(path, read_only=read_only, clock=clock, ids=ids)
-        space = Space(self._database, config.memory, clock=clock, ids=ids)
+        space = Space(self._database, config.memory, scope_refusal=scope_refusal, clock=clock, ids=ids)
         self._container = Container(space, stack_id, read_only=self._database.read_only)
-        space.read_for(lambda: self._container.reader)
+        space.read_for(lambda: None if self._container.is_operators else self._container.reader)
         self.enforce_provenance = enforce_provenance or self._container.settings.get(ENFORCED) is True
         self._reader = Reader(self._container)
         self._strengths = Strengths(self._container)

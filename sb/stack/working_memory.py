@@ -120,25 +120,26 @@ class Loader:
     def _candidates(self, context: str | None) -> Iterator[_Candidate]:
         """All candidates, the most important first, then by kind and the newest first; those of the context come twice."""
         streams = []
+        readable = Query().readable(self._container)  # once for all: it may look at every record
         for kind in PARTS:
             for of_context in (True, False) if context is not None else (False,):
-                strong = self._query(kind).add("r.strength >= ?", STRONG)
-                fading = self._query(kind).add("r.strength >= ? AND r.strength < ?", FADING, STRONG)
+                strong = self._query(kind, readable).add("r.strength >= ?", STRONG)
+                fading = self._query(kind, readable).add("r.strength >= ? AND r.strength < ?", FADING, STRONG)
                 for query, share in ((strong, 1.0), (fading, _FADING_SHARE)):
                     if of_context and context is not None:
                         query.within(context, self._container)
                     streams.append(self._stream(kind, query, share, _IN_CONTEXT if of_context else 0.0))
         return merge(*streams, key=lambda one: -one.priority)
 
-    def _query(self, kind: str) -> Query:
-        query = Query()
+    def _query(self, kind: str, readable: Query) -> Query:
+        query = Query().also(readable)
         if kind == "goal":
             query.equal("status", "active")
         if kind == "summary":
             places = self._container.places()
             marks = ", ".join("?" * len(places)) or "NULL"
             query.add(f"r.uid NOT IN ({_REPLACED.format(marks)})", *places)
-        return query.readable(self._container)
+        return query
 
     def _stream(self, kind: str, query: Query, share: float, more: float) -> Iterator[_Candidate]:
         """The candidates of one kind, the most important first; read as far as somebody asks for them."""

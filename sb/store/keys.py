@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -66,6 +65,8 @@ def _from_file(name: str) -> str:
 @cache
 def _from_command(command: str) -> str:
     """What a command prints; run once in a process."""
+    import subprocess
+
     try:
         done = subprocess.run(
             shlex.split(command), capture_output=True, text=True, timeout=_PATIENCE_S, check=True

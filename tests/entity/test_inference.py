@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sb.config.groups import Memory
+from sb.config.memory import Memory
 from sb.errors import EmbedderError, ModelError
 from sb.inference import LLMModel, ModelInference
 from sb.protocols import InferenceService, ModelMessage, ModelProtocol, ToolDefinition

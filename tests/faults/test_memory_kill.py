@@ -50,7 +50,7 @@ class Home:
     known: dict[str, str]
 
     def brain(self) -> Brain:
-        return Brain("ada", config=self.config, scope=SHOP, session="monday")
+        return Brain("ada", config=self.config, scope=SHOP, session="monday", warm=False)
 
     def log(self, brain: Brain) -> EventLog:
         return EventLog(brain.database)
@@ -111,7 +111,7 @@ def shop(home: Path, tmp_path: Path) -> Home:
 
     elsewhere = configured(tmp_path / "elsewhere")
     choose(elsewhere.memory)  # loaded before the forks
-    with Brain("bob", config=elsewhere, scope=SHOP) as brain:
+    with Brain("bob", config=elsewhere, scope=SHOP, warm=False) as brain:
         for number in range(3):
             brain.entity(f"part {number}", "concept", observations=["it came from elsewhere"])
         brain.relate("part 1", "before", "part 2")
@@ -173,7 +173,7 @@ def statements(home: Home, operation: str) -> Iterator[int]:
         counted += 1
 
     with closing(home.brain().database) as database:
-        brain = Brain("ada", config=home.config, database=database, scope=SHOP, session="monday")
+        brain = Brain("ada", config=home.config, database=database, scope=SHOP, session="monday", warm=False)
         database._normal.set_trace_callback(count)
         OPERATIONS[operation](home, brain)
     step = max(1, counted // KILLS)
@@ -183,7 +183,7 @@ def statements(home: Home, operation: str) -> Iterator[int]:
 def unsound(home: Home) -> list[Any]:
     """What is wrong with the file: nothing is."""
     with closing(home.brain().database) as database:
-        brain = Brain("ada", config=home.config, database=database)
+        brain = Brain("ada", config=home.config, database=database, warm=False)
         database.use_vectors()
         found: list[Any] = [one for one in check(brain.space) if one.status != "ok"]
         found += database.query("PRAGMA foreign_key_check")

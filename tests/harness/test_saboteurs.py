@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tests.harness.saboteurs_boundaries  # noqa: F401 - registers its saboteurs
+import tests.harness.saboteurs_credentials  # noqa: F401 - alike
 import tests.harness.saboteurs_memory  # noqa: F401 - registers its saboteurs
 import tests.harness.saboteurs_privacy  # noqa: F401 - alike
 import tests.harness.saboteurs_reading  # noqa: F401 - alike

@@ -70,6 +70,20 @@ def secret(desk: Desk) -> str:
     return uid
 
 
+def test_who_may_only_write_learns_nothing_from_the_gate(home: Path) -> None:
+    desk = Desk(home, embedder="static", memory='access: {"*": {write: ["*"], read: [ada]}}')
+    text = "The lamp in the lighthouse is white and needs oil."
+    desk.brain("ada").remember(text, category="lesson")
+    eve, ada = desk.brain("eve"), desk.brain("ada")
+    for brain in (eve, ada):
+        brain.remember(text.replace(".", " every day."), category="lesson")
+    assert eve.verdict is not None
+    assert ada.verdict is not None
+    assert (eve.verdict.others, eve.verdict.content, eve.verdict.nearest) == ((), "", "")
+    assert ada.verdict.others or ada.verdict.nearest
+    desk.close()
+
+
 READS: dict[str, Callable[[Any, str], Any]] = {
     "search": lambda brain, uid: brain.search("acme March"),
     "a scope that is named": lambda brain, uid: brain.search("acme March", scope=ACME),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.config.groups import SOURCES as CONFIGURABLE
+from sb.config.memory import SOURCES as CONFIGURABLE
 from sb.errors import DeniedError, NotFoundError, VersionConflictError
 from sb.kernel.authority.authority import Authority, Unauthorised
 from sb.kernel.authority.enrolment import Enrolment

@@ -85,6 +85,62 @@ def test_a_stack_gives_only_what_its_core_may_read(tmp_path: Path) -> None:
         assert {one.agent for one in denied_reads(runtime.database)} == {""}
 
 
+def test_a_stack_loads_into_a_prompt_only_what_its_core_may_read(tmp_path: Path) -> None:
+    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+        runtime.stack("s").save_note(Note("n1", "s", "The lamp is white."))
+        loads = {}
+        for core in ("support-1", "sales"):
+            stack = runtime.stack("s")
+            stack.on_attach(core)
+            loads[core] = "lamp" in repr(stack.load())
+        assert loads == {"support-1": True, "sales": False}
+
+
+def test_a_forgotten_memory_is_withheld_in_a_dump_too(tmp_path: Path) -> None:
+    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+        stack = runtime.stack("s")
+        stack.save_note(Note("n1", "s", "The lamp is white."))
+        Overseer(database=runtime.database, config=runtime.config).forget("n1", reason="old")
+        stack.on_attach("sales")
+        assert "lamp" not in stack.dump(include_forgotten=True)
+        stack.view_as_operator()
+        assert "lamp" in stack.dump(include_forgotten=True)
+
+
+def test_operators_read_all_of_a_stack(tmp_path: Path) -> None:
+    with opened(tmp_path, {"global": ReadRule("support", ())}) as runtime:
+        stack = runtime.stack("s")
+        stack.save_note(Note("n1", "s", "The lamp is white."))
+        stack.view_as_operator()
+        assert [note.content for note in stack.get_notes()] == ["The lamp is white."]
+        assert stack.get_memory("note", "n1") is not None
+        assert denied_reads(runtime.database) == []
+
+
+def test_what_a_stack_withheld_by_its_id_is_on_record(tmp_path: Path) -> None:
+    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+        stack = runtime.stack("s")
+        stack.save_note(Note("n1", "s", "The lamp is white."))
+        stack.on_attach("sales")
+        assert stack.get_memory("note", "n1") is None
+        assert [(one.agent, one.record) for one in denied_reads(runtime.database)] == [("sales", "n1")]
+
+
+def test_the_gate_compares_with_nothing_that_the_writer_may_not_read(tmp_path: Path) -> None:
+    rules = {"global": ReadRule("support", ("ada",))}
+    with opened(tmp_path, rules) as runtime:
+        runtime.brain("ada").remember("The lamp in the lighthouse is white and needs oil.", category="lesson")
+        text = "The lamp in the lighthouse is white and needs oil every day."
+        verdicts = {}
+        for agent in ("bob", "ada"):
+            brain = runtime.brain(agent)
+            brain.remember(text, category="lesson", private=True)
+            brain.remember(text, category="lesson")
+            assert brain.verdict is not None
+            verdicts[agent] = bool(brain.verdict.others or brain.verdict.content)
+        assert verdicts == {"bob": False, "ada": True}
+
+
 def test_without_rules_nothing_changes(tmp_path: Path) -> None:
     with opened(tmp_path, {}) as runtime:
         brain = runtime.brain("ada", scope="customer:a")

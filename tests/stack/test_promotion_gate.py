@@ -6,6 +6,7 @@ import pytest
 
 from sb.errors import DeniedError
 from sb.memory.brain import Brain
+from sb.memory.operator_view import Overseer
 from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import Episode, TrustAssessment
@@ -57,8 +58,11 @@ def test_another_value_is_a_belief_of_its_own(stack: SQLiteStack, brain: Brain) 
     assert belief.statement.startswith("Deploys go out on Mondays")
 
 
-def test_what_a_user_wrote_is_not_made_surer_by_a_promotion(stack: SQLiteStack, brain: Brain) -> None:
-    fact = brain.remember(RULE, source_type="user-written")
+def test_what_a_user_wrote_is_not_made_surer_by_a_promotion(
+    stack: SQLiteStack, brain: Brain, clock: SteeredClock, ids: CountingIds
+) -> None:
+    person = Overseer(database=stack._database, stack="mine", clock=clock, ids=ids)
+    fact = person.remember(RULE, source_type="user-written")
     learn(stack, RULE)
     stack.promote()
     row = brain.space.records.find(fact)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sb.memory.trust.scores import AGENT, USER
 from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.store.records.descriptors import DESCRIPTORS
@@ -38,6 +39,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStack]:
 def mine(record: Any) -> Any:
     """The record with the stack's name, an id of its own, and a version that has some after it."""
     some = {"version": record.version % 1000} if hasattr(record, "version") else {}
+    if getattr(record, "source_type", "") == USER:  # only a person is believed that
+        some["source_type"] = AGENT
     return replace(record, id=f"{record.id}#{next(_numbers)}", stack_id="mine", **some)
 
 

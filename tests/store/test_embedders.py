@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from sb.config import load_config
-from sb.config.groups import Memory
+from sb.config.memory import Memory
 from sb.errors import EmbedderError
 from sb.store.embedding import selection
 from sb.store.embedding.ollama import OllamaEmbedder
@@ -108,7 +108,7 @@ def test_a_missing_library_leaves_words_alone_and_is_named() -> None:
     program = """
 import sys
 sys.modules["numpy"] = None
-from sb.config.groups import Memory
+from sb.config.memory import Memory
 from sb.store.embedding.selection import choose
 print(choose(Memory(embedder="static")))
 """

@@ -128,7 +128,7 @@ def model_in_release(h: Harness) -> Check:
 
 
 def secret_names(h: Harness) -> Iterator[Check]:
-    """HA-10."""
+    """Of HA-10: what release and checkpoint hold of a secret."""
     secret = "sk-" + "proj-Zx8qW3" * 4
     settings = {
         "release.check": "observe",

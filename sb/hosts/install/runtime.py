@@ -60,7 +60,7 @@ for host in WITH_HOOKS:
 for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.search",
              "sb.resident.client", "sb.resident.server"):
     import_module(name)
-from sb.config.groups import (Memory)
+from sb.config.memory import (Memory)
 from sb.store.embedding.selection import choose
 from sb.store import driver
 import cryptography.hazmat.primitives.asymmetric.ed25519, rfc8785, yaml

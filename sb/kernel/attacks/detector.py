@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import repeat
 from typing import NamedTuple
 
 from sb.kernel.attacks.hidden_texts import hidden_texts
@@ -23,7 +24,6 @@ _TAIL = LONGEST // 4
 _DEEPEST = 3  # encodings inside one another
 _MOST_FINDINGS = 20
 _SIGNS_NAMED = 2
-_NAMED_FROM = 0.3  # score
 
 
 class Model(NamedTuple):
@@ -65,9 +65,9 @@ def check(text: str, *, origin: str = "tool") -> AttackVerdict:
     found = list[AttackFinding]()
     highest = 0.0
     for part, offset in _parts(text):
-        for one in judge_part(model, part, trusted, 0):
-            highest = max(highest, one.score)
-            if one.score >= model.threshold[trusted]:
+        for score, one in _judged(model, part, trusted, 0):
+            highest = max(highest, score)
+            if one is not None:
                 found.append(_moved(one, offset))
     found.sort(key=lambda one: -one.score)
     kept = sorted(_apart(found), key=lambda one: one.start)
@@ -84,20 +84,29 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
     yield text[-_TAIL:], len(text) - _TAIL
 
 
-def judge_part(model: Model, text: str, trusted: bool, depth: int) -> Iterator[AttackFinding]:
-    """What a text and the texts encoded in it score, window by window."""
+def _judged(
+    model: Model, text: str, trusted: bool, depth: int
+) -> Iterator[tuple[float, AttackFinding | None]]:
+    """What each window of a text and of the texts encoded in it scores, with the finding from the threshold on."""
     plain = plain_text(text)
+    threshold = model.threshold[trusted]
     for window in text_windows(model, plain, trusted):
-        score, rule = _weighed(model, window)
-        if score > 0:
+        score = _score(model, window)
+        one = None
+        if score >= threshold:
             start, end = plain.original(window.start), plain.original(max(window.end - 1, 0)) + 1
-            yield AttackFinding(start, end, rule, _category(model, window), score)
+            one = AttackFinding(start, end, _rule(model, window), _category(model, window), score)
+        yield score, one
     if depth == _DEEPEST:
         return
-    for one in hidden_texts(plain.text):
-        start, end = plain.original(one.start), plain.original(max(one.end - 1, 0)) + 1
-        for inner in judge_part(model, one.text, trusted, depth + 1):
-            yield AttackFinding(start, end, f"{one.how}: {inner.rule}", inner.category, inner.score)
+    for hidden in hidden_texts(plain.text):
+        for score, inner in _judged(model, hidden.text, trusted, depth + 1):
+            one = None
+            if inner is not None:
+                start = plain.original(hidden.start)
+                end = plain.original(max(hidden.end - 1, 0)) + 1
+                one = AttackFinding(start, end, f"{hidden.how}: {inner.rule}", inner.category, score)
+            yield score, one
 
 
 def text_windows(model: Model, plain: Plain, trusted: bool) -> Iterator[Window]:
@@ -109,20 +118,20 @@ def text_windows(model: Model, plain: Plain, trusted: bool) -> Iterator[Window]:
     return windows(lowered, signs, trusted=trusted, hidden=plain.hidden > 0)
 
 
-def _weighed(model: Model, window: Window) -> tuple[float, str]:
-    """The score of a window, and the signs that weighed most."""
-    weight = model.weights.get
-    total = model.bias + sum(weight(name, 0.0) for name in window.features)
-    score = 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
-    if score < _NAMED_FROM:
-        return score, ""
-    strongest = sorted(((weight(name, 0.0), name) for name in window.features), reverse=True)[:_SIGNS_NAMED]
-    return score, "+".join(name for _, name in strongest)
+def _score(model: Model, window: Window) -> float:
+    total = model.bias + sum(map(model.weights.get, window.features, repeat(0.0)))
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def _rule(model: Model, window: Window) -> str:
+    """The signs that weighed most."""
+    strongest = sorted(((model.weights.get(name, 0.0), name) for name in window.features), reverse=True)
+    return "+".join(name for _, name in strongest[:_SIGNS_NAMED])
 
 
 def _category(model: Model, window: Window) -> Category:
     sums = {
-        name: weights.get("", 0.0) + sum(weights.get(feature, 0.0) for feature in window.features)
+        name: weights.get("", 0.0) + sum(map(weights.get, window.features, repeat(0.0)))
         for name, weights in model.classes.items()
     }
     return Category(max(sums, key=lambda name: sums[name]))

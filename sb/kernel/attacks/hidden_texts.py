@@ -13,8 +13,13 @@ from urllib.parse import unquote
 
 MOST = 64  # encoded parts of one text that are read
 LONGEST = 16_384  # characters of one of them
+_SHORTEST_BASE64, _SHORTEST_BASE32 = 16, 24  # characters without a space
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=\-])[A-Za-z0-9+/_\-]{16,16384}={0,2}(?![A-Za-z0-9+/_=])")
-_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?(?:[0-9a-fA-F]{2}[ :]?){12,8192}(?![0-9A-Za-z])")
+# Begins with a set of characters, since `re` finds these fastest: the first digit, and what may not stand before it.
+_HEX = re.compile(
+    r"[0-9a-fA-F](?<![0-9A-Za-z][0-9a-fA-F])(?:(?<=0)x(?:[0-9a-fA-F]{2}[ :]?){12,8192}"
+    r"|[0-9a-fA-F][ :]?(?:[0-9a-fA-F]{2}[ :]?){11,8191})(?![0-9A-Za-z])"
+)
 _BINARY = re.compile(r"(?<![0-9])(?:[01]{8}[ ,]{0,2}){10,2048}(?![0-9])")
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{24,16384}={0,6}(?![A-Za-z0-9])")
 _PERCENT = re.compile(
@@ -42,7 +47,8 @@ def hidden_texts(text: str) -> Iterator[Hidden]:
 
 
 def _candidates(text: str) -> Iterator[Hidden]:
-    for match in _BASE64.finditer(text):
+    longest = max(map(len, text.split()), default=0)
+    for match in _BASE64.finditer(text) if longest >= _SHORTEST_BASE64 else ():
         if decoded := _from_base64(match[0]):
             yield Hidden(decoded, match.start(), match.end(), "base64")
     for match in _HEX.finditer(text):
@@ -53,7 +59,7 @@ def _candidates(text: str) -> Iterator[Hidden]:
         bits = re.sub(r"[ ,]", "", match[0])
         if len(bits) % 8 == 0 and (decoded := _readable(int(bits, 2).to_bytes(len(bits) // 8, "big"))):
             yield Hidden(decoded, match.start(), match.end(), "binary")
-    for match in _BASE32.finditer(text):
+    for match in _BASE32.finditer(text) if longest >= _SHORTEST_BASE32 else ():
         try:
             decoded = _readable(
                 base64.b32decode(match[0].rstrip("=") + "=" * (-len(match[0].rstrip("=")) % 8))

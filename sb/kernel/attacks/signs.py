@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 WINDOW = 60  # words that are judged together
 NEAR = 14  # words between two signs that belong together
 MOST_SIGNS = 24  # of one window: what has more says the same again
 _CACHED = 65_536  # words
+_RARE = frozenset('<[{#|@?=!/_:(*"')
+_text_of: Callable[[re.Match[str]], str] = itemgetter(0)
 _WORDS = re.compile(r"[^\W_]+(?:['\u2019_\-][^\W_]+)*")
+# Both begin with a set of characters, since `re` finds these fastest; what stands before the first one is looked at then.
 _SENTENCE = re.compile(
-    r"[.!?](?=[\s\"”)\]]|$)|[\u3002\uff01\uff1f]|\n(?=\s*(?:\n|[\-*#>|{<\d]|$))|(?<=[:;,])\n"
+    r"[.!?\u3002\uff01\uff1f\n](?:(?<=[.!?])(?=[\s\"”)\]]|$)|(?<=[\u3002\uff01\uff1f])"
+    r"|(?<=\n)(?=\s*(?:\n|[\-*#>|{<\d]|$))|(?<=[:;,]\n))"
+)
+_QUOTED = re.compile(
+    r"[\"“”«»„`'](?:(?<!')[^\"“”«»„`\n]{3,240}[\"“”«»„`]|(?<=')(?<!\w')[^'\n]{6,160}'(?!\w))"
 )
 _ADDRESS = re.compile(r"https?://[^\s\"'<>)]{1,2000}|[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8}")
 _SCRIPT = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-_QUOTED = re.compile(r"[\"“”«»„`][^\"“”«»„`\n]{3,240}[\"“”«»„`]|(?<![\w])'[^'\n]{6,160}'(?!\w)")
 # Concepts that weigh otherwise where who writes may give instructions.
 _BY_WRITER = frozenset(("override", "persona", "reveal", "tooluse", "harmact", "send"))
 
@@ -54,7 +61,21 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )  # fmt: skip
 
 
-Entry = tuple[list[str], list[tuple[list[str], str]]]  # concepts of a word, and phrases that begin with it
+Phrases = dict[str, list[tuple[list[str], str]]]  # second word to the words from it on, and the concept
+Entry = tuple[list[str], Phrases]  # concepts of a word, and phrases that begin with it
+
+
+class _Entries(dict[str, Entry | None]):
+    """The entries of words, each found when it is first asked for."""
+
+    def __init__(self, find: Callable[[str], Entry | None]) -> None:
+        self._find = find
+
+    def __missing__(self, word: str) -> Entry | None:
+        if len(self) >= _CACHED:
+            self.clear()
+        entry = self[word] = self._find(word)
+        return entry
 
 
 class Sign(NamedTuple):
@@ -85,7 +106,7 @@ class Lexicon:
     def __init__(self, data: Mapping[str, Sequence[str]]) -> None:
         self._words: dict[str, list[str]] = {}
         self._stems: dict[str, list[str]] = {}
-        self._phrases: dict[str, list[tuple[list[str], str]]] = {}
+        self._phrases: dict[str, Phrases] = {}
         scripts: dict[str, str] = {}
         for concept, entries in data.items():
             for entry in entries:
@@ -93,48 +114,47 @@ class Lexicon:
                 if kind == "text" and text:
                     scripts[text] = concept
                 elif len(parts := _WORDS.findall(entry)) > 1:
-                    self._phrases.setdefault(parts[0], []).append((parts[1:], concept))
+                    self._phrases.setdefault(parts[0], {}).setdefault(parts[1], []).append(
+                        (parts[1:], concept)
+                    )
                 elif entry.endswith("*"):
                     self._stems.setdefault(entry[:-1], []).append(concept)
                 else:
                     self._words.setdefault(entry, []).append(concept)
-        for known in self._phrases.values():
-            known.sort(key=lambda one: -len(one[0]))
+        for phrases in self._phrases.values():
+            for known in phrases.values():
+                known.sort(key=lambda one: -len(one[0]))
         self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
         self._scripts = scripts
-        self._known: dict[str, Entry | None] = {}
+        self._entries = _Entries(self._entry)
 
     @cached_property
     def _script(self) -> re.Pattern[str]:
         return re.compile("|".join(sorted(map(re.escape, self._scripts), key=len, reverse=True)))
 
-    def _learn(self, word: str) -> Entry | None:
+    def _entry(self, word: str) -> Entry | None:
         """The concepts of a word and the phrases that begin with it; None for a word that means nothing here."""
         found = self._words.get(word)
         if found is None:
             stems = (self._stems.get(word[:length]) for length in self._lengths if length <= len(word))
             found = next((one for one in stems if one), [])
-        phrases = self._phrases.get(word, [])
-        entry = (found, phrases) if found or phrases else None
-        if len(self._known) >= _CACHED:
-            self._known.clear()
-        self._known[word] = entry
-        return entry
+        phrases = self._phrases.get(word, {})
+        return (found, phrases) if found or phrases else None
 
     def signs(self, text: str, lowered: str) -> list[Sign]:
         """Every sign of a text, in order."""
         found = list[Sign]()
         prose = _ADDRESS.sub(_blank, lowered) if "://" in lowered or "@" in lowered else lowered
         words = list(_WORDS.finditer(prose))
-        only = [match[0] for match in words]
-        known = self._known
-        for number, word in enumerate(only):
-            entry = known[word] if word in known else self._learn(word)
+        only = list(map(_text_of, words))
+        last = len(only) - 1
+        for number, entry in enumerate(map(self._entries.__getitem__, only)):
             if entry is None:
                 continue
             start = words[number].start()
             concepts, phrases = entry
-            for rest, concept in phrases:
+            following = phrases.get(only[number + 1], ()) if phrases and number < last else ()
+            for rest, concept in following:
                 until = number + 1 + len(rest)
                 if only[number + 1 : until] == rest:
                     found.append(Sign(concept, start, words[until - 1].end(), number))
@@ -142,18 +162,39 @@ class Lexicon:
             if concepts:
                 end = words[number].end()
                 found += [Sign(concept, start, end, number) for concept in concepts]
-        starts = [match.start() for match in words]
-        if _SCRIPT.search(lowered):
+        shapes = list(_shapes_of(lowered))
+        script = not lowered.isascii() and _SCRIPT.search(lowered) is not None
+        starts = [match.start() for match in words] if shapes or script else []
+        if script:
             for place, match in enumerate(self._script.finditer(lowered)):
                 number = bisect_right(starts, match.start()) + place
                 found.append(Sign(self._scripts[match[0]], match.start(), match.end(), number))
-        for concept, hints, pattern in _SHAPES:
-            if any(hint in lowered for hint in hints):
-                for match in _compiled(pattern).finditer(lowered):
-                    number = bisect_right(starts, match.start())
-                    found.append(Sign(concept, match.start(), match.end(), number))
+        for concept, _, pattern in shapes:
+            for match in _compiled(pattern).finditer(lowered):
+                number = bisect_right(starts, match.start())
+                found.append(Sign(concept, match.start(), match.end(), number))
         found.sort(key=lambda one: (one.word, one.start))
         return found
+
+
+def _by_character(hints: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The hints by a character that most texts do not have, "" for none: that is looked for in a tenth of the time."""
+    groups = dict[str, list[str]]()
+    for hint in hints:
+        groups.setdefault(next((char for char in hint if char in _RARE), ""), []).append(hint)
+    return tuple((char, tuple(group)) for char, group in groups.items())
+
+
+_HINTS = tuple((shape, _by_character(shape[1])) for shape in _SHAPES)
+
+
+def _shapes_of(lowered: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The shapes that may be in a text."""
+    for shape, groups in _HINTS:
+        for char, hints in groups:
+            if char in lowered and any(hint in lowered for hint in hints):
+                yield shape
+                break
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -171,30 +212,37 @@ def windows(text: str, signs: Sequence[Sign], *, trusted: bool, hidden: bool) ->
     Args:
         trusted: whether who wrote it may give instructions. hidden: whether invisible characters were in it.
     """
+    if not signs:
+        return
     ends = [match.end() for match in _SENTENCE.finditer(text)]
     quoted = [match.span() for match in _QUOTED.finditer(text)] if len(signs) > 1 else []
+    sentences = [bisect_right(ends, one.start) for one in signs]
     first, last_start = 0, -1
     while first < len(signs):
         until = first
         limit = signs[first].word + WINDOW
         while until < len(signs) and signs[until].word <= limit:
             until += 1
-        inside = signs[first:until][:MOST_SIGNS]
+        inside = signs[first : min(until, first + MOST_SIGNS)]
         if last_start < inside[-1].start:
             yield Window(
                 inside[0].start,
                 max(one.end for one in inside),
-                tuple(_features(inside, ends, quoted, trusted=trusted, hidden=hidden)),
+                tuple(
+                    _features(
+                        inside, sentences[first : first + len(inside)], quoted, trusted=trusted, hidden=hidden
+                    )
+                ),
             )
             last_start = inside[-1].start
-        sentence = bisect_right(ends, signs[first].start)
-        while first < until and bisect_right(ends, signs[first].start) <= sentence:
+        sentence = sentences[first]
+        while first < until and sentences[first] <= sentence:
             first += 1
 
 
 def _features(
     signs: Sequence[Sign],
-    ends: Sequence[int],
+    sentences: Sequence[int],
     quoted: Sequence[tuple[int, int]],
     *,
     trusted: bool,
@@ -206,7 +254,6 @@ def _features(
     if hidden:
         found.add("invisible")
     quotes = 0
-    sentences = [bisect_right(ends, one.start) for one in signs]
     before = -1
     for number, one in enumerate(signs):
         found.add(one.concept)

@@ -116,7 +116,13 @@ class Boundaries:
                 facts["release_drift"] = list(drift.parts) or ["unreadable"]
         return facts
 
+    def prepare(self, ctx: RunContext) -> None:
+        """Make what `run_facts` needs from files, before the log is locked for writing."""
+        if self.releases is not None and ctx.agent_name != RECOVERY_AGENT:
+            self.releases.of_run(ctx)
+
     def _refuse_drift(self, ctx: RunContext) -> None:
+        self.prepare(ctx)
         if self.releases is None or not self._pinned:
             return
         drift = self.releases.drift(ctx)
@@ -128,13 +134,15 @@ class Boundaries:
         if reason:
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "release_drift")
 
-    def scope_refusal_of(self, agent: str) -> Callable[[str], str]:
-        """A function that says why the agent may not use memories of a scope, or "", by its charter as it is then."""
+    @property
+    def scope_refusal(self) -> Callable[[str, str], str] | None:
+        """Why an agent may not use memories of a scope, or "", by its charter as it is then; None where none is enforced."""
+        charters = self.charters
+        if charters is None or not self._enforce:
+            return None
 
-        def refusal(scope: str) -> str:
-            if self.charters is None or not self._enforce:
-                return ""
-            entry = self.charters.entry(agent, exact=False)
+        def refusal(agent: str, scope: str) -> str:
+            entry = charters.entry(agent, exact=False)
             return entry.problem or ("" if entry.charter is None else entry.charter.scope_refusal(scope))
 
         return refusal

@@ -73,9 +73,8 @@ class Charters:
         if report is not None:
             return CharterEntry(agent, CharterState.INVALID, None, str(report.in_order()[0]), "")
         if charter is None:
-            return CharterEntry(
-                agent, CharterState.MISSING, None, f"agent {one_line(agent, 80)} has no charter", ""
-            )
+            named = f"agent {one_line(agent, 80)}" if agent else "who names no agent"
+            return CharterEntry(agent, CharterState.MISSING, None, f"{named} has no charter", "")
         status, detail = self._store.status(agent, charter.fingerprint, exact=exact)
         if status is BaselineStatus.UNREADABLE:
             why = f"whether the charter of {agent} is approved cannot be told: {detail}"

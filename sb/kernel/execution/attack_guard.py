@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from sb.config.guards import QUARANTINE
 from sb.kernel.attacks.screening import TOOL_RESULT, check_written, record_attack, sentence
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.result_guards import ResultGuard, withhold
 from sb.log.event_log import EventLog
-
-QUARANTINE = "quarantine"
 
 
 def attack_guard(log: EventLog, action: str) -> ResultGuard:

@@ -32,7 +32,7 @@ from sb.kernel.execution.capturing import Capturing
 from sb.kernel.execution.external import ExternalCalls
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.recorder import Recorder, safe_message
-from sb.kernel.execution.result_guards import ResultGuard, guard_result
+from sb.kernel.execution.result_guards import ResultGuard, guard_result, withhold
 from sb.kernel.execution.telemetry import CallSpan, Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
@@ -454,7 +454,9 @@ class ToolExecutor:
         call.reserved = False
         call.ctx.budget.settle_call(outcome.latency_ms)
         if self.boundaries is not None and outcome.code is None:
-            _withhold(call, outcome, self.boundaries.judge_result(call, outcome.provenance))
+            reason = self.boundaries.judge_result(call, outcome.provenance)
+            if reason:
+                withhold(outcome, f"its result is withheld: {reason}")
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller must hear that the tool ran
@@ -480,14 +482,6 @@ class ToolExecutor:
 
     def _strict(self, call: ToolCall) -> bool:
         return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
-
-
-def _withhold(call: ToolCall, outcome: Outcome, reason: str) -> None:
-    """Keep from the caller what a tool gave, for that reason; nothing for ""."""
-    if reason:
-        outcome.value, outcome.encoded, outcome.message = None, b"null", f"its result is withheld: {reason}"
-        outcome.code = ToolErrorCode.PERMISSION_DENIED
-        outcome.effect = Effect.DONE if call.side_effecting else Effect.UNSTATED
 
 
 def current_run() -> tuple[ToolExecutor, RunContext] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sb.canonical import freeze
 from sb.classification import Classification, Finding, Sensitivity, classify
+from sb.config.guards import REDACT
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.result_guards import ResultGuard, withhold
@@ -17,7 +18,6 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import OUTPUT_GATED
 from sb.redaction import MASK
 
-REDACT = "redact"
 TOO_LONG = "too_long"  # stands for a text that was searched in part
 Elsewhere = Callable[
     [str, RunContext], bool
@@ -103,7 +103,8 @@ def output_guard(gate: OutputGate, patterns: Sequence[str], action: str) -> Resu
             outcome.value, outcome.encoded = freeze(clean)
         else:
             withhold(
-                outcome, f"the result of {call.tool_id} holds {', '.join(labels)}, so it is not handed out"
+                outcome,
+                f"the result of {call.tool_id} holds {', '.join(labels)}, so it is not handed out",
             )
 
     return guard

@@ -114,6 +114,8 @@ class Recorder:
         self._capture = capture
 
     def run_started(self, ctx: RunContext) -> None:
+        if self._boundaries is not None:
+            self._boundaries.prepare(ctx)
         with self.log.write() as write:
             self._announce(write, ctx)
 

@@ -26,12 +26,12 @@ def guard_result(guards: Sequence[ResultGuard], call: ToolCall, outcome: Outcome
         try:
             guard(call, outcome)
         except Exception as error:  # noqa: BLE001 - a failing check withholds, whatever it is
-            withhold(
-                outcome, f"the result could not be checked: {type(error).__name__}: {one_line(error, 200)}"
-            )
+            why = f"the result could not be checked: {type(error).__name__}: {one_line(error, 200)}"
+            withhold(outcome, why)
 
 
 def withhold(outcome: Outcome, why: str) -> None:
     """Keep the value from the caller; the tool ran, which the outcome says."""
-    outcome.value, outcome.code, outcome.message = None, ToolErrorCode.PERMISSION_DENIED, why
+    outcome.value, outcome.encoded = None, b"null"
+    outcome.code, outcome.message = ToolErrorCode.PERMISSION_DENIED, why
     outcome.effect = Effect.DONE

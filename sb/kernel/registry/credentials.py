@@ -10,15 +10,17 @@ import os
 import shlex
 import signal
 import stat
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.config.credentials import CredentialSource
 from sb.errors import ContractError
 from sb.kernel.contracts import ToolErrorCode, ToolSpec
 from sb.kernel.results import ToolError
+
+if TYPE_CHECKING:  # most processes run no command
+    from subprocess import Popen
 
 CREDENTIALS = "credentials"  # in a contract's metadata
 COMMAND_S = 10.0  # after which a command that gives a value is ended
@@ -119,6 +121,8 @@ class Credentials:
         return _decoded(data, f"the file {path}")
 
     def _from_command(self, place: str) -> tuple[str, str]:
+        import subprocess
+
         words = shlex.split(place)
         quiet: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
@@ -139,7 +143,7 @@ class Credentials:
         return _decoded(data, f"the command {words[0]!r}")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: Popen[bytes]) -> None:
     """End a command with everything that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)

@@ -9,15 +9,13 @@ from typing import Any
 from sb.memory.masking import Labels
 from sb.memory.personal_data import (
     APART,
-    DROP,
     ESCALATE,
-    KEEP,
     REDACT,
     Screened,
     note,
     redacted,
 )
-from sb.memory.personal_values import TOO_LONG, labels_in, masked
+from sb.memory.personal_values import labels_in, masked
 from sb.redaction import Masking
 from sb.secret_shapes import may_hold_secret
 from sb.stack.sync.change_log import StoredChange
@@ -98,13 +96,8 @@ class Arrivals:
         return self._seen[change.uid]
 
     def _looked(self, change: Change) -> Screened:
-        action = self._screening.action(change.place.scope)
-        if change.kind == "handoff" and action == ESCALATE:
-            action = REDACT  # a handoff that waits reaches nobody
         found = labels_in(list(_texts(change).values())) if self._screens else ()
-        if not found:
-            return Screened((), KEEP)
-        return Screened(found, DROP if action == REDACT and TOO_LONG in found else action)
+        return self._screening.decided(found, change.place.scope, is_handoff=change.kind == "handoff")
 
     def strange(self, uid: str) -> bool:
         """Whether a change that came was sealed by nobody who counts here."""

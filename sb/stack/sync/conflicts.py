@@ -39,7 +39,9 @@ class Why(NamedTuple):
 
 def open_conflicts(container: Container) -> list[SyncConflict]:
     """Lists the open conflicts in view, oldest first."""
-    return [_listed(container, *row) for row in _rows(container)]
+    found = [_listed(container, *row) for row in _rows(container)]
+    container.note_denied()
+    return found
 
 
 class Conflicts:
@@ -230,7 +232,7 @@ def _listed(
     other = row_of(remote)
     here, there = rights.shown(space.record(row)), rights.shown(from_row(other, place))
     held = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
-    withheld = _WITHHELD if held else _REFUSED if rights.refused(row) else ""
+    withheld = _WITHHELD if held else _REFUSED if not space.is_readable(row) else ""
     return SyncConflict(
         id=conflict,
         table=row["kind"],

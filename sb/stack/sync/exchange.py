@@ -35,7 +35,7 @@ class Reach:
     Args:
         scopes: patterns. cores: whose private memories may, and the handoffs between whom.
         view: of these scopes alone; None for all. shares: whether one of the cores may share a scope.
-        rules: what that goes by, as text.
+        rules: what that goes by, as text. withheld: ids of records that leave with none of them.
     """
 
     scopes: tuple[str, ...]
@@ -43,6 +43,7 @@ class Reach:
     view: Collection[str] | None = None
     shares: Callable[[str], bool] = lambda scope: True
     rules: str = ""
+    withheld: Collection[str] = frozenset()
 
     def covers(self, place: Place) -> bool:
         """Whether what stands there may."""
@@ -64,6 +65,7 @@ class Reach:
         """A digest of the reach, which differs when the reach does."""
         said = "\0".join((*sorted(self.scopes), "", *sorted(self.cores), "", *sorted(self.view or ())))
         said += f"\0{self.rules}" if self.rules else ""
+        said += "\0".join(("", "", *sorted(self.withheld))) if self.withheld else ""
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
@@ -244,6 +246,7 @@ class Exchange:
                     and one.peer != there
                     and one.record not in held
                     and self._reach.carries(one.change)
+                    and (erased or one.change.uid not in self._reach.withheld)
                 ):
                     yield one
 

@@ -112,7 +112,9 @@ class Synchroniser:
 
     def export(self, path: Path) -> int:
         """Write the stack into a new file; see `SQLiteStack.export_stack`."""
-        seen = replace(self._reach, view=self._container.scopes)  # a core takes along what it may read
+        seen = replace(
+            self._reach_without_withheld(), view=self._container.scopes
+        )  # a core takes along what it may read
         size = exported(self._feed(None), self._config, seen, path)
         said = {"by": self._container.reader, "stack": self._container.stack_id}
         with self._log().write() as write:
@@ -138,8 +140,9 @@ class Synchroniser:
             remote = Feed(other, local.stack, local.sealer.nobody() if file else local.sealer)
             if Container(other, local.stack, read_only=False).state is StackState.MAINTENANCE:
                 return SyncResult(errors=[f"stack {local.stack} is in maintenance in {self._remote}"]), 0
+            reach = self._reach_without_withheld()
             exchange = Exchange(
-                local, remote, shown, self._reach, from_anybody=from_anybody, door=IMPORT if file else ""
+                local, remote, shown, reach, from_anybody=from_anybody, door=IMPORT if file else ""
             )
             exchange.greet()
             action(exchange)
@@ -159,6 +162,10 @@ class Synchroniser:
 
         rules = repr(sorted(container.space.settings.access.items())) if rights else ""
         return Reach(self._config.memory.sync_scopes, cores, shares=shares, rules=rules)
+
+    def _reach_without_withheld(self) -> Reach:
+        """The reach without what the reading policy withholds, which is put on record."""
+        return replace(self._reach, withheld=self._container.withheld())
 
     def _feed(self, by: Decider | None) -> Feed:
         authority = Authority(self._config.operators.file, self._log())

@@ -8,7 +8,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from sb.config.groups import Memory
+from sb.config.memory import Memory
 from sb.errors import EmbedderError
 from sb.store.embedding.embedder import Embedder
 

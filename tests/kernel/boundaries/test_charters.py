@@ -178,6 +178,30 @@ def test_memory_outside_of_the_data_scopes_is_neither_written_nor_read(office: O
         assert brain.search("door code taped") == []
 
 
+def test_a_stack_gives_a_core_only_the_data_scopes_of_its_charter(office: Office) -> None:
+    office.write(CLERK)
+    with office.open(agent_charters="off") as runtime:
+        for scope in ("project:shop", "project:other"):
+            runtime.brain("ada", scope=scope).remember(f"The door code of {scope} is taped to the door.")
+    with office.open() as runtime:
+        office.approve(runtime)
+        found = {}
+        for core in ("clerk", "stranger", ""):
+            stack = runtime.stack()
+            if core:
+                stack.on_attach(core)
+                stack.read_from(core, "project:shop")
+            found[core] = [hit.content for hit in stack.search("door code taped")]
+        clerk = runtime.stack()
+        clerk.on_attach("clerk")
+        clerk.read_from("clerk", "project:other")
+        outside = clerk.search("door code taped")
+    assert found == {
+        "clerk": ["The door code of project:shop is taped to the door."], "stranger": [], "": []
+    }  # fmt: skip
+    assert outside == []
+
+
 def test_a_charter_whose_owner_left_does_not_count(office: Office, tmp_path: Path) -> None:
     office.write(CLERK)
     with office.open() as runtime:

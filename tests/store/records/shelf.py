@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from sb.config.groups import Memory
+from sb.config.memory import Memory
 from sb.redaction import may_be_sensitive
 from sb.sources import CountingIds, SteeredClock
 from sb.store.database import open_database
