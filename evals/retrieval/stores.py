@@ -56,6 +56,10 @@ class Store:
             kept = self.brain.writer.keep_all([_record(row) for row in part], Place(self.brain.stack, _SCOPE))
             self._rows.update(zip(kept, (row.id for row in part), strict=True))
 
+    def numbers(self) -> dict[str, int]:
+        """The numbers of the records, by the ids of their rows."""
+        return {name: number for number, name in self._numbers.items()}
+
     def ranking(self, *, fusion: bool = False) -> Search:
         """What a search finds, without what depends on the past."""
 

@@ -109,6 +109,13 @@ class Memory:
         "such as a decision, is found.",
         narrow=larger(),
     )
+    spreading: float = setting(
+        0.0,
+        kinds.number(0, 1),
+        "How much it counts in a search that the best hits are related to a memory (spreading activation): the share of the "
+        "best hit's score that an activation of 1 adds, such as 0.3; 0 for not at all.",
+        example="0.3",
+    )
     salience: Mapping[str, float] = setting(
         MappingProxyType({}),
         kinds.numbers(0, 10, "recency", "frequency", "confidence", "strength", "protected", "trust"),

@@ -37,7 +37,7 @@ def _plain_json(value: Any) -> Any:
     if isinstance(value, HostPattern | CredentialSource):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain_json(getattr(value, field.name)) for field in fields(value)}
+        return {one.name: _plain_json(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
         return {key: _plain_json(item) for key, item in value.items()}
     if isinstance(value, tuple):

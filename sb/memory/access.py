@@ -50,7 +50,7 @@ class Rights:
     def check_charter(self, agent: str, scope: str) -> None:
         """Refuse a scope that an agent's charter does not let it use at all; raises DeniedError."""
         if reason := self._chartered(agent, scope):
-            raise DeniedError(reason, "its data_scopes: sb agent charter show")
+            raise DeniedError(reason, f"sb agent charter show {agent}" if agent else "attach a core first")
 
     def readable(self, agent: str, scopes: Iterable[str]) -> tuple[str, ...]:
         """Those of these scopes that an agent may read, in their order."""

@@ -20,6 +20,7 @@ from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
 from sb.memory.masking import Labels, masked_row, masked_text
 from sb.memory.personal_data import Screened, hold_back, note, redacted
 from sb.memory.quarantine.holding import Holding, note_held
+from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import count_words
 from sb.memory.space import Space
 from sb.memory.views import View
@@ -46,6 +47,7 @@ MOST_TOLD = 100
 IMPORT = "import"  # the source type of what comes in a file
 _AT_ONCE = 500  # records in a transaction: others wait for some 20 ms
 _TIMES = ("created_at", "updated_at", "happened_at")
+_MAY_BE_EMPTY = ("text", "agent")  # a stack's memories are of no agent
 _NAMES = ("uid", "agent", "text")
 _UID = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _KEPT = ("uid", "state", "agent", "version", *_TIMES)  # exactly as they came
@@ -111,7 +113,8 @@ def load(
         if seal.standing != "operator" and authority.enrolled() and not from_anybody:
             who = "is unsigned" if seal.standing == "unsigned" else f"was signed by a stranger ({seal.key})"
             raise DeniedError(f"the bundle {who}", "inspect it, then import it with --from-anybody")
-        found = _Import(space, seal, actor, into, embed).read(file, progress)
+        with attacks_on_record(space):
+            found = _Import(space, seal, actor, into, embed).read(file, progress)
     with log.write() as write:
         facts = {"digest": seal.digest, "standing": seal.standing, "key": seal.key, "records": found.added}
         write.append(MEMORY_IMPORTED, {"by": actor, "from": seal.by, "into": into or ""}, trusted=facts)
@@ -197,7 +200,7 @@ class _Import:
             raise _damaged(f"record {document.get('uid')} has no place")
         held: Row = {**DEFAULTS, **document}
         for name in _NAMES:
-            if not isinstance(document.get(name), str) or not (document[name] or name == "text"):
+            if not isinstance(document.get(name), str) or not (document[name] or name in _MAY_BE_EMPTY):
                 raise _damaged(f"{name} is not a string")
         if not _UID.fullmatch(document["uid"]):
             raise _damaged(f"{one_line(document['uid'], 40)!r} is not an id")

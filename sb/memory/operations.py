@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
 from sb.config import Config
 from sb.errors import NotFoundError
 from sb.memory.gate.admission import Gate
+from sb.memory.lazy import lazy
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
@@ -28,7 +28,7 @@ class Operations:
     writer: SessionWriter
     searcher: Searcher
 
-    @cached_property
+    @lazy
     def gate(self) -> Gate:
         """The gate that decides what `remember` saves as a memory of its own."""
         return Gate(self.space, self.writer.record_writer)

@@ -32,7 +32,13 @@ class Everywhere(SessionWriter):
         return tuple(number for number, place in known.items() if place.scope in chain)
 
     def broadcast(
-        self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
+        self,
+        operation: str,
+        query: str,
+        hits: Sequence[tuple[int, float]],
+        memories: Sequence[Memory],
+        *,
+        scope: str | None = None,
     ) -> None:
         """Logs nothing."""
 

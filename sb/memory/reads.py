@@ -68,7 +68,7 @@ class Reads(Operations):
         found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
         self.writer.broadcast(
-            "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits]
+            "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits], scope=named
         )
         best = [hit for _, hit in hits]
         return self.searcher.with_neighbours(best, places, context) if context else best

@@ -140,17 +140,30 @@ class Searcher:
             return fuse([one for one in candidates if _BESIDE not in one.ranks], explain=explain)
         space = self._space
         used = weights or fitted(vectors=not self.vector_search_disabled_reason)
-        return rank(
+        ranked = rank(
             asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
         )
+        return self._related(ranked, places, filters) if space.settings.spreading else ranked
+
+    def _related(self, ranked: list[Ranked], places: Sequence[int], filters: Predicate) -> list[Ranked]:
+        """The hits with what they are related to, as far as that meets the filters too."""
+        from sb.memory.spreading import with_related
+
+        here, values = _in_places(places)
+        where, parameters = self._seen(filters, places).sql()
+        meets = f"{here} AND ({where or 1})", (*values, *parameters)
+        return with_related(self._space, ranked, places, meets, self._space.settings.spreading)
+
+    def _seen(self, filters: Predicate, places: Sequence[int]) -> Predicate:
+        """The filters, without what a search in these places leaves out."""
+        condition, parameters = self._space.leaves_out(places)
+        return Without(filters, condition, parameters) if condition else filters
 
     def candidates(
         self, query: str, places: Sequence[int], filters: Predicate = NO_FILTERS
     ) -> tuple[Query, list[Candidate]]:
         """The question as it is understood, and what words and meaning name for it, in no order."""
-        condition, parameters = self._space.leaves_out(places)
-        if condition:
-            filters = Without(filters, condition, parameters)
+        filters = self._seen(filters, places)
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
         self._space.statistics.refresh()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
+from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.trust.scores import believed
@@ -147,7 +148,7 @@ class SessionWriter:
         quarantined = hold_back(rows, screened)
         self.record_writer.masked |= redacted(screened)
         admission = gate.look(*pairs[0], place) if gate is not None else None
-        with self.space.database.write() as execute:
+        with attacks_on_record(self.space), self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
             session = self._opened(execute)
@@ -235,18 +236,29 @@ class SessionWriter:
         self.broadcast(operation, "", hits, list(memories.values()))
 
     def broadcast(
-        self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
+        self,
+        operation: str,
+        query: str,
+        hits: Sequence[tuple[int, float]],
+        memories: Sequence[Memory],
+        *,
+        scope: str | None = None,
     ) -> None:
-        """Logs what reached the agent's context; the records do not change."""
+        """Logs what reached the agent's context; the records do not change.
+
+        Args:
+            scope: that was read, by default the session's.
+        """
+        scope = scope or self.scope
         if query:
             self.masked.clear()
-            query = self.space.screening.text(masked_text(query, self.masked), self.scope)
+            query = self.space.screening.text(masked_text(query, self.masked), scope)
         tokens = sum(estimated_tokens(one.content) for one in memories)
         with self.space.database.write() as execute:
             session = self._opened(execute)
             self.space.reads.append(
                 execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
-                session=session.number, tokens=tokens, purpose=self.space.purpose(self.scope),
+                session=session.number, tokens=tokens, purpose=self.space.purpose(scope),
             )  # fmt: skip
         self.session = session
 

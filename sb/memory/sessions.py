@@ -6,13 +6,13 @@ Source: the memory whitepaper, "retrieval in the session lifecycle".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from sb.memory.access import READ, SHARE
 from sb.memory.consent import refusal, withheld
+from sb.memory.lazy import lazy
 from sb.memory.operations import Operations
 from sb.memory.trust.floor import below
 from sb.store.records.columns import Row
@@ -31,7 +31,7 @@ class Sessions(Operations):
 
     _named: str | None  # the session's name by whoever made this Brain, until that session ends
 
-    @cached_property
+    @lazy
     def handoffs(self) -> Handoffs:
         """The handoffs that this agent sends and receives."""
         from sb.memory.handoffs import Handoffs

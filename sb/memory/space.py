@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -95,7 +94,7 @@ class Space:
         """The source types whose memories are quarantined."""
         return self.settings.quarantine
 
-    @cached_property
+    @lazy
     def statistics(self) -> TextStatistics:
         return TextStatistics(self.database)
 

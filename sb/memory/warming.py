@@ -8,24 +8,68 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import os
 from collections.abc import Iterator
 from threading import Event, Thread
+from types import TracebackType
+from typing import Any
 from weakref import ref
 
 from sb.memory.ranking.rank import rank
 from sb.memory.ranking.weights import weights
 from sb.memory.search import Searcher
 from sb.memory.space import Space
+from sb.store.database import Database
+from sb.store.embedding.selection import NoEmbedder, choose
+from sb.store.index.statistics import counted
 
-_PATIENCE_S = 5.0  # that the end of a memory waits for a step; another thread may hold the database
+_PATIENCE_S = 5.0  # that the end of a memory waits for a step, at most; no step takes as long
+_LOOK_S = 0.05  # how often a thread that waits for the database looks whether to stop
 DELAY_S = 0.05  # a process that is done by then loads nothing
 _TEXTS, _AT_ONCE = (
     3_000,
     100,
 )  # the newest, whose words are learned; so many between two looks at whether to stop
 _WARMED = ("static", "none")  # settings of the embedder: others ask a server, or load for seconds
+_READ = 2_000  # characters of each: searches that come meanwhile wait until the words of so many texts are learned
 _RANKED = 5  # of what that finds
 _ASKED = 60  # characters of a text that is asked for, so that the statements of a search are ready
+
+
+class _Stopped(Exception):
+    """The thread is to end."""
+
+
+class _Lock:
+    """The lock of a database, waited for no longer than the thread is to run."""
+
+    def __init__(self, lock: Any, stopped: Event) -> None:
+        self._lock, self._stopped = lock, stopped
+
+    def __enter__(self) -> None:
+        while not self._stopped.is_set():
+            if self._lock.acquire(timeout=_LOOK_S):
+                return
+        raise _Stopped
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+
+class _Reader(Database):
+    """The same database, connection and all, read by a thread that gives up once it is stopped.
+
+    Another thread may have the database for as long as it likes, also the one that waits for the end of this one.
+    """
+
+    __slots__ = ("lock",)  # found before the shared attribute of that name
+    lock: Any
+
+    def __init__(self, database: Database, stopped: Event) -> None:
+        self.__dict__ = vars(database)
+        self.lock = _Lock(database.lock, stopped)
 
 
 class Warming:
@@ -39,8 +83,12 @@ class Warming:
 
     def stop(self) -> None:
         """End the thread, after the step that it is at: at most the import of numpy, a tenth of a second."""
-        self._stopped.set()
+        self.end()
         self._thread.join(_PATIENCE_S)
+
+    def end(self) -> None:
+        """Tell the thread to end, without waiting for it."""
+        self._stopped.set()
 
     def wait(self) -> None:
         """Wait until everything is loaded."""
@@ -49,7 +97,7 @@ class Warming:
     def _load(self, reference: ref[Space]) -> None:
         try:
             if not self._stopped.wait(DELAY_S):
-                for _ in _steps(reference):
+                for _ in _steps(reference, self._stopped):
                     if self._stopped.is_set():
                         return
         except Exception:  # noqa: BLE001 -- a search meets the same error, and says it; the database may just have been closed
@@ -63,11 +111,18 @@ _RUNNING: set[Warming] = set()
 
 @atexit.register  # a thread must not be importing while the interpreter is taken down
 def _stop_all() -> None:
-    for one in list(_RUNNING):
+    running = list(_RUNNING)
+    for one in running:
+        one.end()
+    for one in running:
         one.stop()
 
 
-def _steps(reference: ref[Space]) -> Iterator[str]:
+if hasattr(os, "register_at_fork"):  # a child would wait for ever for the locks of a thread that it has not
+    os.register_at_fork(before=_stop_all)
+
+
+def _steps(reference: ref[Space], stopped: Event) -> Iterator[str]:
     """Each step names what it loaded; the memory is let go of in between."""
     space = reference()
     if space is None or space.settings.embedder not in _WARMED:
@@ -78,38 +133,45 @@ def _steps(reference: ref[Space]) -> Iterator[str]:
     space = reference()
     if space is None:
         return
-    _ = space.embedder
+    reader = _Reader(space.database, stopped)
+    _load_embedder(space, reader)
     yield "embedder"
-    _search(space)
+    _search(space, reader)
     del space
     yield "search"
-    yield from _words(reference)
+    yield from _words(reference, reader)
 
 
-def _search(space: Space) -> None:
+def _load_embedder(space: Space, reader: Database) -> None:
+    """What `space.embedder` computes; whoever reads that at the same time computes it as well, and the first one stays."""
+    chosen = choose(space.settings)
+    vars(space).setdefault("embedder", chosen if isinstance(chosen, NoEmbedder) else counted(chosen, reader))
+
+
+def _search(space: Space, reader: Database) -> None:
     """Rank a few of what a text finds, so that statements are prepared and expressions compiled.
 
     All but the database and the model is its own: other threads may be using what the memory has. Above all, who holds
     the lock of its lexicon must not wait for the database, which another thread may have while it waits for that lock.
     """
-    own = Space(space.database, space.settings)
+    own = Space(reader, space.settings)
     own.embedder = space.embedder
-    rows = own.database.query("SELECT text FROM records WHERE state = 'active' ORDER BY id DESC LIMIT 1")
-    if rows:
-        asked, found = Searcher(own).candidates(rows[0][0][:_ASKED], tuple(own.places.all()))
+    sql = "SELECT substr(text, 1, ?) FROM records WHERE state = 'active' ORDER BY id DESC LIMIT 1"
+    if rows := reader.query(sql, (_ASKED,)):
+        asked, found = Searcher(own).candidates(rows[0][0], tuple(own.places.all()))
         rank(asked, found[:_RANKED], own.statistics, weights(vectors=True), own.lexicon, own.words.texts)
 
 
-def _words(reference: ref[Space]) -> Iterator[str]:
+def _words(reference: ref[Space], reader: Database) -> Iterator[str]:
     """Learn the words of the newest texts."""
     after = 1 << 62
     for _ in range(0, _TEXTS, _AT_ONCE):
         space = reference()
         if space is None:
             return
-        rows = space.database.query(
-            "SELECT id, text FROM records WHERE state = 'active' AND id < ? ORDER BY id DESC LIMIT +?",
-            (after, _AT_ONCE),
+        rows = reader.query(
+            "SELECT id, substr(text, 1, ?) FROM records WHERE state = 'active' AND id < ? ORDER BY id DESC LIMIT +?",
+            (_READ, after, _AT_ONCE),
         )
         if not rows:
             return

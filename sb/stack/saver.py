@@ -15,6 +15,7 @@ from sb.memory.access import WRITE
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
 from sb.memory.personal_data import ESCALATE, hold_back, settle
+from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import RecordWriter, count_words
 from sb.memory.trust.scores import believed
 from sb.stack.checks import check_words, checked_share
@@ -117,7 +118,7 @@ class Saver:
         pairs = record_writer.pairs(records)
         rows = [row for row, _ in pairs]
         escalated = hold_back(rows, screened)
-        with space.database.write() as execute:
+        with attacks_on_record(space, agent), space.database.write() as execute:
             space.check_open(execute, self._container.stack_id)
             places = dict[Place, int]()  # most of a batch stand in the same one
             for row, record in pairs:
@@ -170,7 +171,7 @@ class Saver:
         if any(one.labels and one.action == ESCALATE for one in screened):
             raise ValueError(f"personal data cannot be added to {record.id}: save it as a new record")
         expected = record.version if expected_version is None else expected_version
-        with container.space.database.write() as execute:
+        with attacks_on_record(container.space, agent), container.space.database.write() as execute:
             container.space.check_open(execute, container.stack_id)
             former = container.space.records.find(record.id)
             gone = former is None or former["state"] in (ERASED, QUARANTINED)
@@ -396,7 +397,8 @@ class _StackRecordWriter(RecordWriter):
         else:
             count_words(new)
         new["state"] = _state(record, former)
-        if self.holding.names_held(new, former):
+        attack = self.holding.attack_in_change(new, former)
+        if attack or self.holding.names_held(new, former):
             new.update(state=QUARANTINED, key=None)
         changes = {name: new[name] for name in _CHANGED}
         if new["happened_at"] is None:

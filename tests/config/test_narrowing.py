@@ -116,6 +116,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
     "memory.trust_floor": one_of("0", "0.45", "1"),
     "memory.planning_floor": one_of("0", "0.6", "1"),
+    "memory.spreading": one_of("0", "0.3", "1"),
     "memory.salience": one_of("{trust: 4}"),
     "memory.access": st.dictionaries(
         one_of("*", "project:*", "project:a", "global"),

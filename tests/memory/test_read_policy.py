@@ -107,6 +107,21 @@ def test_a_forgotten_memory_is_withheld_in_a_dump_too(tmp_path: Path) -> None:
         assert "lamp" in stack.dump(include_forgotten=True)
 
 
+def test_the_purpose_on_record_is_that_of_the_scope_that_was_read(tmp_path: Path) -> None:
+    rules = {"customer:*": ReadRule("support"), "project:*": ReadRule("building")}
+    with opened(tmp_path, rules) as runtime:
+        brain = runtime.brain("ada", scope="project:a")
+        brain.search("lamp", scope="customer:a")
+        brain.search("lamp")
+        runtime.brain("ada", stack="s", scope="customer:a").remember("The lamp is white.")
+        stack = runtime.stack("s")
+        stack.on_attach("ada")
+        stack.read_from("ada", "customer:a")
+        assert len(stack.search("lamp")) == 1
+        rows = runtime.database.query("SELECT purpose FROM broadcasts ORDER BY id")
+        assert [purpose for (purpose,) in rows] == ["support", "building", "support"]
+
+
 def test_operators_read_all_of_a_stack(tmp_path: Path) -> None:
     with opened(tmp_path, {"global": ReadRule("support", ())}) as runtime:
         stack = runtime.stack("s")

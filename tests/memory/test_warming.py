@@ -39,10 +39,11 @@ def test_warm_memory_has_what_a_search_loads_and_finds_the_same(home: Path) -> N
             assert first == second != []
 
 
-def test_closing_ends_the_thread(home: Path) -> None:
-    def threads() -> list[str]:
-        return [each.name for each in threading.enumerate() if each.name == "sb-warming"]
+def threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name == "sb-warming"]
 
+
+def test_closing_ends_the_thread(home: Path) -> None:
     with brain(home, warm=True) as one:
         one.remember(TEXTS[0])
     assert threads() == []
@@ -88,3 +89,43 @@ def test_thread_that_has_the_database_can_load_the_same_meanwhile(home: Path) ->
     thread.join(60)
     assert len(loaded) == 2
     one.close()
+
+
+def test_thread_that_waits_for_the_database_ends_when_it_is_stopped(home: Path) -> None:
+    with brain(home) as one:
+        one.remember(TEXTS[0])
+        _ = one.space.embedder  # so that it comes to the database at once
+        running: list[list[str]] = []
+
+        def hold() -> None:
+            with one.space.database.write():
+                warming = Warming(one.space)
+                time.sleep(DELAY_S * 3)
+                warming.stop()
+                running.append(threads())
+
+        thread = threading.Thread(target=hold, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert running == [[]]
+
+
+def test_process_that_forks_leaves_no_lock_behind(home: Path) -> None:
+    program = (
+        "import os, sys, threading, time; from sb.memory import Brain; from sb.memory.warming import DELAY_S;"
+        "one = Brain('parent'); one.remember('the kettle whistles'); warming = Brain('other');"
+        "time.sleep(DELAY_S + float(sys.argv[1])); child = os.fork();\n"
+        "if not child:\n"
+        "    two = Brain('child', warm=False); found = two.search('kettle'); os._exit(len(found))\n"
+        "names = [each.name for each in threading.enumerate()]\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 'sb-warming' in names)"
+    )
+    for more in (-DELAY_S, 0.01):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(more)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert (done.stdout, done.stderr) == ("1 False\n", "")

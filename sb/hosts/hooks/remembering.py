@@ -64,8 +64,11 @@ def usage(host: str, scope: str) -> str:
 
 
 def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
-    """Save a handoff if the session wrote memories or changed files since it last ended."""
-    brain = _brain(runtime, event)
+    """Save a handoff if the session wrote memories or changed files since it last ended, and may write there."""
+    try:
+        brain = _brain(runtime, event)
+    except DeniedError:  # its charter keeps it out, as it was told when it started
+        return
     writes = own_writes(brain.writer, brain.scope)
     since = max((one.created_at for one in writes if one.category == "session_end"), default=0.0)
     changed = changed_files(runtime, run_id, since)

@@ -22,12 +22,19 @@ EmbedWords = Callable[[Sequence[str]], "Vectors"]
 
 _MOST_WORDS = 300  # of a text that are matched: the time grows with their square
 _MOST_KEPT = 20_000  # words whose vectors are kept, 20 MB
-_TEXTS_KEPT = 64  # whose words are ready, some 30 KB each: a near text is compared with the same ones
+_TEXTS_KEPT = 256  # whose words are ready, some 30 KB each: a near text is compared with the same ones
+_SHORT = 1_000  # characters; what a longer text says takes more room, and so fewer are kept
 _NAMED = 0.5  # a first word that is matched worse is a name that the other text does not mention
 _SUBSTITUTED = 0.3  # words that are less alike, in one place of otherwise equal texts, say something else
 _SPAN = 2  # words that count as one place
 
-cached_values = lru_cache(maxsize=512)(values_of)
+_values_of_short = lru_cache(maxsize=2_048)(values_of)
+_values_of_long = lru_cache(maxsize=64)(values_of)
+
+
+def cached_values(text: str) -> Values:
+    """Returns what `values_of` does, kept for the texts of the last comparisons."""
+    return _values_of_short(text) if len(text) <= _SHORT else _values_of_long(text)
 
 
 class Likeness(NamedTuple):
@@ -72,7 +79,8 @@ class Comparer:
             return Likeness(float(same), difference or ("" if same else "word"), same_frame)
         similar = self._similar(words, others)
         ours, theirs = similar.max(axis=1), similar.max(axis=0)
-        score = min(1.0, max(0.0, float(min(ours.mean(), theirs.mean()))))
+        alike = min(np.add.reduce(ours) / len(words), np.add.reduce(theirs) / len(others))
+        score = min(1.0, max(0.0, float(alike)))
         if score < least:
             return Likeness(score, "", same_frame)
         difference = changed(here, there)

@@ -7,12 +7,15 @@ name of a tool) is compared as a word, by `sb.memory.gate.likeness`.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from sb.memory.ranking.terms import MONTHS, STOP_WORDS, stem
 
 MOST_CHARACTERS = 20_000  # of a text, as ranking counts
+
+_PLAIN_KEPT = 16_384  # tokens of which it is known whether they are plain words
 
 _MONTHS = {name: f"month {number}" for number, name in enumerate(MONTHS, 1)}
 _MONTHS |= {name[:3]: value for name, value in _MONTHS.items()} | {"sept": "month 9"}
@@ -92,6 +95,8 @@ for _pair in """
                 stem(each) for each in _right.split(",") if each
             }
 
+# Words that are more than a word, whatever stands beside them.
+_SPECIAL = frozenset({*_MONTHS, *_DAYS, *_RELATIVE, *_NUMBERS, *_ORDINALS, *_TIME_UNITS, *_NEGATIONS})
 _PERSONS = {
     stem(word): number
     for number, words in enumerate(
@@ -227,6 +232,14 @@ def _linked(sequence: tuple[str, ...]) -> dict[str, set[str]]:
     return found
 
 
+@lru_cache(maxsize=_PLAIN_KEPT)
+def _plain(token: str) -> str:
+    """Returns the stem of a token that is a lower-case word and nothing else, as most are; "" of any other."""
+    if token.isascii() and token.isalpha() and token.islower() and token not in _SPECIAL:
+        return stem(token)
+    return ""
+
+
 class _Reader:
     """Reads one text token by token."""
 
@@ -249,6 +262,14 @@ class _Reader:
         while self._at < len(self._tokens):
             token = self._tokens[self._at]
             self._at += 1
+            if root := _plain(token):
+                self._stems.add(root)
+                self._sequence.append(root)
+                self._frame.append(root)
+                if token not in STOP_WORDS:
+                    self._words.append(token)
+                begins = False
+                continue
             if token in _BREAKS:
                 begins = True
                 if token == "?":
@@ -270,6 +291,8 @@ class _Reader:
 
     def _ordered(self) -> tuple[str, ...]:
         """The sequence, with the parts of each date in one order: `3 March` is `March 3`."""
+        if "D" not in self._frame:
+            return tuple(self._sequence)
         found: list[str] = []
         runs = groupby(zip(self._frame, self._sequence, strict=True), key=lambda pair: pair[0] == "D")
         for is_date, run in runs:

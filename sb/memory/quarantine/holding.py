@@ -7,17 +7,21 @@ and has no key, so that it neither changes the record of its name nor takes the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import orjson
 
 from sb.config.guards import OFF, QUARANTINE, REFUSE
-from sb.errors import DeniedError
+from sb.memory.quarantine.refusals import AttackRefused
 from sb.memory.quarantine.tool_sources import CALL, sources_of_calls
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.edges import DERIVED_FROM
 from sb.store.records.places import Execute
+
+if TYPE_CHECKING:
+    from sb.kernel.attacks.verdict import AttackVerdict
 
 ATTACK = "attack"  # the tag of what is marked
 HOLD = "quarantine"  # the operation in a record's history
@@ -91,29 +95,37 @@ class Holding:
         """What reads like an attack on the model: marked here, or returned with the reason for which it is quarantined.
 
         Raises:
-            DeniedError: it is to be refused.
+            AttackRefused: it is to be refused.
         """
-        from sb.kernel.attacks.detector import check
-        from sb.kernel.attacks.verdict import Origin
-
         reasons, action = {}, self._space.settings.attacks
         for row in rows:
             if _is_held(row):
                 continue
-            verdict = check(f"{row['text']}\n{row['fields']}", origin=Origin.MEMORY)
+            verdict, text = _verdict(row)
             if not verdict.flagged:
                 continue
-            kinds = ", ".join(verdict.categories)
             if action == REFUSE:
-                raise DeniedError(
-                    f"reads like an attack on a model ({kinds}), so it is not remembered",
-                    "memory.attacks = refuse",
-                )
+                raise AttackRefused(verdict, text, row.get("agent") or "")
             if action == QUARANTINE:
-                reasons[row["uid"]] = f"attack ({kinds})"
+                reasons[row["uid"]] = f"attack ({', '.join(verdict.categories)})"
             else:
                 row["tags"] = orjson.dumps(sorted({*orjson.loads(row["tags"] or "[]"), ATTACK})).decode()
         return reasons
+
+    def attack_in_change(self, row: Row, former: Row) -> str:
+        """Why a changed record is to be quarantined as an attack, "" if it is not; a marked one gets its tag here.
+
+        One that read like an attack before was let pass, by a person or by an earlier setting, and is left alone.
+
+        Raises:
+            AttackRefused: it is to be refused.
+        """
+        said = ("text", "fields")
+        if self._space.settings.attacks == OFF or all(row[name] == former[name] for name in said):
+            return ""
+        if _verdict(former)[0].flagged:
+            return ""
+        return self._attacks([row]).get(row["uid"], "")
 
     def names_held(self, row: Row, former: Row) -> bool:
         """Whether a changed record names a quarantined source that it did not name before, or has an untrusted one."""
@@ -152,6 +164,15 @@ class Holding:
         session, said = row.get("session"), words(row["text"])
         if session is not None and len(said) >= _SHORTEST:
             self._of_session(session).update((run, row["uid"]) for run in runs(said, _RUN))
+
+
+def _verdict(row: Row) -> tuple[AttackVerdict, str]:
+    """Whether what a record says reads like an attack, and the text that was read."""
+    from sb.kernel.attacks.detector import check
+    from sb.kernel.attacks.verdict import Origin
+
+    text = f"{row['text']}\n{row['fields']}"
+    return check(text, origin=Origin.MEMORY), text
 
 
 def sources_of(row: Row) -> list[str]:

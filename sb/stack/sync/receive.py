@@ -379,7 +379,7 @@ class Receiver:
             raise damaged(f"{change.uid}: {error}") from None
         self._keeper.reindex(execute, row["id"])
         if taken - {STANDING, TRUST, KEYED}:
-            self._hold_personal_data(execute, row, change)
+            self._hold_changed(execute, row, change)
 
     def _waits_here(self, row: Row, uid: str) -> bool:
         """Whether a quarantine is this database's own, or who lifts it is a stranger."""
@@ -387,9 +387,12 @@ class Receiver:
         told = former is not None and former.now.parts[STANDING]["state"] == QUARANTINED
         return not told or self.arrivals.strange(uid)
 
-    def _hold_personal_data(self, execute: Execute, row: Row, change: Change) -> None:
+    def _hold_changed(self, execute: Execute, row: Row, change: Change) -> None:
+        """Quarantine a record of which a change brought personal data that waits, or an attack."""
         self.arrivals.log(execute, row["id"], change)
         now, reason = self._space.records.row(row["id"]), self.arrivals.escalated(change)
+        if now is not None:
+            reason = reason or self._keeper.holding.attack_in_change(now, row)
         if reason and now is not None and now["state"] != QUARANTINED:
             self._keeper.change(execute, now, {"state": QUARANTINED, "key": None}, HOLD, reason)
 

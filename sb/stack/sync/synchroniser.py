@@ -16,6 +16,7 @@ from sb.log.event_log import EventLog
 from sb.memory.access import SHARE
 from sb.memory.bundle_import import IMPORT
 from sb.memory.bundles import MEMORY_EXPORTED
+from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.space import Space
 from sb.protocols import SyncResult
 from sb.stack.container import Container
@@ -106,9 +107,10 @@ class Synchroniser:
     def resolve(self, conflict: str, keep: Keep, reason: str, *, actor: str = "") -> SyncConflict:
         """Resolves a conflict; see `SQLiteStack.resolve_conflict`."""
         check_writable(self._container)
-        return Conflicts(self._container, self._feed(None)).resolve(
-            conflict, keep, reason, actor or self._container.reader
-        )
+        with attacks_on_record(self._space):
+            return Conflicts(self._container, self._feed(None)).resolve(
+                conflict, keep, reason, actor or self._container.reader
+            )
 
     def export(self, path: Path) -> int:
         """Write the stack into a new file; see `SQLiteStack.export_stack`."""
@@ -145,7 +147,8 @@ class Synchroniser:
                 local, remote, shown, reach, from_anybody=from_anybody, door=IMPORT if file else ""
             )
             exchange.greet()
-            action(exchange)
+            with attacks_on_record(space):
+                action(exchange)
         finally:
             database.close()
         if exchange.result.pulled or exchange.result.pushed or exchange.found:

@@ -53,6 +53,18 @@ def test_a_host_is_held_to_its_charter_call_by_call(host: Host, charter: Path) -
     assert (changed.decision, "changed since it was approved" in changed.reason) == (Decision.DENY, True)
 
 
+def test_a_session_outside_of_its_data_scopes_is_told_so_once_and_leaves_no_handoff(
+    host: Host, charter: Path
+) -> None:
+    charter.write_text(CHARTER.replace("project:*", "project:other"), encoding="utf-8")
+    approve(host)
+    began, ended = host.tell("SessionStart", source="startup"), host.tell("SessionEnd", reason="exit")
+    assert "outside the data scopes" in began.context
+    assert (ended.context, ended.reason) == ("", "")
+    with host.open() as runtime:
+        assert runtime.database.query("SELECT count(*) FROM records") == [(0,)]
+
+
 def test_the_outcome_of_a_hosts_call_has_its_intent(host: Host, charter: Path) -> None:
     approve(host)
     host.write(host.project / "a", "text", "toolu_w")
