@@ -167,7 +167,7 @@ class HomeScreen(Deciding):
             line.pop()  # rather than half of it
         self.query_one("#facts", Static).update(Content("   ").join(line))
         self.query_one("#enforced", Static).update(Content("\n").join([_pair("On", found.enforced), log]))
-        newest = (_pair(f"{kind:<8}", text) for kind, text in self.state.newest)
+        newest = (_pair(f"{kind:<10}", text) for kind, text in self.state.newest)
         self.query_one("#memory", Static).update(Content("\n").join([Content(found.memory), *newest]))
 
     def on_resize(self, event: Resize) -> None:

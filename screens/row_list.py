@@ -11,7 +11,7 @@ from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import LISTS, bindings
-from sb.screens.state.listing import LEAST, Cell, Column, Listing, Row
+from sb.screens.state.listing import ENOUGH, LEAST, Cell, Column, Listing, Row
 from sb.screens.toned import Toned, cell_segments
 from textual import events
 from textual.geometry import Region, Size
@@ -279,4 +279,9 @@ def columns_of(columns: tuple[Column, ...], width: int) -> tuple[tuple[int, int]
         gone = fixed.pop()
         shown.remove(gone)
         left += columns[gone].width + len(GAP)
-    return tuple((number, columns[number].width or max(left, 1)) for number in shown)
+    widths = {number: columns[number].width for number in fixed}
+    for number in fixed:
+        more = max(min(columns[number].most - widths[number], left - ENOUGH), 0)
+        widths[number] += more
+        left -= more
+    return tuple((number, widths.get(number) or max(left, 1)) for number in shown)

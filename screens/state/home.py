@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 NEED_COLUMNS = (
     Column("", 11, badges=True),
     Column("", 0, Cut.MIDDLE),
-    Column("", 28, least=100),
+    Column("", 28, least=100, most=80),
     Column("", 18, least=70),
     Column("", 8, right=True),
 )

@@ -28,6 +28,7 @@ class Column:
         least: shown in a list of so many cells or more.
         right: numbers and ages end at the same place.
         badges: plain words begin where the word of a badge does.
+        most: cells to which it grows where the column that takes what is left has ENOUGH; 0 for never.
     """
 
     title: str = ""
@@ -36,10 +37,12 @@ class Column:
     least: int = 0
     right: bool = False
     badges: bool = False
+    most: int = 0
 
 
 ROOMY = 84  # cells of a list from which on it has columns that are left out at 80
 WIDE = 96  # cells of a list from which on there is room for what can be left out
+ENOUGH = 72  # cells of the column that takes what is left, from which on others grow
 LEAST = 6  # cells of the column that takes what is left
 
 

@@ -67,6 +67,13 @@ def test_a_sparkline_has_a_cell_an_hour_and_shows_denials_in_their_tone() -> Non
     assert "█" not in "".join(text for text, _ in shown), "rows would fuse"
 
 
+def test_a_column_grows_once_the_widest_has_enough_and_every_cell_is_used() -> None:
+    columns = (Column("", 10), Column(""), Column("", 28, most=80))
+    assert [room for _, room in columns_of(columns, 100)] == [10, 56, 28]
+    assert [room for _, room in columns_of(columns, 130)] == [10, 72, 42]
+    assert [room for _, room in columns_of(columns, 240)] == [10, 144, 80]
+
+
 def test_columns_that_there_is_no_room_for_give_way_from_the_last() -> None:
     columns = (Column("state", 10), Column("object"), Column("why", 28, least=100), Column("age", 8))
     assert [number for number, _ in columns_of(columns, 120)] == [0, 1, 2, 3]
