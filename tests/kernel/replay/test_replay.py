@@ -13,7 +13,7 @@ import pytest
 
 from sb.config import Config, current_config
 from sb.kernel.authority.signing import Label
-from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.replay import Packet
 from sb.kernel.run_context import RunContext
 from sb.parts import open_packets
@@ -265,3 +265,34 @@ def test_a_failed_call_fails_again_with_the_same_code(shop: Shop) -> None:
 
     reproduce(packet, shop.config, look)
     assert codes == [ToolErrorCode.UNEXPECTED]
+
+
+def test_a_replay_fetches_no_credential(shop: Shop, tmp_path: Path) -> None:
+    fetched, value = tmp_path / "fetched", "plover-quartz-9931-zx"
+    source = tmp_path / "source.py"
+    source.write_text(f"open({str(fetched)!r}, 'a').write('x')\nprint({value!r})\n", encoding="utf-8")
+    shop.configure(f"credentials: {{billing: 'command:{sys.executable} {source}'}}\n")
+    got: list[str] = []
+
+    def register(runtime: Runtime) -> None:
+        def send(token: str) -> str:
+            got.append(token)
+            return f"sent with {token}"
+
+        metadata = {"credentials": {"token": "billing"}}
+        runtime.registry.register_fn("shop.send", "send", send, SafetyClass.LOCAL_WRITE, metadata=metadata)
+        approve_tools(runtime)
+
+    def work(runtime: Runtime, ctx: RunContext) -> None:
+        if not got:
+            register(runtime)
+        assert runtime.executor.execute(ctx, "shop.send").success
+
+    packet = shop.captured(work)
+    assert (got, fetched.read_text()) == ([value], "x")
+    assert value not in str(packet)
+    for agent in (None, work):
+        found = reproduce(packet, shop.config, agent, register)
+        assert found.divergences == ()
+        assert found.steps[0].args == {"token": "[reference:billing]"}
+    assert (got, fetched.read_text()) == ([value], "x")
