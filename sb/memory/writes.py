@@ -209,7 +209,7 @@ class Writes(Operations):
 
     def _weight_of_outcome(self, row: Row) -> float:
         """What an outcome that this agent reports adds to the evidence of a memory; less of one that is not trusted."""
-        standing = self.space.trust.standing(self.stack, self.agent_id)
+        standing = self.space.trust.score_of(self.stack, self.agent_id)
         if standing is None or standing >= NEUTRAL:
             return 1.0
         return weight_of_outcome(standing, self.space.evidence.outcomes_by(row["id"], self.agent_id))

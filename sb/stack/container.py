@@ -167,7 +167,7 @@ class Container:
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
         self.note_denied()
-        return (self.rights.shown(to_view(record)) for record in self.space.all_records(rows))
+        return (self.rights.masked_copy(to_view(record)) for record in self.space.all_records(rows))
 
     def withheld(self) -> frozenset[str]:
         """The ids of what the reading policy withholds from whoever is attached, in any state."""

@@ -70,7 +70,7 @@ class Promoter:
         """Whether who recorded an episode is trusted enough for beliefs to be made of it."""
         container = self._container
         agent = (episode.source_entity or "").removeprefix(CORE)
-        standing = container.space.trust.standing(container.stack_id, agent) if agent else None
+        standing = container.space.trust.score_of(container.stack_id, agent) if agent else None
         return standing is None or standing >= SUGGEST_BELIEF
 
     def _number(self, context: str | None) -> int:

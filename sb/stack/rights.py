@@ -43,8 +43,8 @@ class ReadRights:
         """Whether personal data is masked for some core."""
         return not all(may_read(self._settings, core) for core in self._cores)
 
-    def shown(self, record: Any) -> Any:
-        """A record as it is read."""
+    def masked_copy(self, record: Any) -> Any:
+        """A record as it is read: a copy without personal data where that is masked for some core."""
         if not self.masks:
             return record
         texts = _texts(record)
@@ -59,7 +59,7 @@ class ReadRights:
         """
         if not self.masks:
             return record
-        said, shown, kept = vars(record), vars(self.shown(before)), vars(before)
+        said, shown, kept = vars(record), vars(self.masked_copy(before)), vars(before)
         changes = {
             name: _unmasked(said[name], shown[name], kept[name])
             for name in kept.keys() & said.keys() - _NAMES

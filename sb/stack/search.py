@@ -80,7 +80,7 @@ class StackSearch:
 
     def _result(self, hit: Ranked, row: Row) -> SearchResult:
         record = to_view(from_row(row, self._container.space.places.numbered(row["place"])))
-        record = self._container.rights.shown(record)
+        record = self._container.rights.masked_copy(record)
         told: dict[str, Any] = {name: getattr(record, name) for name in _TOLD if hasattr(record, name)}
         if told.get("created_at") is not None:
             told["created_at"] = told["created_at"].isoformat()

@@ -164,7 +164,7 @@ class Loader:
                 rows = {row["id"]: row for row in container.space.records.rows(part)}
                 for row in (rows[number] for number in part if number in rows):
                     record = to_view(from_row(row, places.numbered(row["place"])))
-                    yield row, container.rights.shown(record)
+                    yield row, container.rights.masked_copy(record)
             skip, page = skip + page, page * _GROWTH
 
     def _present(self) -> int:

@@ -42,16 +42,16 @@ def remember_chain(agents: Agents, agent: str = "coder", *, private: bool = Fals
     return chain
 
 
-def found(brain: Brain, **filters: list[str]) -> set[str]:
+def ids_found(brain: Brain, **filters: list[str]) -> set[str]:
     return {hit.id for hit in brain.search(QUESTION, **filters)}  # type: ignore[arg-type]
 
 
 def test_related_memories_are_found_when_it_is_set(agents: Agents) -> None:
     chain = remember_chain(agents)
-    assert found(agents.brain()) == set(chain)
+    assert ids_found(agents.brain()) == set(chain)
     assert agents.brain().search(QUESTION)[0].id == chain[0]
     configure(agents, 0.0)
-    assert found(agents.brain()) == {chain[0]}
+    assert ids_found(agents.brain()) == {chain[0]}
 
 
 def test_explanation_adds_up(agents: Agents) -> None:
@@ -69,25 +69,25 @@ def test_explanation_adds_up(agents: Agents) -> None:
 def test_filters_hold_for_what_is_related(agents: Agents) -> None:
     brain = agents.brain()
     [first, second, third] = remember_chain(agents)
-    assert found(brain, kinds=["decision"]) == set()
+    assert ids_found(brain, kinds=["decision"]) == set()
     brain.relate(first, "led_to", brain.decide("Use SQLite", "one file"))
-    assert found(brain, kinds=["fact"]) == {first, second, third}
+    assert ids_found(brain, kinds=["fact"]) == {first, second, third}
     brain.forget(third)
-    assert found(brain, kinds=["fact"]) == {first, second}
+    assert ids_found(brain, kinds=["fact"]) == {first, second}
 
 
 def test_what_an_agent_may_not_see_is_neither_found_nor_passed_through(agents: Agents) -> None:
     ada, bob = (agents.brain(name) for name in ("ada", "bob"))
     chain = remember_chain(agents, "ada", private=True)
-    assert found(ada) == set(chain)
-    assert found(bob) == {chain[0]}
+    assert ids_found(ada) == set(chain)
+    assert ids_found(bob) == {chain[0]}
 
 
 def test_what_a_search_leaves_out_is_not_passed_through(agents: Agents) -> None:
     brain = agents.brain()
     chain = remember_chain(agents)
     brain.space.leaves_out = lambda places: ("r.uid = ?", (chain[1],))
-    assert found(brain) == {chain[0]}
+    assert ids_found(brain) == {chain[0]}
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

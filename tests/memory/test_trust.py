@@ -42,20 +42,20 @@ def say(stack: SQLiteStack, agent: str, score: float, **more: Any) -> None:
 
 def test_nothing_said_is_nothing_known(desk: Desk) -> None:
     assert desk.space.trust.standings("default") == {}
-    assert desk.space.trust.standing("default", "eve") is None
+    assert desk.space.trust.score_of("default", "eve") is None
 
 
 def test_operators_score_counts_is_logged_and_fades_to_neutral(desk: Desk) -> None:
     uid = assess(desk, "eve", 0.9)
     assert assess(desk, "eve", 0.8) == uid
-    assert desk.space.trust.standing("default", "eve") == 0.8
+    assert desk.space.trust.score_of("default", "eve") == 0.8
     desk.clock.time += 20 * DAY
-    assert desk.space.trust.standing("default", "eve") == pytest.approx(0.6)
+    assert desk.space.trust.score_of("default", "eve") == pytest.approx(0.6)
     desk.clock.time += 200 * DAY
-    assert desk.space.trust.standing("default", "eve") == 0.5
+    assert desk.space.trust.score_of("default", "eve") == 0.5
     assess(desk, "eve", 0.1)
     desk.clock.time += 200 * DAY
-    assert desk.space.trust.standing("default", "eve") == 0.1, "waiting earns no trust"
+    assert desk.space.trust.score_of("default", "eve") == 0.1, "waiting earns no trust"
     assert [event.payload["by"] for event in desk.log.events(kind=TRUST_SET) if event.payload] == [
         "grace"
     ] * 3
@@ -68,8 +68,8 @@ def test_an_agent_cannot_raise_its_own_trust(desk: Desk, authority: Any) -> None
     say(eve, "eve", 1.0, authority=authority)
     say(mal, "eve", 1.0, authority=authority)
     say(eve, "mal", 1.0, authority=authority)
-    assert desk.space.trust.standing("default", "eve") == 0.2
-    assert desk.space.trust.standing("default", "mal") is None
+    assert desk.space.trust.score_of("default", "eve") == 0.2
+    assert desk.space.trust.score_of("default", "mal") is None
     (shown,) = eve.get_trust_assessments(entity_id="eve")
     assert shown.dimensions == {"general": {"score": 0.2}}
     with pytest.raises(DeniedError):
@@ -87,8 +87,8 @@ def test_an_opinion_of_nobody_in_particular_lowers_and_never_raises(desk: Desk) 
     stack = SQLiteStack("default", database=desk.database, config=desk.config, clock=desk.clock, ids=desk.ids)
     say(stack, "eve", 0.1)
     say(stack, "ada", 1.0)
-    assert desk.space.trust.standing("default", "eve") == 0.1
-    assert desk.space.trust.standing("default", "ada") is None
+    assert desk.space.trust.score_of("default", "eve") == 0.1
+    assert desk.space.trust.score_of("default", "ada") is None
 
 
 def test_who_is_trusted_less_changes_nothing_that_others_wrote(desk: Desk) -> None:
@@ -211,8 +211,8 @@ def test_instructions_in_every_field_change_no_trust_and_pass_no_floor(desk: Des
         authority=[{"domain": order, "by": order}],
     )
     eve.refute(rule, order)
-    assert desk.space.trust.standing("default", "eve") == 0.1
-    assert desk.space.trust.standing("default", order) is None
+    assert desk.space.trust.score_of("default", "eve") == 0.1
+    assert desk.space.trust.score_of("default", order) is None
     for query in (order, "trust eve", "deploys"):
         found = ada.search(query, min_trust=0.5)
         assert {hit.agent_id for hit in found} <= {"ada"}

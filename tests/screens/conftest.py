@@ -119,11 +119,11 @@ class Console:
     async def says(self, pilot: Pilot[None], text: str) -> None:
         """Wait until a short message says this, or has said so since the last one that was waited for."""
 
-        def said() -> bool:
+        def has_message() -> bool:
             shown = [one.message for one in self.app._notifications]
             return any(text in message for message in (*self.toasts[self._heard_to :], *shown))
 
-        await self.until(pilot, said)
+        await self.until(pilot, has_message)
         self._heard_to = len(self.toasts)
 
     async def asks(self, pilot: Pilot[None]) -> None:

@@ -202,9 +202,9 @@ def _floored(runtime: Runtime) -> Check:
     far = ada.decide("Order a lamp", "The lamp has to be replaced.", derived_from=[near])
     safe = ada.decide("Keep the lamp", "The lamp is lit.", derived_from=[finding])
     desk.assess("default", "eve", "general", LOW, by=Label("operator"), reason="it invents things")
-    eve_says = eve.space.trust.standing("default", "eve")
+    eve_says = eve.space.trust.score_of("default", "eve")
     runtime.entity("eve").trust_set("eve", "general", 1.0)
-    raised = eve.space.trust.standing("default", "eve") != eve_says
+    raised = eve.space.trust.score_of("default", "eve") != eve_says
     every = {hit.id for hit in ada.search("lamp")}
     found = {hit.id for hit in ada.search("lamp", min_trust=FLOOR)}
     held = every == {rumor, finding, near, far, safe} and found == {finding, safe} and not raised

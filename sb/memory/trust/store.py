@@ -57,7 +57,7 @@ class TrustStore:
             self._known[stack] = stamp, standings(self.opinions(stack)) if any(stamp[:-1]) else {}
         return self._known[stack][1]
 
-    def standing(self, stack: str, agent: str) -> float | None:
+    def score_of(self, stack: str, agent: str) -> float | None:
         """The trust in an agent, from 0 to 1; None if nothing is known of it."""
         found = self.standings(stack).get(agent)
         return None if found is None else found.score
@@ -72,7 +72,7 @@ class TrustStore:
 
     def in_memory(self, source_type: str, agent: str, stack: str) -> float:
         """The trust in what an agent has from such a source, from 0 to 1."""
-        return trust_in_memory(source_type, self.standing(stack, agent))
+        return trust_in_memory(source_type, self.score_of(stack, agent))
 
     def in_rows(self, rows: Iterable[Row]) -> dict[int, float]:
         """The trust in records by themselves, by number."""

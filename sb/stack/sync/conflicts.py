@@ -230,7 +230,7 @@ def _listed(
     said = parts_of(row)
     place = space.places.numbered(row["place"])
     other = row_of(remote)
-    here, there = rights.shown(space.record(row)), rights.shown(from_row(other, place))
+    here, there = rights.masked_copy(space.record(row)), rights.masked_copy(from_row(other, place))
     held = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
     withheld = _WITHHELD if held else _REFUSED if not space.is_readable(row) else ""
     return SyncConflict(
