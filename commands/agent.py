@@ -1,9 +1,11 @@
-"""`sb agent`: what agents may do."""
+"""`sb agent`: what agents may do, and how well they do it."""
 
 from __future__ import annotations
 
 from sb.commands.agent_charter import app as charter_app
+from sb.commands.agent_eval import app as eval_app
 from sb.commands.options import group
 
-app = group("Show, check and approve agents' charters.")
+app = group("Show and approve agents' charters; run evals of agents.")
 app.add_typer(charter_app, name="charter")
+app.add_typer(eval_app, name="eval")

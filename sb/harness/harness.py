@@ -62,7 +62,9 @@ class Harness:
             tracer_provider: as for open_runtime.
         """
         config = assemble(Home(self.folder / "home"), settings or {}, {}, ())
-        return open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
+        runtime = open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
+        runtime.warm = False  # what a probe searches is done before that would help
+        return runtime
 
     def context(self, agent: str = "agent", **given: Any) -> RunContext:
         """The context of a new run; `given` as for RunContext.create."""

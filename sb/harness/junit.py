@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from sb.kernel.harness_audit import AuditReport
-from sb.text import plain, revealed
-
-# What XML 1.0 forbids beyond the characters that `revealed` writes out.
-_NOT_XML = re.compile("[\ufffe\uffff]")
+from sb.present.reports import xml_line
 
 
 def render(report: AuditReport) -> str:
@@ -63,12 +59,12 @@ def _properties(document: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict
 
 
 def _case(control: Mapping[str, Any], blockers: Sequence[str]) -> ElementTree.Element:
-    name = _line(f"{control['id']} {control['title']}")
+    name = xml_line(f"{control['id']} {control['title']}")
     case = ElementTree.Element("testcase", {"name": name, "classname": control["outcome"], "time": "0"})
-    reason = _line(f"{control['status']}: {control['reason']}")
+    reason = xml_line(f"{control['status']}: {control['reason']}")
     if control["status"] == "fail" or control["id"] in blockers:
         failure = ElementTree.SubElement(case, "failure", {"type": control["severity"], "message": reason})
-        failure.text = "\n".join(["What would make it pass:", *map(_line, control["flip"])])
+        failure.text = "\n".join(["What would make it pass:", *map(xml_line, control["flip"])])
     elif control["status"] == "partial":
         ElementTree.SubElement(case, "skipped", {"message": reason})
     ElementTree.SubElement(case, "system-out").text = "\n".join(map(_observed, control["checks"]))
@@ -78,10 +74,4 @@ def _case(control: Mapping[str, Any], blockers: Sequence[str]) -> ElementTree.El
 def _observed(check: Mapping[str, Any]) -> str:
     mark = "ok" if check["ok"] else "not ok"
     asked = f"{mark} - {check['kind']} {check['name']}: {check['says']}"
-    return f"{_line(asked)}\n    observed: {_line(check['observed'])}"
-
-
-def _line(text: str) -> str:
-    """One line of characters that XML can hold; the others stand as their escapes."""
-    shown = _NOT_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", revealed(text))
-    return plain(shown, one_line=True)
+    return f"{xml_line(asked)}\n    observed: {xml_line(check['observed'])}"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit import AuditReport
-from sb.text import plain, revealed
+from sb.present.reports import markdown_literal, markdown_table
 
 _READING = (
     "A control that does not pass *fails*, or is *partial* when only secondary checks of it do not hold. Without a P0"
     " the harness is not fit for use, so one that fails blocks; a P1 weakens it; a P2 only informs. *not built* names"
     " what has to be there before a check can be answered. `sb harness audit --explain ID` shows a control in full."
 )
-_MARKUP = re.compile(r"[\\`*_\[\]<>|~!&$@]|(?<=[:/])/|(?<=www)\.", re.IGNORECASE)
 
 
 def render(report: AuditReport) -> str:
@@ -32,20 +30,22 @@ def render(report: AuditReport) -> str:
 def _about(version: str, graded: int, known: int) -> str:
     """What was graded: a page of CI is read beside results about the repository that it is shown in."""
     return (
-        f"SecondBrain {literal(version)}, as it is installed, graded against {graded} of its {known} controls by using"
-        " it. Nothing of the repository that this ran in was looked at."
+        f"SecondBrain {markdown_literal(version)}, as it is installed, graded against {graded} of its {known}"
+        " controls by using it. Nothing of the repository that this ran in was looked at."
     )
 
 
 def _verdict(document: Mapping[str, Any]) -> str:
     counts = " · ".join(f"{document[status]} {status}" for status in ("pass", "partial", "fail"))
     blockers = document["blockers"]
-    blocked = f" · BLOCKED by {len(blockers)} P0: {', '.join(map(literal, blockers))}" if blockers else ""
+    blocked = (
+        f" · BLOCKED by {len(blockers)} P0: {', '.join(map(markdown_literal, blockers))}" if blockers else ""
+    )
     return f"**{percent(document['score'])}** · {counts}{blocked}"
 
 
 def _outcomes(outcomes: Iterable[Mapping[str, Any]]) -> str:
-    return _table(
+    return markdown_table(
         ["", "Outcome", "Score", "Pass", "Partial", "Fail", "Worst open"],
         (
             [o["number"], o["title"], percent(o["score"]), o["pass"], o["partial"], o["fail"], o["worst"]]
@@ -55,17 +55,7 @@ def _outcomes(outcomes: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _controls(controls: Iterable[Mapping[str, Any]]) -> str:
-    return _table(
+    return markdown_table(
         ["Control", "Title", "Severity", "Status", "Reason"],
         ([c["id"], c["title"], c["severity"], c["status"], c["reason"]] for c in controls),
     )
-
-
-def _table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [headers, ["---"] * len(headers), *([literal(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def literal(value: object) -> str:
-    """One line that renders as the text it is: no markup, HTML, link or further column."""
-    return _MARKUP.sub(r"\\\g<0>", plain(revealed(str(value)), one_line=True))

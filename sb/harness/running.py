@@ -29,6 +29,7 @@ def audit(
     fail_under: float = 0.0,
     probes: Mapping[str, Probe] = PROBES,
     deadline_s: float = DEADLINE_S,
+    progress: Callable[[int, int, Control], None] = lambda done, total, control: None,
 ) -> AuditReport:
     """Probe the controls, each in a temporary home of its own, one after the other.
 
@@ -37,6 +38,7 @@ def audit(
         strict, fail_under: as for AuditReport.
         probes: by id of the control; one without a probe fails.
         deadline_s: seconds after which a probe counts as hanging; it is left behind.
+        progress: called before each control, with how many are graded, how many there are, and which is next.
 
     Raises:
         SBError: there is no folder for temporary files.
@@ -44,8 +46,10 @@ def audit(
     remove_left_behind()
     catalogue = load_catalogue()
     workers, grades, seconds = Workers(), [], {}
+    chosen = tuple(catalogue.controls if controls is None else controls)
     with _without_collector():
-        for control in catalogue.controls if controls is None else controls:
+        for done, control in enumerate(chosen):
+            progress(done, len(chosen), control)
             started = time.process_time()
             grades.append(_grade(control, probes.get(control.id), workers, deadline_s))
             seconds[control.id] = time.process_time() - started

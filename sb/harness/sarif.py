@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from sb.harness.markdown import literal
 from sb.kernel.harness_audit import AuditReport
+from sb.present.reports import markdown_literal
 from sb.text import plain, revealed
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -80,7 +80,7 @@ def _help(control: Mapping[str, Any]) -> dict[str, str]:
         in_full = f"In full, with what was seen: sb harness audit --explain {control['id']}"
         return "\n".join([literally(control["question"]), "", *bullets, "", _READING, in_full])
 
-    return {"text": written(revealed), "markdown": written(literal)}
+    return {"text": written(revealed), "markdown": written(markdown_literal)}
 
 
 def _result(number: int, control: Mapping[str, Any], blockers: Sequence[str]) -> dict[str, Any]:

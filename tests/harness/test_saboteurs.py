@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
 from collections.abc import Sequence
-from functools import wraps
+from functools import cache, wraps
 from types import FunctionType
 from typing import Any
 
@@ -12,12 +14,14 @@ import pytest
 
 import tests.harness.saboteurs_boundaries  # noqa: F401 - registers its saboteurs
 import tests.harness.saboteurs_credentials  # noqa: F401 - alike
+import tests.harness.saboteurs_evals  # noqa: F401 - alike
 import tests.harness.saboteurs_memory  # noqa: F401 - registers its saboteurs
 import tests.harness.saboteurs_privacy  # noqa: F401 - alike
 import tests.harness.saboteurs_reading  # noqa: F401 - alike
 import tests.harness.saboteurs_refusing  # noqa: F401 - alike
 import tests.harness.saboteurs_replay  # noqa: F401 - alike
 import tests.harness.saboteurs_reversible  # noqa: F401 - alike
+import tests.harness.saboteurs_running  # noqa: F401 - alike
 import tests.harness.saboteurs_stack  # noqa: F401 - alike
 import tests.harness.saboteurs_subtle  # noqa: F401 - alike
 from sb.harness.probes import PROBES, network
@@ -33,6 +37,8 @@ WORTH = {ControlStatus.FAIL: 0, ControlStatus.PARTIAL: 1, ControlStatus.PASS: 2}
 BOTH_ENDS = {"what_a_memory_rests_on_is_not_kept", "derivations_are_not_related"}
 # What a quarantine reaches is found by what a memory rests on, and a stop is lifted by signed decisions.
 NEEDED_BY = {**{name: {"HA-05"} for name in BOTH_ENDS}, "unsigned_decisions_count": {"HA-36"}}
+# A proposal is applied by what its evaluation finds.
+NEEDED_BY |= {name: {"HA-37"} for name in ("matchers_are_not_asked", "nothing_is_worse_than_before")}
 
 
 class Unbroken:
@@ -44,18 +50,17 @@ class Unbroken:
 
     def __init__(self) -> None:
         self.grades: dict[str, Grade] = {}
-        self._callers: dict[Place, set[str]] = {}
+        self._callers: list[set[str]] = []  # of each place
         self._asked = ""
         with pytest.MonkeyPatch.context() as patch:
-            for _, saboteur in SABOTEURS:
-                for part, name, real in replaced(saboteur) or ():
-                    if (id(part), name) not in self._callers:
-                        patch.setattr(part, name, self._overheard((id(part), name), real))
+            for part, name, real in places():
+                patch.setattr(part, name, self._overheard(real))
             for self._asked in PROBES:
                 self.grades |= graded({self._asked})
 
-    def _overheard(self, place: Place, real: Any) -> Any:
-        callers = self._callers.setdefault(place, set())
+    def _overheard(self, real: Any) -> Any:
+        callers: set[str] = set()
+        self._callers.append(callers)
         function: Any = real.fget if isinstance(real, property) else real
 
         @wraps(function)
@@ -67,10 +72,22 @@ class Unbroken:
 
     def within_reach(self, saboteur: Saboteur) -> set[str]:
         """The controls that this saboteur may cost; all, where it replaces what is not called."""
-        places = replaced(saboteur)
-        if places is None:
+        broken = replaced(saboteur)
+        if broken is None:
             return set(PROBES)
-        return set().union(*(self._callers[id(part), name] for part, name, _ in places))
+        asked = {(id(part), name) for part, name, _ in broken}
+        found = zip(places(), self._callers, strict=True)
+        return set().union(*(callers for (part, name, _), callers in found if (id(part), name) in asked))
+
+
+@cache
+def places() -> list[tuple[Any, str, Any]]:
+    """The object, the name and the function of each that a saboteur replaces; in the same order in every process."""
+    found: dict[Place, tuple[Any, str, Any]] = {}
+    for _, saboteur in SABOTEURS:
+        for part, name, real in replaced(saboteur) or ():
+            found.setdefault((id(part), name), (part, name, real))
+    return list(found.values())
 
 
 def replaced(saboteur: Saboteur) -> list[tuple[Any, str, Any]] | None:
@@ -101,8 +118,18 @@ def held_checks(grade: Grade) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def unbroken() -> Unbroken:
-    return Unbroken()
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Unbroken:
+    """Graded once for all test processes."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    graded_before = folder / "unbroken.pickle"
+    with open(folder / "unbroken.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not graded_before.exists():
+            graded_before.write_bytes(pickle.dumps(Unbroken()))
+    restored: Unbroken = pickle.loads(graded_before.read_bytes())
+    return restored
 
 
 def test_every_probe_has_a_saboteur() -> None:

@@ -17,6 +17,7 @@ from sb.harness.probes import (
     memory,
     network,
     observable,
+    offline_evals,
     policy_governed,
     privacy,
     recovery,
@@ -24,6 +25,7 @@ from sb.harness.probes import (
     replaying,
     reversible,
     tool_controlled,
+    trajectories,
 )
 from sb.kernel.harness_audit import Check
 
@@ -44,6 +46,8 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-13": tool_controlled.risk_class,
         "HA-14": identity.identity,
         "HA-15": network.network,
+        "HA-17": trajectories.trajectories,
+        "HA-16": offline_evals.offline_evals,
         "HA-19": red_team.red_team,
         "HA-20": memory.grounding,
         "HA-21": observable.observability,

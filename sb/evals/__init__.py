@@ -1,0 +1,1 @@
+"""Evals: an agent's answers and calls, graded against suites of cases."""

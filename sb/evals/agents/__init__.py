@@ -1,0 +1,1 @@
+"""Agents under test: how each kind is started, asked and listened to."""

@@ -1,0 +1,1 @@
+"""Formats of others: recorded calls, traces and suites, read and written."""

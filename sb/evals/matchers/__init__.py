@@ -1,0 +1,1 @@
+"""Matchers: what an answer must be."""

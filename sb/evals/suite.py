@@ -1,0 +1,91 @@
+"""A suite of cases as it was read from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from sb.evals.answer import Answer
+from sb.kernel.trajectories.model import Trajectory
+
+
+class Match(NamedTuple):
+    """What a matcher says of an answer.
+
+    Args:
+        line: what was expected and what came, in one line; "" if it matches.
+    """
+
+    ok: bool
+    line: str = ""
+
+
+class Matcher(Protocol):
+    """One demand on an answer."""
+
+    @property
+    def kind(self) -> str:
+        """The name by which suites call it, such as `contains`."""
+
+    def match(self, answer: Answer) -> Match:
+        """Whether the answer is as demanded. Never raises for anything an agent may answer."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a case finds when it begins.
+
+    Args:
+        files: contents by path below the working folder.
+        records: memories, each the keyword arguments of `Brain.remember`.
+        approve: globs of tools for whose calls a person would agree; all others that ask are denied.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    records: tuple[Mapping[str, Any], ...] = ()
+    approve: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question, and what its answer must be.
+
+    Args:
+        line: where it begins in its suite's file.
+        repeat: how often it runs. min_pass: of these, how many must pass.
+        timeout_s: seconds for one attempt. max_cost_cents: for one attempt; None for no limit.
+        skip: why it does not run. xfail: why it is expected to fail.
+    """
+
+    id: str
+    input: Any
+    matchers: tuple[Matcher, ...] = ()
+    trajectory: Trajectory | None = None
+    tags: tuple[str, ...] = ()
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    setup: Setup = field(default_factory=Setup)
+    repeat: int = 1
+    min_pass: int = 1
+    timeout_s: float = 60.0
+    max_cost_cents: float | None = None
+    skip: str = ""
+    xfail: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The cases of one file.
+
+    Args:
+        name: the file's path as it was given. digest: of the file's content.
+        config: settings of the kernel that governs the agent, as in config.yaml.
+    """
+
+    name: str
+    path: Path
+    cases: tuple[Case, ...]
+    digest: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
