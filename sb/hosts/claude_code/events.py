@@ -30,6 +30,7 @@ class ClaudeCode(Adapter):
         "SubagentStop": Moment.STOP,
     }
     asks_on = frozenset(("PreToolUse",))
+    goes_on_after = frozenset(("Stop", "SubagentStop"))
     agent_fields = ("agent_id",)
     mode_fields = ("permission_mode",)
     takes_context_on = frozenset(("PreToolUse", "PostToolUse", "UserPromptSubmit"))

@@ -55,6 +55,16 @@ HOST = Host(
     handler=_handler,
     grouped=True,
     can_fail_closed=True,
+    servers=Host(
+        name="claude-code",
+        folder="",
+        folder_variable="CLAUDE_CONFIG_DIR",
+        file=".claude.json",
+        project_file=".mcp.json",
+        root="mcpServers",
+        server={"type": "stdio"},
+        steps=("start a new session of claude; /mcp shows the server",),
+    ),
     steps=("start a new session of claude: one that is open may keep its old hooks; /hooks shows them",),
     observations=_observations,
 )

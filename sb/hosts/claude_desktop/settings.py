@@ -1,4 +1,4 @@
-"""Claude Desktop's settings. It calls no hooks; earlier versions could prepare the entry of the MCP server."""
+"""Claude Desktop's settings. It calls no hooks, and has the MCP server."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ HOST = Host(
     file="claude_desktop_config.json",
     project_file="",
     root="mcpServers",
-    instead="it is offered once sb has an MCP server",
+    instead="sb install claude-desktop --mcp connects it to the MCP server",
+    steps=("quit Claude Desktop, and start it again",),
 )

@@ -30,6 +30,7 @@ class Codex(Adapter):
         "SubagentStop": Moment.STOP,
         "Interrupt": Moment.STOP,
     }
+    goes_on_after = frozenset(("Stop", "SubagentStop"))
     agent_fields = ("agent_id",)
     takes_context_on = frozenset(("PreToolUse", "UserPromptSubmit"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.hosts.install.host import TIMEOUT_S, Host, Wanted
+from sb.hosts.install.host import RELAXED, TIMEOUT_S, Host, Wanted
 
 _GATES = ("preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile")
 _EVENTS = (
@@ -44,5 +44,14 @@ HOST = Host(
     handler=_handler,
     extras=(("version", 1),),
     can_fail_closed=True,
+    servers=Host(
+        name="cursor",
+        folder=".cursor",
+        file="mcp.json",
+        project_file=".cursor/mcp.json",
+        root="mcpServers",
+        form=RELAXED,
+        steps=("Cursor reads the file when it is saved; Settings > MCP shows the server",),
+    ),
     steps=("Cursor reads the file when it is saved; Settings > Hooks shows what it runs",),
 )

@@ -41,6 +41,7 @@ class Adapter(ABC):
     takes_context_on: ClassVar[frozenset[str]] = frozenset()
     shows_context: ClassVar[bool] = False
     transcript_fields: ClassVar[tuple[str, ...]] = ("transcript_path",)
+    goes_on_after: ClassVar[frozenset[str]] = frozenset()
     text_fields: ClassVar[tuple[str, ...]] = ("prompt", "last_assistant_message", "prompt_response")
 
     @abstractmethod
@@ -72,6 +73,7 @@ class Adapter(ABC):
             text(payload, *self.mode_fields),
             text(payload, *self.transcript_fields),
             text=text(payload, *self.text_fields) if moment in _WITH_TEXT else "",
+            may_go_on=name in self.goes_on_after and payload.get("stop_hook_active") is not True,
         )
 
     def can_ask(self, event: HookEvent) -> bool:
@@ -82,6 +84,8 @@ class Adapter(ABC):
         """What the host is answered; silence for no opinion, so that the user's own rules and prompts stay as they are."""
         if event.moment is Moment.BEFORE and verdict.decision is not Decision.NONE:
             return self.decided(event, verdict)
+        if event.may_go_on and verdict.decision is Decision.DENY:
+            return as_json({"decision": "block", "reason": verdict.reason})
         if verdict.context and self.takes(event):
             starts = event.moment is Moment.SESSION_STARTED
             shown = {"systemMessage": verdict.context} if self.shows_context and not starts else {}

@@ -94,6 +94,7 @@ class HookEvent(NamedTuple):
         again: it may have been judged under its nonce before, and nobody received the answer.
         transcript: the path of the session's transcript, "" if the host names none.
         text: what the user wrote, of a prompt; what the model said last, at the end of its turn; "" if the host does not say.
+        may_go_on: the turn ends, and its host lets the agent go on with it.
     """
 
     host: str
@@ -109,6 +110,7 @@ class HookEvent(NamedTuple):
     nonce: str = ""
     again: bool = False
     text: str = ""
+    may_go_on: bool = False
 
 
 class GovernedCall(NamedTuple):

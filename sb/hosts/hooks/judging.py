@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
-from sb.config.guards import OFF, QUARANTINE
+from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import (
@@ -27,7 +27,7 @@ from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
 from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
-from sb.hosts.hooks.wording import denied, sentence, waits
+from sb.hosts.hooks.wording import denied, message_refused, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
@@ -112,7 +112,7 @@ class _Session:
         if event.moment in _TURN_OVER:
             self._give_up()
         if event.moment is Moment.STOP and event.text and self._config.output_gate.messages != OFF:
-            self._gate_message()
+            return self._gate_message()
         if event.moment is Moment.PROMPT:
             self._calls.begin_turn(self._ctx)
         if event.moment is Moment.SESSION_ENDED:
@@ -121,15 +121,18 @@ class _Session:
             return self._remembering()
         return Verdict(context=warning)
 
-    def _gate_message(self) -> None:
-        """Put on record what the last message of a turn holds that is not for whoever reads it."""
+    def _gate_message(self) -> Verdict:
+        """Put on record what the last message of a turn holds that is not for whoever reads it, and have it written again."""
         from sb.parts import output_gate
 
         gate, ctx = output_gate(self._runtime.log), self._ctx
         _, labels = gate.gated(self._event.text, ctx)
-        if labels:
-            subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
-            gate.record(subject, labels, place="message", action=self._config.output_gate.messages)
+        if not labels:
+            return Verdict()
+        action = self._config.output_gate.messages if self._event.may_go_on else MARK
+        subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
+        gate.record(subject, labels, place="message", action=action)
+        return Verdict(Decision.DENY, message_refused(labels)) if action == REFUSE else Verdict()
 
     @cached_property
     def _screening(self) -> Screening:

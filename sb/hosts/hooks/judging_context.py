@@ -14,7 +14,7 @@ from sb.config import Config
 from sb.hosts.hooks.event import HookEvent, NativeCall, Server
 from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.spellings import spellings
-from sb.parts import protected
+from sb.parts import judging_files, protected
 from sb.shell.guarded import Guarded
 from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.files import HostedFiles
@@ -68,7 +68,7 @@ def judging_context(
         protected(config),
         config.hooks.read_only,
         files.too_large if files else lambda paths: False,
-        guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs]),
+        guarded(config.home, os.environ, judging_files(config)),
         os.path.isabs(event.cwd),
         rules,
         config.hooks.mcp,

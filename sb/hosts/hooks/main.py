@@ -6,6 +6,7 @@ call. So nothing leaves here but an answer: every exception is caught, and the d
 
 from __future__ import annotations
 
+import _thread
 import json
 import math
 import os
@@ -108,7 +109,7 @@ class _Process:
             if earlier and started:  # the thread wakes at the former deadline, and sees a later one by itself
                 self._moved.notify()
         if not started:
-            threading.Thread(target=self._expire, daemon=True).start()
+            _thread.start_new_thread(self._expire, ())  # `Thread.start` waits until the new thread runs
 
     def _expire(self) -> None:
         with self._moved:

@@ -21,7 +21,7 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.reversal_contracts import ReversalClass
 from sb.kernel.review.explain import Judge
 from sb.kernel.run_context import SafetyMode
-from sb.parts import granted_permissions, hosted_files, open_policy, open_registry, shell_rules
+from sb.parts import granted_permissions, hosted_files, judging_files, open_policy, open_registry, shell_rules
 from sb.shell.keep_area import Area
 from sb.shell.programs import judged_by
 from sb.tools.hosted.guarding import guarded
@@ -69,7 +69,7 @@ class Preview:
         self._config = config
         self._files = hosted_files(config)
         # Half of the time, if made for each call as the hook does.
-        self._guarded = guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs])
+        self._guarded = guarded(config.home, os.environ, judging_files(config))
         self.registry = registry or open_registry(config, hosted=True)[0]
         judge = Judge(open_policy(config), self.registry, granted_permissions(config))
         self._judge = judge.under(SafetyMode(config.safety_mode))

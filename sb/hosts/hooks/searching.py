@@ -10,7 +10,7 @@ from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, reading
 from sb.redaction import one_line
 from sb.shell.git_ignore import Ignored
 from sb.shell.searching import may_print
-from sb.shell.secret_files import secrets_inside
+from sb.shell.secret_files import secrets_below
 
 # What hosts call the argument that each of these is; the first one that is given counts.
 _PATTERNS = ("pattern", "query", "regex", "search")
@@ -23,7 +23,7 @@ _MOST_OF_RULES = 64 * 1024  # characters
 def shown_by_search(call: NativeCall, context: JudgingContext, *, by_host: bool) -> str:
     """Why a search of a folder shows a credential, or "".
 
-    Only files directly in the folder are looked at, and of the pattern its plain texts.
+    Of the pattern only its plain texts are looked at.
 
     Args:
         by_host: the host's own tool, which leaves out what git ignores; Claude Code's tells names by default.
@@ -38,7 +38,7 @@ def shown_by_search(call: NativeCall, context: JudgingContext, *, by_host: bool)
     if kind := _text(call, ("type",)):
         options += ["-t", kind]
     for place in dict.fromkeys(readings(folder, context)):
-        for name, secret in secrets_inside(place):
+        for name, secret in secrets_below(place):
             path = os.path.join(place, name)
             if may_print("rg", options, path) and not (by_host and _is_ignored(path)):
                 return f"reads {secret.what}: {one_line(path, 80)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from sb.hosts.hooks.event import INSTEAD
@@ -15,6 +16,15 @@ _FINDING = re.compile(r"(^|; )([^:;]{1,80}): (?=[a-z]+s\b)")
 def sentence(why: str) -> str:
     """Findings as clauses: "rm -r deletes a folder", not "rm -r: deletes a folder"."""
     return _FINDING.sub(r"\1\2 ", why)
+
+
+def message_refused(labels: Sequence[str]) -> str:
+    """Of the last message of a turn, that holds what its reader should not see."""
+    held = ", ".join(label.replace("_", " ") for label in labels)
+    return (
+        f"SecondBrain: your last message holds what must not be shown ({held}). Write it again without these values, "
+        "and add nothing. Do not say them in another form."
+    )
 
 
 def denied(result: ToolResult, refused: str, host: str) -> str:

@@ -39,7 +39,8 @@ def install_findings(config: Config, places: Places) -> Iterator[Finding]:
         yield _resident(config)
     for record in records:
         try:
-            yield from _record(home, places, host_settings(record.host), record)
+            host = host_settings(record.host)
+            yield from _record(home, places, host.part(record.server) or host, record)
         except SBError as error:
             yield Finding(record.host, Status.FAIL, error.message, error.hint)
 
@@ -62,7 +63,8 @@ def _resident(config: Config) -> Finding:
 def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[Finding]:
     file = Path(record.file)
     layout = host.layout(Wanted(wrapper_path(home), record.fail_closed))
-    again = f"sb install {host.name}" + " --scope project" * (record.scope == "project")
+    again = f"sb install {host.name}" + " --mcp" * (not host.has_hooks)
+    again += " --scope project" * (record.scope == "project")
     try:
         data = host.format_of(file).load(read_file(file).text())
     except Malformed as error:
@@ -70,8 +72,10 @@ def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[
         return
     missing, count = layout.missing(data), len(layout.entries)
     if not host.has_hooks:
-        detail = f"{file} names sb serve, which does not exist yet"
-        yield Finding(host.name, Status.WARN, detail, f"sb uninstall {host.name}")
+        detail = f"the MCP server in {file}" + (
+            " is missing, or as an earlier version wrote it" if missing else ""
+        )
+        yield Finding(host.name, Status.WARN if missing else Status.OK, detail, again if missing else "")
     elif missing:
         names = ", ".join(entry.place[-1] for entry in missing)
         detail = f"{len(missing)} of {count} entries are missing in {file}: {names}"

@@ -92,6 +92,7 @@ def peek(form: Format, file: Path) -> Any:
 # What doctor can see of a host beside our entries: (is it bad, what, what to do).
 Observation = tuple[bool, str, str]
 SERVER = "secondbrain"  # the entry of the MCP server
+_OFFERED = ("--toolset", "core", "--toolset", "kernel")
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,8 @@ class Host:
         root: the key under which our entries lie.
         events: the hook events to register, none if it calls no hooks. handler: the handler of one.
         grouped: whether a handler stands in a group, {"hooks": [handler]}.
-        server: what the entry of the MCP server says beside its command; `sb serve` does not exist yet, so no install
-            writes one, but uninstall and doctor know those that were written before.
+        server: what the entry of the MCP server says beside its command.
+        servers: the file that names its MCP servers, of a host with hooks; without hooks it is `file`.
         form: of its file, unless that ends in `.toml`.
         extras: keys that the document must have.
         can_fail_closed: whether it can be made to deny a call when a hook fails.
@@ -128,6 +129,7 @@ class Host:
     handler: Callable[[str, Wanted], dict[str, Any]] = lambda _event, _wanted: {}
     grouped: bool = False
     server: Mapping[str, str] = field(default_factory=dict)
+    servers: Host | None = None
     form: Format = STRICT
     extras: tuple[tuple[str, Any], ...] = ()
     can_fail_closed: bool = False
@@ -137,8 +139,14 @@ class Host:
 
     @property
     def has_hooks(self) -> bool:
-        """Whether there is something to install: a host without hooks could only get the entry of `sb serve`."""
+        """Whether it calls hooks; else its file gets the entry of `sb serve mcp`."""
         return bool(self.events)
+
+    def part(self, server: bool) -> Host | None:
+        """The host with the file of its hooks, or with that of its MCP servers; None if there is no such file."""
+        if server:
+            return self.servers if self.has_hooks else self
+        return self if self.has_hooks else None
 
     def file_of(self, places: Places, scope: str) -> Path | None:
         """The file of the scope `user` or `project`; None if there is no such scope.
@@ -154,7 +162,8 @@ class Host:
     def entries(self, wanted: Wanted) -> list[Entry]:
         """Our entries, in the order in which they are added."""
         if not self.has_hooks:
-            server = {**self.server, "command": str(wanted.wrapper), "args": ["serve"]}
+            args = ["serve", "mcp", "--agent", self.name, *_OFFERED]
+            server = {**self.server, "command": str(wanted.wrapper), "args": args}
             return [Entry((self.root, SERVER), server, named=True)]
         handlers = ((event, self.handler(event, wanted)) for event in self.events)
         return [
@@ -171,6 +180,8 @@ class Host:
             for part in entry.value.get("hooks", [entry.value])
             if (handler := Handler.of(part)) is not None
         }
+        if not self.has_hooks:
+            ours.add(Handler(str(wanted.wrapper), ("serve",)))  # as earlier versions wrote it
         return Layout(self.root, self.entries(wanted), frozenset(ours), self.extras)
 
     def format_of(self, file: Path) -> Format:

@@ -74,10 +74,13 @@ class Installer:
         self._places = places
         self.records = Records(home)
 
-    def plan_install(self, host: Host, *, scope: str = "user", fail_closed: bool = False) -> Change:
+    def plan_install(
+        self, host: Host, *, scope: str = "user", fail_closed: bool = False, server: bool = False
+    ) -> Change:
         """The change that an install would make; nothing is written.
 
         Args:
+            server: the entry of the MCP server, instead of hooks.
             scope: `user` or `project`.
             fail_closed: have the host deny calls that could not be judged.
 
@@ -85,11 +88,11 @@ class Installer:
             UsageError: there is nothing to install for the host, it has no such scope, or it cannot fail closed.
             ConfigError: its file cannot be read, edited without a guess, or written.
         """
-        if not host.has_hooks:
-            raise UsageError(
-                f"nothing to install for {host.name}: it needs sb serve, which does not exist yet",
-                host.instead,
-            )
+        part = host.part(server)
+        if part is None:
+            what = "where it names MCP servers is not known" if server else "it calls no hooks"
+            raise UsageError(f"nothing to install for {host.name}: {what}", host.instead)
+        host = part
         if fail_closed and not host.can_fail_closed:
             raise UsageError(
                 f"{host.name} cannot be made to deny calls when a hook fails", "omit --fail-closed"
@@ -114,6 +117,7 @@ class Installer:
             after=digest(after),
             folders=tuple(dict.fromkeys([*made, *(known.folders if known else ())])),
             fail_closed=fail_closed,
+            server=server,
         )
         return Change(host, current, after, record, before)
 
@@ -146,14 +150,17 @@ class Installer:
                 raise
 
     def plan_uninstall(self, host: Host) -> list[Change]:
-        """The changes that an uninstall would make: of every file with a record, else of the user's own settings file.
+        """The changes that an uninstall would make: of every file with a record, else of the user's own settings files.
 
         Raises:
             ConfigError: one of them cannot be read, edited without a guess, or written.
         """
-        records = {Path(record.file): record for record in self.records.of(host.name)}
-        files = list(records) or [self._file(host, "user")]
-        changes = [self._plan_removal(host, file, records.get(file)) for file in files]
+        records = self.records.of(host.name)
+        parts = [part for part in (host.part(server=False), host.part(server=True)) if part is not None]
+        changes = [
+            self._plan_removal(host.part(record.server) or host, Path(record.file), record)
+            for record in records
+        ] or [self._plan_removal(part, self._file(part, "user"), None) for part in parts]
         return [change for change in changes if change.needed or change.record]
 
     def _plan_removal(self, host: Host, file: Path, record: Record | None) -> Change:

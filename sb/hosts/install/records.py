@@ -33,6 +33,7 @@ class Record:
         after: digest of the content that we left.
         folders: those that were made for it, the innermost first.
         fail_closed: whether the host is to refuse when `sb` is gone.
+        server: whether it names the MCP server, and no hooks.
     """
 
     host: str
@@ -42,6 +43,7 @@ class Record:
     after: str
     folders: tuple[str, ...] = ()
     fail_closed: bool = False
+    server: bool = False
 
 
 def digest(content: bytes | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 import time
 from pathlib import Path
 
@@ -26,11 +27,16 @@ runtime={runtime}
 SB_HOME={home}
 export SB_HOME
 [ $# -gt 0 ] || set -- claude-code
-if [ "$1" = serve ]; then verb=; else verb=hook; fi
+if [ "$1" = serve ]; then
+    # The server is started by a person's program, before any agent works in a folder.
+    [ -x {own} ] && exec {own} -I -m sb "$@"
+    echo "SecondBrain is missing: {own} is gone. Install it again." >&2
+    exit 1
+fi
 
 # -I and -S: no variable, no .pth file, no sitecustomize and no code of the folder that the agent works in takes part.
 if [ -x "$python" ] && [ -e "$package/__main__.py" ] && [ -e "$runtime/start.py" ]; then
-    exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" $verb "$1"
+    exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" hook "$1"
 fi
 
 PATH=/usr/bin:/bin:${{PATH-}}
@@ -39,7 +45,6 @@ if [ "${{2-}}" = --fail-closed ]; then
     echo "Ask the user to install it again, or to remove the entries that name $0 from the settings of $1." >&2
     exit 2
 fi
-[ "$verb" ] || exit 0
 payload=$(cat)
 case $payload in
 *'"cursor_version"'*) ;;
@@ -71,6 +76,7 @@ def write_wrapper(home: Home) -> Path:
         package=shlex.quote(str(package)),
         runtime=shlex.quote(str(runtime)),
         home=shlex.quote(str(home.folder)),
+        own=shlex.quote(sys.executable),
     ).encode()
     path.parent.mkdir(mode=0o700, exist_ok=True)
     current = read_file(path)

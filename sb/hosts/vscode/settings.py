@@ -1,4 +1,4 @@
-"""VS Code's settings of MCP servers; earlier versions could prepare the entry of ours.
+"""VS Code's settings of MCP servers.
 
 Its agents that run hooks read those of Claude Code, so `sb install claude-code` reaches them.
 """
@@ -16,5 +16,5 @@ HOST = Host(
     root="servers",
     server={"type": "stdio"},
     form=RELAXED,
-    instead="its agents run Claude Code's hooks: sb install claude-code",
+    instead="its agents run Claude Code's hooks: sb install claude-code; sb install vscode --mcp connects the MCP server",
 )

@@ -16,6 +16,7 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_APPROVED, APPROVAL_DENIED, APPROVAL_EXPIRED, APPROVAL_REVOKED, RUN_STARTED
 
 SESSIONS = 500
+MCP_HOST = "mcp"  # of the MCP server's runs: whoever connects is named by the agent alone
 
 # The newest event of a run that its agent caused: an operator's decision about a call is no sign of the agent.
 NEWEST_OF_AGENT = f"""SELECT id FROM events AS later WHERE later.run_id = events.run_id AND later.kind NOT IN (
@@ -47,22 +48,27 @@ class ConnectedAgent:
     waiting: int
 
     @property
+    def name(self) -> str:
+        """The host, or the agent if it came over MCP."""
+        return self.agent if self.host == MCP_HOST else self.host
+
+    @property
     def project_name(self) -> str:
         """The name of the project's folder."""
         return project_name(self.project)
 
 
 def connected_agents(log: EventLog) -> list[ConnectedAgent]:
-    """The hosts of the newest sessions, one for each of their projects, the last seen first."""
+    """The hosts of the newest sessions, one for each of their projects, the last seen first; over MCP, each agent."""
     query, low = log.database.query, log.first_id
-    waiting, waits = ApprovalQueue(log).waiting_by_run(), Counter[tuple[str, str]]()
-    newest: dict[tuple[str, str], tuple[int, str, str]] = {}
+    waiting, waits = ApprovalQueue(log).waiting_by_run(), Counter[tuple[str, str, str]]()
+    newest: dict[tuple[str, str, str], tuple[int, str, str]] = {}
     for run_id, agent, host, project, last in query(_NEWEST, (low, low + SEQ_MASK)):
-        place = (str(host), str(project))
+        place = (str(host), str(project), agent if host == MCP_HOST else "")
         waits[place] += waiting.get(run_id, 0)
         newest[place] = max(newest.get(place, (0, "", "")), (last, run_id, agent))
     found = []
     for place, (last, run_id, agent) in sorted(newest.items(), key=lambda item: item[1], reverse=True):
         (last_seen_at,) = query("SELECT at FROM events WHERE id = ?", (last,))[0]
-        found.append(ConnectedAgent(*place, run_id, agent, last_seen_at, waits[place]))
+        found.append(ConnectedAgent(*place[:2], run_id, agent, last_seen_at, waits[place]))
     return found

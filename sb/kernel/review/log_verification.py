@@ -15,7 +15,7 @@ from sb.kernel.approvals.verification import check_displayed
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import check_documents
 from sb.kernel.calls.intents import INTENT_COLUMNS, IntentState, as_announced, intent_of, step_digest
-from sb.kernel.incidents.statements import INCIDENTS, KILLS
+from sb.kernel.incidents.statements import REFERENCES
 from sb.kernel.recovery.verification import RecoveryTables
 from sb.kernel.review.decision_tables import DecisionTables
 from sb.kernel.review.log_pruning import adopted_prunes, why_not_allowed
@@ -245,13 +245,15 @@ class _Walk:
             report(f"{strays} rows belong to no stream")
 
     def _check_statements(self) -> None:
-        """What people stated about kills and incidents must be on the log and on record outside the database."""
+        """What people stated about kills, incidents and tokens must be on the log and on record outside the database."""
         if self._log.anchor is None:
             return
         recorded = self._log.anchor.statements.read(self._log.database_id, self._log.place)
+        marks = ", ".join("?" * len(REFERENCES))
         rows = self._connection.execute(
-            "SELECT id, hash, kind FROM events WHERE call_id IN (?, ?) AND substr(kind, 1, 7) <> 'kernel.'",
-            (KILLS, INCIDENTS),
+            f"SELECT id, hash, kind FROM events WHERE call_id IN ({marks})"
+            " AND substr(kind, 1, 7) <> 'kernel.'",
+            REFERENCES,
         ).fetchall()
         prunes = self._connection.execute("SELECT hash FROM events WHERE kind = ?", (PRUNED,)).fetchall()
         on_log = {row[1] for row in rows} | {stored for (stored,) in prunes}

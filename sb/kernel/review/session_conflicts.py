@@ -7,9 +7,10 @@ event of a session, over its newest TOLD_ROWS events.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from sb.canonical import encode
+from sb.frozen import frozen
 from sb.log.event import SEQ_MASK, Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_FINISHED, RUN_STARTED, SESSION_CONFLICT, SESSION_TOLD, TOOL_DISPATCH
@@ -43,7 +44,7 @@ FROM (SELECT id, kind, payload FROM events WHERE run_id = ? ORDER BY id DESC LIM
 WHERE kind IN ('{SESSION_CONFLICT}', '{SESSION_TOLD}') AND json_valid(payload) ORDER BY id DESC"""
 
 
-@dataclass(frozen=True)
+@frozen
 class Conflict:
     """Another live session that changed a file.
 

@@ -124,10 +124,11 @@ def broken_rule_pack(host: Host) -> None:
 FAULTS = [broken_configuration, broken_rule_pack, no_database, damaged_database]
 
 
-def test_agent_cannot_change_a_rule_pack_outside_of_the_home(host: Host) -> None:
+@pytest.mark.parametrize("setting", ["hooks: {{packs: [{}]}}\n", "release: {{eval: [{}]}}\n"])
+def test_agent_cannot_change_what_it_is_judged_by_outside_of_the_home(host: Host, setting: str) -> None:
     pack = host.project / "ours.yaml"
     pack.write_text("title: Ours\n", encoding="utf-8")
-    host.configure(f"hooks: {{packs: [{pack}]}}\n")
+    host.configure(setting.format(pack))
     given = {"file_path": str(pack), "content": "title: Mine\n"}
     edit = host.payload("PreToolUse", tool_name="Write", tool_use_id="t1", tool_input=given)
     assert "decides how calls are judged" in denied(host.ask(edit))
@@ -254,25 +255,33 @@ def test_killed_at_any_moment_the_next_event_is_answered_and_the_log_verifies(ho
     assert host.phases().count("done") == 12
 
 
-def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
+def loaded_by(host: Host, call: dict[str, Any]) -> tuple[set[str], int]:
+    """The modules that a hook on a call loads, and how many classes it compiles the functions of a dataclass for."""
     script = (
-        "import sys, os\n"
+        "import sys, os, gc\n"
         "sys.argv = ['sb', 'hook', 'claude-code']\n"
         "end = os._exit\n"
         "def report(code):\n"
-        "    sys.stderr.write(' '.join(sys.modules)); sys.stderr.flush(); end(code)\n"
+        "    made = [getattr(one, '__dataclass_params__', None) for one in gc.get_objects() if isinstance(one, type)]\n"
+        "    compiled = sum(params is not None and params.init for params in made)\n"
+        "    sys.stderr.write(f'{compiled} ' + ' '.join(sys.modules)); sys.stderr.flush(); end(code)\n"
         "os._exit = report\n"
         "from sb.__main__ import main\n"
         "main()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
-        input=json.dumps(bash(host, "make")).encode(),
+        input=json.dumps(call).encode(),
         capture_output=True,
         check=False,
         env={"PATH": "/usr/bin:/bin", "HOME": "/data/nobody", "SB_HOME": str(host.home)},
     )
-    loaded = set(done.stderr.decode().split())
+    compiled, *modules = done.stderr.decode().split()
+    return set(modules), int(compiled)
+
+
+def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
+    loaded, _ = loaded_by(host, bash(host, "make"))
     assert "sb.hosts.hooks.judging" in loaded
     heavy = {
         "typer",
@@ -286,6 +295,24 @@ def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
         "ssl",
     }
     assert loaded & heavy == set()
+
+
+# Each module costs a hook without the helper a quarter of a millisecond or more, and each compiled class 0.4 ms.
+MOST_MODULES, MOST_COMPILED = 238, 30
+OFF_BY_DEFAULT = (
+    *("sb.kernel.attacks", "sb.kernel.boundaries", "sb.kernel.replay", "sb.kernel.workflows"),
+    *("sb.classification", "sb.inference", "sb.stack", "sb.entity", "sb.memory", "sb.hosts.hooks.screening"),
+)
+
+
+@pytest.mark.parametrize("tool", ["Bash", "Write"])
+def test_hook_loads_nothing_of_parts_that_are_off(host: Host, tool: str) -> None:
+    written = {"file_path": str(host.project / "a.txt"), "content": "x"}
+    write = host.payload("PreToolUse", tool_name="Write", tool_use_id="w", tool_input=written)
+    loaded, compiled = loaded_by(host, bash(host, "make") if tool == "Bash" else write)
+    assert [name for name in sorted(loaded) if name.startswith(OFF_BY_DEFAULT)] == []
+    assert len([name for name in loaded if name.partition(".")[0] == "sb"]) <= MOST_MODULES
+    assert 0 < compiled <= MOST_COMPILED, "see sb/frozen.py"
 
 
 def test_hook_typed_at_a_terminal_says_what_it_is_for(tmp_path: Path) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from sb.hosts.hooks.event import Decision
+from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
+from sb.hosts.codex.events import ADAPTER as CODEX
+from sb.hosts.hooks.adapter import Adapter
+from sb.hosts.hooks.event import Decision, Verdict
 from tests.hosts.hooks.conftest import Host
 
 ATTACK = (
@@ -56,3 +61,26 @@ def test_secrets_in_the_last_message_are_on_record_by_their_labels(host: Host) -
     (event,) = host.events(kind="output.gated")
     assert (event.payload or {})["place"] == "message"
     assert key not in str(event.payload)
+
+
+def test_a_last_message_with_a_secret_is_written_again_once(host: Host) -> None:
+    host.configure("output_gate:\n  messages: refuse\n")
+    message = f"The key of the server is AKIA{'Q4X7TPLM2WZRD5NY'}."
+    assert host.tell("Stop", last_assistant_message="All tests pass.").decision is Decision.NONE
+    verdict = host.tell("Stop", last_assistant_message=message)
+    assert verdict.decision is Decision.DENY
+    assert "Write it again" in verdict.reason
+    assert "AKIA" not in verdict.reason
+    again = host.tell("Stop", last_assistant_message=message, stop_hook_active=True)
+    assert again.decision is Decision.NONE
+    newest, first = host.events(kind="output.gated", newest_first=True)
+    assert [(one.payload or {})["action"] for one in (first, newest)] == ["refuse", "mark"]
+
+
+@pytest.mark.parametrize("adapter", [CLAUDE_CODE, CODEX])
+def test_a_host_is_told_to_go_on_with_a_turn(adapter: Adapter) -> None:
+    payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": "/", "last_assistant_message": "text"}
+    answer = adapter.answer(adapter.read(payload), Verdict(Decision.DENY, "again"))
+    assert json.loads(answer.stdout) == {"decision": "block", "reason": "again"}
+    ended = adapter.read(payload | {"stop_hook_active": True})
+    assert adapter.answer(ended, Verdict(Decision.DENY, "again")).stdout == ""

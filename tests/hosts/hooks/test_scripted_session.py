@@ -74,5 +74,5 @@ def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host)
     assert say("SessionEnd", reason="prompt_input_exit") == ""
     assert json.loads(terminal("log", "verify", "--json"))["ok"]
     log = terminal("log", "tail", "--limit", "0")
-    assert "claude-code: NEEDS A PERSON rm -rf /data/build (host.shell.destructive)" in log
+    assert "asked       claude-code: rm -rf /data/build (host.shell.destructive)" in log
     assert "claude-code finished the run" in log

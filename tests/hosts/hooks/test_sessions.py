@@ -217,8 +217,7 @@ def test_the_queue_shows_the_command_and_what_it_does_never_the_contract_alone(
     decided = sb("approvals", "approve", waiting.id, "--reason", "old pictures").out
     assert decided == f"Approved: rm -rf ~/Pictures && ls. Runs when claude-code repeats it. ({waiting.id})\n"
     assert (
-        "claude-code: NEEDS A PERSON rm -rf ~/Pictures && ls (host.shell.destructive)"
-        in sb("log", "tail").out
+        "asked       claude-code: rm -rf ~/Pictures && ls (host.shell.destructive)" in sb("log", "tail").out
     )
 
 

@@ -98,7 +98,10 @@ def test_server_entry_of_an_earlier_version_is_reported(person: Path, home: Path
     records = Records(Home(home))
     records.put(Record("claude-desktop", "user", str(file), "", ""))
     [(status, detail)] = rows_of(sb, "claude-desktop")
-    assert (status, detail) == ("warn", f"{file} names sb serve, which does not exist yet")
+    assert (status, detail) == (
+        "warn",
+        f"the MCP server in {file} is missing, or as an earlier version wrote it",
+    )
 
 
 def test_changed_files_of_hooks_are_reported_and_upgrades_recognised(isolated: Installed) -> None:

@@ -391,15 +391,15 @@ def test_a_broken_toml_of_codex_is_named_with_its_line(person: Path, sb: Command
 
 
 @pytest.mark.parametrize("host", SERVERS)
-def test_host_that_needs_the_server_is_not_installed_until_there_is_one(
+def test_host_that_calls_no_hooks_is_connected_to_the_server_alone(
     host: str, person: Path, sb: CommandLine
 ) -> None:
     done = sb("install", host, "--yes")
     assert done.code == 2
-    assert "sb serve, which does not exist yet" in done.err
+    assert "it calls no hooks" in done.err
     assert not (person / FILES[host]).exists()
+    assert f"sb install {host} --mcp" in done.err
     assert ("sb install claude-code" in done.err) == (host == "vscode")
-    assert host not in sb("install", "--help").out
 
 
 @pytest.mark.parametrize("host", SERVERS)

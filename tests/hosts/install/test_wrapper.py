@@ -83,7 +83,6 @@ def recorder(wrapper: Path, tmp_path: Path) -> Path:
         (["codex"], ["hook", "codex"]),
         ([], ["hook", "claude-code"]),
         (["cursor", "--fail-closed"], ["hook", "cursor"]),
-        (["serve"], ["serve"]),
     ],
 )
 def test_wrapper_passes_the_payload_and_the_home(

@@ -1,0 +1,113 @@
+"""`sb serve token`: tokens of agents that connect over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.options import As, AsJson, DecisionReason, group
+from sb.commands.session import configuration, decider
+
+from sb.duration import parse_duration
+from sb.errors import UsageError
+from sb.sources import MICROSECONDS, iso_micros
+
+if TYPE_CHECKING:
+    from sb.kernel.authority.authority import Authority
+    from sb.kernel.boundaries.tokens import AccessToken, AccessTokens
+
+app = group("Create, list and revoke tokens for HTTP.")
+
+
+@app.command(
+    epilog='Example: sb serve token create scribe --toolset core --expires 90d --reason "the scribe\'s laptop"'
+)
+def create(
+    ctx: typer.Context,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Who connects with it.")],
+    toolset: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="What it is for; may be repeated.")
+    ] = None,
+    expires: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long it is valid, such as 90d.")
+    ] = "90d",
+    reason: DecisionReason = "",
+    who: As = "",
+    as_json: AsJson = False,
+) -> None:
+    """Create a token; it is shown once, its digest stored."""
+    from sb.mcp.toolsets import toolsets
+
+    offered = [str(one) for one in toolsets(toolset or ())]
+    lifetime = parse_duration(expires)
+    authority, tokens = _opened(ctx)
+    secret, token = tokens.create(
+        agent, offered, decider(ctx, authority, who), reason or _missing(), lifetime_s=lifetime
+    )
+    if as_json:
+        output.emit_json({"token": secret, **_document(token)})
+        return
+    output.line(secret)
+    note(f"{token.id} lets {token.agent} use {', '.join(token.toolsets)}. It is not shown again.")
+
+
+@app.command(name="list", epilog="Example: sb serve token list")
+def list_(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """List tokens; never their secrets."""
+    _, tokens = _opened(ctx)
+    known = tokens.all()
+    if as_json:
+        output.emit_json({"items": list(map(_document, known))})
+        return
+    now = round(tokens.clock.now() * MICROSECONDS)
+    rows = [(one.id, one.agent, " ".join(one.toolsets), one.state(now), one.created_by) for one in known]
+    output.table(("token", "agent", "toolsets", "state", "created by"), rows)
+    if not known:
+        note("no tokens; sb serve token create AGENT makes one")
+
+
+@app.command(epilog='Example: sb serve token revoke sbt_4f2a --reason "the laptop is gone"')
+def revoke(
+    ctx: typer.Context,
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, or the beginning of it.")],
+    reason: DecisionReason = "",
+    who: As = "",
+    as_json: AsJson = False,
+) -> None:
+    """Revoke a token; from then on it is refused."""
+    authority, tokens = _opened(ctx)
+    known = tokens.get(token)  # before a passphrase is asked for
+    revoked = tokens.revoke(known.id, decider(ctx, authority, who), reason or _missing())
+    if as_json:
+        output.emit_json(_document(revoked))
+    else:
+        output.line(f"{revoked.id} of {revoked.agent} is revoked by {revoked.revoked_by}")
+
+
+def _opened(ctx: typer.Context) -> tuple[Authority, AccessTokens]:
+    from sb.kernel.boundaries.tokens import AccessTokens
+    from sb.parts import open_authority, open_log
+
+    config = configuration(ctx)
+    log = open_log(config)
+    authority = open_authority(config, log)
+    return authority, AccessTokens(log, authority)
+
+
+def _missing() -> str:
+    raise UsageError("a decision needs a reason", "--reason TEXT")
+
+
+def _document(token: AccessToken) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "agent": token.agent,
+        "toolsets": list(token.toolsets),
+        "created_at": iso_micros(token.created_at),
+        "created_by": token.created_by,
+        "expires_at": None if token.expires_at is None else iso_micros(token.expires_at),
+        "reason": token.reason,
+        "revoked_by": token.revoked_by,
+    }

@@ -1,0 +1,102 @@
+"""What the MCP server adds: a search over stdio beside the same search in Python, and the server's start.
+
+`python -m evals.bench.mcp` runs both in turn over 1 000 records, in the same seconds, and beside them a server of the SDK
+whose tool only answers: what a call costs that does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import anyio
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.server.mcpserver import MCPServer
+
+from evals.bench.memory import Texts, configured, fill
+from evals.retrieval.agent_records import load_questions
+from sb.config import Config
+from sb.memory import Brain
+
+_RECORDS, _SEARCHES, _STARTS = 1_000, 100, 5
+_ADDED_MS, _START_S = 2.0, 1.0
+_ANSWERING = StdioServerParameters(command=sys.executable, args=["-m", "evals.bench.mcp", "answering"])
+
+
+def report() -> Iterator[str]:
+    """A line for searches, one for the start."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = configured(Path(folder))
+        with Brain("mcp", config=config, scope="project:bench", warm=False) as brain:
+            fill(brain, _RECORDS, Texts(), "project:bench")
+        yield anyio.run(_searches, config)
+        yield anyio.run(_starts, config.home.folder)
+
+
+def _server(home: Path) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "sb", "serve", "mcp"], env={**os.environ, "SB_HOME": str(home)}
+    )
+
+
+async def _searches(config: Config) -> str:
+    questions = [question.question for question in load_questions()][:_SEARCHES]
+    plain, over, nothing = list[float](), list[float](), list[float]()
+    with Brain("mcp", config=config, scope="project:bench") as brain:
+        async with (
+            Client(stdio_client(_server(config.home.folder))) as client,
+            Client(stdio_client(_ANSWERING)) as idle,
+        ):
+            for question in [questions[0], *questions]:
+                arguments = {"query": question, "project": "bench"}
+                before = time.perf_counter()
+                brain.search(question, 8)
+                between = time.perf_counter()
+                await client.call_tool("search", arguments)
+                after = time.perf_counter()
+                await idle.call_tool("search", arguments)
+                plain.append((between - before) * 1e3)
+                over.append((after - between) * 1e3)
+                nothing.append((time.perf_counter() - after) * 1e3)
+    direct, served, floor = (median(times[1:]) for times in (plain, over, nothing))
+    added = served - direct
+    return (
+        f"search {direct:.2f} ms in Python, {served:.2f} over MCP: {added:.2f} more, of which a call that does nothing"
+        f" takes {floor:.2f}  bar {_ADDED_MS:g} ms  {'ok' if added <= _ADDED_MS else 'OVER'}"
+    )
+
+
+def answering() -> MCPServer[None]:
+    """A server whose search answers eight memories, and looks for none."""
+    server: MCPServer[None] = MCPServer("answering", log_level="WARNING")
+    memory = dict.fromkeys(("id", "kind", "scope", "by", "at"), "x" * 20) | {"text": "a word or two " * 8}
+
+    @server.tool()
+    def search(query: str, project: str = "") -> list[dict[str, str]]:
+        return [memory] * 8
+
+    return server
+
+
+async def _starts(home: Path) -> str:
+    spent = []
+    for _ in range(_STARTS):
+        before = time.perf_counter()
+        async with Client(stdio_client(_server(home))):
+            spent.append(time.perf_counter() - before)
+    verdict = "ok" if median(spent) <= _START_S else "OVER"
+    return f"start until it answers {median(spent):.2f} s  bar {_START_S:g} s  {verdict}"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        answering().run("stdio")
+        sys.exit()
+    for line in report():
+        print(line)

@@ -1,0 +1,93 @@
+"""What tools answer: the shapes that a model reads, and errors that it can act on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, ParamSpec, TypeVar
+
+from mcp.server.mcpserver.exceptions import ToolError
+from typing_extensions import TypedDict  # pydantic wants it before Python 3.12
+
+from sb.errors import SBError
+from sb.memory.views import Hit, Memory
+from sb.redaction import one_line
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_LONGEST_ERROR = 500  # characters
+_LONGEST_TEXT = 2_000
+
+
+class Remembered(TypedDict):
+    """A memory."""
+
+    id: str
+    kind: str
+    text: str
+    scope: str
+    by: str
+    at: str
+
+
+class Saved(TypedDict):
+    """Where a memory is saved. `merged` says that one with that content was there before; `notes` what to know of it."""
+
+    id: str
+    merged: bool
+    notes: list[str]
+
+
+class Notice(TypedDict):
+    """A short answer."""
+
+    id: str
+    message: str
+
+
+def memory_answer(memory: Memory) -> Remembered:
+    """A memory in short: one of a megabyte would fill the context of every model that meets it in a search."""
+    detail = memory.details.get("rationale")
+    text = (
+        f"{memory.content}\nWhy: {detail}" if detail and str(detail) not in memory.content else memory.content
+    )
+    return Remembered(
+        id=memory.id,
+        kind=memory.category or memory.kind,
+        text=text
+        if len(text) <= _LONGEST_TEXT
+        else f"{text[:_LONGEST_TEXT]}… [cut; sb://record/{memory.id} has all of it]",
+        scope=memory.scope,
+        by=memory.agent_id,
+        at=when(memory.happened_at),
+    )
+
+
+def hit_answers(hits: Iterable[Hit]) -> list[Remembered]:
+    """Hits, the best first."""
+    return [memory_answer(hit) for hit in hits]
+
+
+def when(seconds: float) -> str:
+    """A time as UTC, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def plain_errors(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """The function, with errors that its caller can act on as answers of one line, and without secrets."""
+
+    @functools.wraps(function)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except (SBError, ValueError, TypeError) as error:
+            raise ToolError(error_line(error)) from error
+
+    return wrapped
+
+
+def error_line(error: Exception) -> str:
+    """What is wrong and what to do, in one line."""
+    hint: Any = getattr(error, "hint", "")
+    return one_line(f"{error}; {hint}" if hint else str(error), _LONGEST_ERROR)

@@ -1,0 +1,60 @@
+"""Which tools a client is offered: a few by default, since each one costs every request of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from sb.errors import UsageError
+from sb.text import nearest
+
+
+class Toolset(StrEnum):
+    """A group of tools, switched together."""
+
+    CORE = "core"  # a session's memory: orient, search, remember, decide, log, wrap up
+    MEMORY = "memory"  # what else one does with memories
+    GRAPH = "graph"  # things and their relations
+    BELIEFS = "beliefs"  # what is believed, how firmly, and why
+    KERNEL = "kernel"  # governed calls, requests and undo
+
+
+ALL = "all"
+DEFAULT = (Toolset.CORE,)
+
+
+class Offer(NamedTuple):
+    """One tool as clients see it.
+
+    Args:
+        function: its parameters and docstring are what a model reads.
+        reads: it changes nothing. removes: it takes something away. again: a second equal call changes nothing more.
+    """
+
+    toolset: Toolset
+    title: str
+    function: Callable[..., Any]
+    reads: bool = False
+    removes: bool = False
+    again: bool = False
+
+
+def toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
+    """The toolsets of these names; `all` stands for every one.
+
+    Raises:
+        UsageError: there is no such toolset.
+    """
+    chosen: set[Toolset] = set()
+    for name in names:
+        if name == ALL:
+            return tuple(Toolset)
+        try:
+            chosen.add(Toolset(name))
+        except ValueError:
+            known = [*map(str, Toolset), ALL]
+            guess = nearest(name, known)
+            meant = f"did you mean {guess}?" if guess else f"there are {', '.join(known)}"
+            raise UsageError(f"no toolset {name!r}", meant) from None
+    return tuple(one for one in Toolset if one in chosen) or DEFAULT
