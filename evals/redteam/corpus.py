@@ -1,7 +1,7 @@
-"""Texts to fit and judge the red-team detector on: attacks as they are, disguised and carried by other texts; benign ones.
+"""Texts to fit, tune and judge the red-team detector on: written ones, collected ones, and documentation of this machine.
 
-`dev.txt` and `held_out.txt` were written apart, the second before the detector. Real benign text is what this machine has of
-documentation: /usr/share/doc and the docstrings of the standard library.
+A part is fitted on, chosen with, or judged; each source belongs to one. `dev.txt` (fit) and `held_out.txt` (choose) were written
+for this; `collected/` holds texts of published packages, named in `collected/sources.yaml` with their licences.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import base64
 import codecs
 import hashlib
+import json
 import random
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -18,8 +19,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 BENIGN = "benign"
-HALVES = ("dev", "held_out")
+PARTS = {"fit": "dev", "choose": "held_out", "judge": ""}  # with the written texts that belong to each
 _HERE = Path(__file__).parent
+COLLECTED = _HERE / "collected"
 _DOCUMENTS = (".py", ".txt", ".md", ".rst", ".html", "")
 _ONE_IN = 8  # files are read
 _LEAST, _MOST = 200, 1_500  # characters of a passage of documentation
@@ -29,13 +31,14 @@ class Text(NamedTuple):
     """A text.
 
     Args:
-        label: the class of attack, or `benign`. how: what disguises or carries it, or "plain".
+        label: the class of attack, or `benign`. how: what disguises or carries it, or "plain". source: who wrote it.
     """
 
     text: str
     label: str
     origin: str
     how: str = "plain"
+    source: str = "own"
 
     @property
     def attacks(self) -> bool:
@@ -73,8 +76,33 @@ def corpus(half: str, seed: int = 7) -> list[Text]:
     return texts + more
 
 
-def documentation(half: str) -> Iterator[Text]:
-    """Passages of this machine's documentation; a file belongs to one half by its name."""
+def collected(part: str) -> list[Text]:
+    """The texts of published packages that belong to a part."""
+    with (COLLECTED / f"{part}.jsonl").open(encoding="utf-8") as lines:
+        return [Text(**json.loads(line)) for line in lines]
+
+
+def part_of(part: str) -> list[Text]:
+    """Every text of a part: fit, choose or judge."""
+    half = PARTS[part]
+    return [*collected(part), *(corpus(half) if half else ())]
+
+
+def digest_of_texts() -> str:
+    """A digest of the texts that the model is made of."""
+    made_of = hashlib.sha256()
+    for path in (
+        _HERE / "dev.txt",
+        _HERE / "held_out.txt",
+        COLLECTED / "fit.jsonl",
+        COLLECTED / "choose.jsonl",
+    ):
+        made_of.update(path.read_bytes())
+    return made_of.hexdigest()
+
+
+def documentation() -> Iterator[Text]:
+    """Passages of this machine's documentation, which differ from machine to machine."""
     roots = (
         Path("/usr/share/doc"),
         Path(sysconfig.get_paths()["stdlib"]),
@@ -82,11 +110,9 @@ def documentation(half: str) -> Iterator[Text]:
     )
     for root in roots:
         for path in sorted(root.rglob("*")):
-            side, one_in = hashlib.sha256(str(path).encode()).digest()[:2]
-            if one_in % _ONE_IN or path.suffix not in _DOCUMENTS or not path.is_file():
-                continue
-            if (side % 2 == 0) is (half == "dev"):
-                yield from (Text(part, BENIGN, "tool", "documentation") for part in _passages(path))
+            chosen = hashlib.sha256(str(path).encode()).digest()[0] % _ONE_IN == 0
+            if chosen and path.suffix in _DOCUMENTS and path.is_file():
+                yield from (Text(part, BENIGN, "tool") for part in _passages(path))
 
 
 def _passages(path: Path) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Judge the red-team detector: attacks found by class and disguise, false alarms, time.
+"""Judge the red-team detector: attacks found and false alarms, with Wilson intervals, by class, source and script; time.
 
-Run `python -m evals.redteam.judge dev` or `held_out`; `--misses` prints what was missed or flagged wrongly, and
-`--documents N` adds N passages of this machine's documentation.
+Run `python -m evals.redteam.judge PART`, where PART is fit, choose or judge; `--misses` prints what was missed or flagged wrongly,
+and `--documents N` judges N passages of this machine's documentation as well.
 """
 
 from __future__ import annotations
@@ -9,59 +9,93 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import sqrt
 from statistics import median
 
-from evals.redteam.corpus import Text, corpus
-from evals.redteam.fit import documents
+from evals.redteam.corpus import PARTS, Text, documentation, part_of
 from sb.kernel.attacks.detector import check
+from sb.kernel.attacks.verdict import AttackVerdict
 
 _LENGTH = 1_000  # characters of the texts that are timed
+_Z = 1.96  # of a two-sided interval of 95 %
+Judged = Sequence[tuple[Text, AttackVerdict]]
+
+
+def wilson(hits: int, total: int) -> tuple[float, float]:
+    """The interval of 95 % that a share lies in, by Wilson."""
+    if not total:
+        return 0.0, 1.0
+    share, square = hits / total, _Z * _Z / total
+    middle = (share + square / 2) / (1 + square)
+    spread = _Z / (1 + square) * sqrt(share * (1 - share) / total + square / (4 * total))
+    return max(0.0, middle - spread), min(1.0, middle + spread)
+
+
+def script(one: Text) -> str:
+    """Whether a text is plain ASCII, has other letters of Latin, or another script."""
+    if one.text.isascii():
+        return "ascii"
+    return (
+        "latin"
+        if sum(char > "\u024f" and char.isalpha() for char in one.text) * 4 < len(one.text)
+        else "other"
+    )
+
+
+def line(name: str, judged: Judged) -> str:
+    """How many of these are flagged, with the interval."""
+    hits, total = sum(verdict.flagged for _, verdict in judged), len(judged)
+    low, high = wilson(hits, total)
+    return f"{name}: {hits} of {total}, {hits / max(total, 1):.3f} ({low:.3f} to {high:.3f})"
+
+
+def _print_groups(name: str, judged: Judged, key: Callable[[Text], str]) -> None:
+    groups = Counter(key(one) for one, _ in judged)
+    parts = (
+        line(group, [pair for pair in judged if key(pair[0]) == group]) for group, _ in groups.most_common()
+    )
+    print(f"{name}\n  " + "\n  ".join(parts))
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the figures of one half."""
-    half = arguments[0] if arguments else "dev"
-    texts = corpus(half)
+    """Print the figures of one part."""
+    part = arguments[0] if arguments and arguments[0] in PARTS else "judge"
+    texts = part_of(part)
     verdicts = [(one, check(one.text, origin=one.origin)) for one in texts]
-    attacks = [(one, verdict) for one, verdict in verdicts if one.attacks]
-    benign = [(one, verdict) for one, verdict in verdicts if not one.attacks]
-    for name, key in (("class", "label"), ("how", "how")):
-        every = Counter(getattr(one, key) for one, _ in attacks)
-        met = Counter(getattr(one, key) for one, verdict in attacks if verdict.flagged)
-        print(
-            f"by {name}: "
-            + ", ".join(f"{value} {met[value]}/{count}" for value, count in every.most_common())
-        )
-    right = sum(one.label in verdict.categories for one, verdict in attacks if verdict.flagged)
-    hits = sum(verdict.flagged for _, verdict in attacks)
-    alarms = sum(verdict.flagged for _, verdict in benign)
-    print(
-        f"found {hits / len(attacks):.3f} of {len(attacks)} attacks, {right / max(hits, 1):.3f} of these with their class"
-    )
-    print(f"false alarms {alarms / len(benign):.3f} of {len(benign)} look-alikes")
-    for level in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+    attacks = [pair for pair in verdicts if pair[0].attacks]
+    benign = [pair for pair in verdicts if not pair[0].attacks]
+    print(line("attacks found", attacks))
+    print(line("false alarms", benign))
+    hits = [pair for pair in attacks if pair[1].flagged]
+    right = sum(one.label in verdict.categories for one, verdict in hits)
+    print(f"class of these right: {right / max(len(hits), 1):.3f}")
+    _print_groups("by class", attacks, lambda one: one.label)
+    _print_groups("by origin", attacks, lambda one: one.origin)
+    _print_groups("by script", attacks, script)
+    _print_groups("by source", attacks, lambda one: one.source)
+    _print_groups("look-alikes by source", benign, lambda one: one.source)
+    for level in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
         found = sum(verdict.score >= level for _, verdict in attacks) / len(attacks)
-        false = sum(verdict.score >= level for _, verdict in benign)
-        print(f"  from {level}: {found:.3f} found, {false} false alarms")
+        false = sum(verdict.score >= level for _, verdict in benign) / len(benign)
+        print(f"from {level}: {found:.3f} found, {false:.4f} false alarms")
     if "--misses" in arguments:
         for one, verdict in verdicts:
             if verdict.flagged is not one.attacks:
-                shown = [(finding.rule, round(finding.score, 2)) for finding in verdict.findings]
-                print(f"{one.label} {one.origin} {one.how} {verdict.score:.2f}: {one.text[:160]!r} {shown}")
+                rules = [(finding.rule, round(finding.score, 2)) for finding in verdict.findings]
+                print(
+                    f"{one.label} {one.origin} {one.source} {verdict.score:.2f}: {one.text[:160]!r} {rules}"
+                )
     if "--documents" in arguments:
-        _documents(half, int(arguments[arguments.index("--documents") + 1]), "--misses" in arguments)
+        _judge_documents(int(arguments[arguments.index("--documents") + 1]))
     times = sorted(_timed(texts))
     print(f"{median(times):.0f} us of CPU for {_LENGTH} characters, p99 {times[len(times) * 99 // 100]:.0f}")
 
 
-def _documents(half: str, most: int, misses: bool) -> None:
-    passages = documents(half, most)
-    flagged = [(one, verdict) for one in passages if (verdict := check(one.text, origin="tool")).flagged]
-    print(f"false alarms {len(flagged)} of {len(passages)} passages of documentation")
-    for one, verdict in flagged if misses else ():
-        for finding in verdict.findings:
-            print(f"  {finding.score:.2f} {finding.rule}: {one.text[finding.start : finding.end][:140]!r}")
+def _judge_documents(most: int) -> None:
+    every = list(documentation())
+    passages = every[:: max(1, len(every) // most)][:most]
+    print(line("false alarms on documentation", [(one, check(one.text, origin="tool")) for one in passages]))
 
 
 def _timed(texts: Sequence[Text]) -> list[float]:

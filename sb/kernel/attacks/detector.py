@@ -1,7 +1,8 @@
 """The red-team detector: `check` says whether a text reads like an attack, of which class, and where.
 
-A text is freed of its disguise, its signs are found (`signs`), and a linear model weighs which of them stand together. Lexicon
-and weights are data, `model.json`, which `python -m evals.redteam fit` writes; docs/reference/red-team.md has what it finds.
+A text is freed of its disguise, its signs are found (`signs`), and a linear model weighs which of them stand together, and which
+words (`word_weights`). Lexicon
+and weights are data, `model.json`, which `python -m evals.redteam.fit` writes; docs/reference/red-team.md has what it finds.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sb.kernel.attacks.hidden_texts import hidden_texts
 from sb.kernel.attacks.normalise import Plain, plain_text
 from sb.kernel.attacks.signs import Lexicon, Window, windows
 from sb.kernel.attacks.verdict import MAY_INSTRUCT, AttackFinding, AttackVerdict, Category
+from sb.kernel.attacks.word_weights import Words, WordWeights
 
 LONGEST = 1_000_000  # characters that are read, of a longer text three quarters from its beginning and the rest from its end
 _TAIL = LONGEST // 4
@@ -30,12 +32,14 @@ class Model(NamedTuple):
     """Lexicon and weights.
 
     Args:
-        weights: of a feature, for being an attack. classes: of a feature, for each class. bias: of the sum.
+        weights: of a feature, for being an attack. words: of a word, for the same. bias: of the sum.
+        classes: of a feature, for each class.
         threshold: the score from which a text is flagged, by whether its writer may give instructions.
     """
 
     lexicon: Lexicon
     weights: Mapping[str, float]
+    words: WordWeights
     classes: Mapping[str, Mapping[str, float]]
     bias: float
     threshold: Mapping[bool, float]
@@ -46,7 +50,8 @@ def load_model() -> Model:
     """The model of this version."""
     data = json.loads(files(__package__).joinpath("model.json").read_text(encoding="utf-8"))
     threshold = {True: data["threshold"]["may"], False: data["threshold"]["may_not"]}
-    return Model(Lexicon(data["lexicon"]), data["weights"], data["classes"], data["bias"], threshold)
+    words = WordWeights(data["words"])
+    return Model(Lexicon(data["lexicon"]), data["weights"], words, data["classes"], data["bias"], threshold)
 
 
 def check(text: str, *, origin: str = "tool") -> AttackVerdict:
@@ -60,8 +65,12 @@ def check(text: str, *, origin: str = "tool") -> AttackVerdict:
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, not {type(text).__name__}")
+    return check_with(load_model(), text, origin)
+
+
+def check_with(model: Model, text: str, origin: str) -> AttackVerdict:
+    """Judge a text by another model, see `check`."""
     trusted = origin in MAY_INSTRUCT
-    model = load_model()
     found = list[AttackFinding]()
     highest = 0.0
     for part, offset in _parts(text):
@@ -90,8 +99,11 @@ def _judged(
     """What each window of a text and of the texts encoded in it scores, with the finding from the threshold on."""
     plain = plain_text(text)
     threshold = model.threshold[trusted]
-    for window in text_windows(model, plain, trusted):
-        score = _score(model, window)
+    words, parts = read_windows(model.lexicon, plain, trusted)
+    sums = model.words.running_sums(words)
+    for window in parts:
+        inside = words.between(window.start, window.end)
+        score = _score(model, window, sums[inside.stop] - sums[inside.start])
         one = None
         if score >= threshold:
             start, end = plain.original(window.start), plain.original(max(window.end - 1, 0)) + 1
@@ -109,17 +121,17 @@ def _judged(
             yield score, one
 
 
-def text_windows(model: Model, plain: Plain, trusted: bool) -> Iterator[Window]:
-    """The windows of a text without disguise."""
+def read_windows(lexicon: Lexicon, plain: Plain, trusted: bool) -> tuple[Words, Iterator[Window]]:
+    """The words of a text without disguise, and its windows."""
     lowered = plain.text.lower()
     if len(lowered) != len(plain.text):  # a few letters of Turkish and others have two in lower case
         lowered = "".join(char if len(char.lower()) != 1 else char.lower() for char in plain.text)
-    signs = model.lexicon.signs(plain.text, lowered)
-    return windows(lowered, signs, trusted=trusted, hidden=plain.hidden > 0)
+    signs, words = lexicon.signs(lowered)
+    return words, windows(lowered, signs, trusted=trusted, hidden=plain.hidden > 0)
 
 
-def _score(model: Model, window: Window) -> float:
-    total = model.bias + sum(map(model.weights.get, window.features, repeat(0.0)))
+def _score(model: Model, window: Window, words: float) -> float:
+    total = model.bias + words + sum(map(model.weights.get, window.features, repeat(0.0)))
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 

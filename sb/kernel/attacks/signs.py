@@ -7,7 +7,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from sb.kernel.attacks.word_weights import Words
 
 WINDOW = 60  # words that are judged together
 NEAR = 14  # words between two signs that belong together
@@ -141,8 +143,8 @@ class Lexicon:
         phrases = self._phrases.get(word, {})
         return (found, phrases) if found or phrases else None
 
-    def signs(self, text: str, lowered: str) -> list[Sign]:
-        """Every sign of a text, in order."""
+    def signs(self, lowered: str) -> tuple[list[Sign], Words]:
+        """Every sign of a text in lower case, in order, and its words."""
         found = list[Sign]()
         prose = _ADDRESS.sub(_blank, lowered) if "://" in lowered or "@" in lowered else lowered
         words = list(_WORDS.finditer(prose))
@@ -164,7 +166,7 @@ class Lexicon:
                 found += [Sign(concept, start, end, number) for concept in concepts]
         shapes = list(_shapes_of(lowered))
         script = not lowered.isascii() and _SCRIPT.search(lowered) is not None
-        starts = [match.start() for match in words] if shapes or script else []
+        starts = [match.start() for match in words]
         if script:
             for place, match in enumerate(self._script.finditer(lowered)):
                 number = bisect_right(starts, match.start()) + place
@@ -174,7 +176,7 @@ class Lexicon:
                 number = bisect_right(starts, match.start())
                 found.append(Sign(concept, match.start(), match.end(), number))
         found.sort(key=lambda one: (one.word, one.start))
-        return found
+        return found, Words(prose, only, starts)
 
 
 def _by_character(hints: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -273,8 +275,3 @@ def _features(
         found.add("quoted")
         found |= {f"quoted:{one.concept}" for one in signs if one.concept in ("attacktalk", "override")}
     return sorted(found)
-
-
-def load_lexicon(data: Mapping[str, Any]) -> Lexicon:
-    """The lexicon of a model's data."""
-    return Lexicon(data["lexicon"])

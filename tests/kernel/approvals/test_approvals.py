@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from sb.errors import DeniedError, NotFoundError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode, ToolExecutor, ToolRegistry, ToolResult
-from sb.kernel.approvals.decisions import AlreadyDecided
+from sb.kernel.approvals.decisions import AlreadyDecided, Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import ToolArgSchema
 from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_EXPIRED, APPROVAL_REQUESTED, APPROVAL_USED
@@ -319,6 +320,31 @@ def test_waiting_ends_when_its_time_is_over_or_the_answer_is_no(bank: Bank) -> N
     bank.approvals.deny(waited.data["approval_id"], ADA, "no")
     assert "denied by ada: no" in bank.call(wait_s=5).error_message
     assert bank.approvals.get(waited.data["approval_id"]).waiter == ""
+
+
+@pytest.mark.parametrize(("agrees", "paid"), [(True, ["bob"]), (False, [])])
+def test_a_person_who_answers_at_once_needs_no_waiting(
+    tmp_path: Path, clock: SteeredClock, agrees: bool, paid: list[str]
+) -> None:
+    bank = Bank(tmp_path / "brain.db", clock)
+
+    def decide(approvals: Approvals, approval_id: str, call: ToolCall) -> bool:
+        (approvals.approve if agrees else approvals.deny)(approval_id, Label("ada"), "as agreed")
+        return True
+
+    bank.executor = ToolExecutor(bank.registry, event_log=bank.log, clock=clock, person=decide)
+    result = bank.call()
+    assert (result.success, bank.paid, clock.slept) == (agrees, paid, [])
+    assert [one.state for one in bank.approvals.page()] == [
+        ApprovalState.USED if agrees else ApprovalState.DENIED
+    ]
+
+
+def test_a_person_who_does_not_answer_leaves_the_request_open(tmp_path: Path, clock: SteeredClock) -> None:
+    bank = Bank(tmp_path / "brain.db", clock)
+    bank.executor = ToolExecutor(bank.registry, event_log=bank.log, clock=clock, person=lambda *asked: False)
+    assert bank.ask()
+    assert bank.paid == []
 
 
 def test_a_coroutine_can_wait_too(bank: Bank) -> None:

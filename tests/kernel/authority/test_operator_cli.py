@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -73,6 +74,7 @@ def test_a_passphrase_is_asked_for_on_the_terminal_and_decides(sb: CommandLine, 
     )
     assert (code, "ada is an operator" in seen) == (0, True)
     assert phrase not in seen
+    assert json.loads((ready / "keys" / "ada.key").read_text("utf-8"))["sealed"]["scrypt_n"] == 2**16
     approval_id = ask()
     refused = sb("approvals", "approve", approval_id, "--reason", "fine", "--as", "grace")
     assert refused.code == 4

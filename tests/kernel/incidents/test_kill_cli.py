@@ -52,7 +52,7 @@ def test_an_agent_is_stopped_listed_and_lifted(sb: CommandLine) -> None:
     (item,) = sb("kill", "list", "--json").json["items"]
     assert (item["scope"], item["target"], item["reason"]) == ("agent", "clerk", "pays twice")
     assert "agent clerk was killed" in sb("doctor").out
-    assert "KILLED agent clerk: pays twice" in sb("log", "tail").out
+    assert "stopped agent clerk: pays twice" in sb("log", "tail").out
     lifted = sb("kill", "--lift", "agent:clerk", "--reason", "fixed")
     assert (lifted.code, lifted.out) == (0, "agent clerk may go on\n")
     assert call().success

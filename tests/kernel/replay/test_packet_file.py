@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.errors import ConfigError, DeniedError, NotFoundError
-from sb.kernel.replay.packet_file import MAGIC, PacketFile, PacketFull
+from sb.kernel.replay.packet_file import MAGIC, TORN, PacketFile, PacketFull
 
 KEY = bytes(range(32))
 FIRST = {"kind": "begun"}
@@ -126,3 +126,31 @@ def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     assert first == FIRST
     for process in range(4):
         assert [one["number"] for one in records if one["process"] == process] == list(range(50))
+
+
+@given(st.integers(1, 10_000))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+def test_a_record_behind_a_torn_one_leaves_a_note_and_all_whole_records(file: PacketFile, cut: int) -> None:
+    good = file.path.read_bytes()
+    other = PacketFile(file.path.with_name("torn"), KEY)
+    other.path.write_bytes(good[: len(good) - 1 - cut % (len(good) - 1)])
+    size, ends = other.path.stat().st_size, [0, len(MAGIC) + 2]
+    while ends[-1] < len(good):
+        ends.append(ends[-1] + 16 + int.from_bytes(good[ends[-1] : ends[-1] + 4], "big"))
+    del ends[1]  # the first line alone is torn too
+    before = list(other.records()) if other.path.stat().st_size > len(MAGIC) + 2 else []
+    other.append({"kind": "later"}, lambda: FIRST, PLENTY)
+    other.append({"kind": "last"}, lambda: FIRST, PLENTY)
+    found = list(PacketFile(other.path, KEY).records())
+    assert found[-2:] == [{"kind": "later"}, {"kind": "last"}]
+    assert [one for one in found[:-2] if one != TORN] == (before or [FIRST])
+    assert (TORN in found) is (size not in ends)
+
+
+def test_nothing_is_added_behind_records_that_somebody_changed(file: PacketFile) -> None:
+    changed = bytearray(file.path.read_bytes())
+    changed[len(changed) // 2] ^= 1
+    file.path.write_bytes(changed[:-3])
+    with pytest.raises(DeniedError, match="was changed"):
+        PacketFile(file.path, KEY).append({"kind": "later"}, lambda: FIRST, PLENTY)
+    assert file.path.read_bytes() == changed[:-3]

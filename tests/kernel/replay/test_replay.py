@@ -13,12 +13,16 @@ import pytest
 
 from sb.config import Config, current_config
 from sb.kernel.authority.signing import Label
+from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
-from sb.kernel.replay import Packet
+from sb.kernel.execution.outcome import Outcome
+from sb.kernel.replay import MemoryCapture, Packet, Step, divergences
+from sb.kernel.replay.shelf import EVERY_AGENT
 from sb.kernel.run_context import RunContext
 from sb.parts import open_packets
 from sb.reproduction import reproduce
 from sb.runtime import Runtime, open_runtime
+from sb.store import driver
 from tests.conftest import CommandLine, approve_tools
 
 TOOLS = """
@@ -86,6 +90,16 @@ def sell(runtime: Runtime, ctx: RunContext) -> None:
     execute(ctx, "shop.break")
     execute(ctx, "shop.none", {"x": 1})
     execute(ctx, "shop.pay", {"amount": 3})
+
+
+def test_every_agent_may_be_captured(shop: Shop) -> None:
+    packets = open_packets(shop.config)
+    packets.capture(EVERY_AGENT, on=True)
+    with open_runtime() as runtime:
+        for agent in ("clerk", "another"):
+            with runtime.run(agent, "look") as ctx:
+                runtime.executor.execute(ctx, "shop.look")
+    assert sorted(packet.begun["agent"] for packet in packets.packets()[0]) == ["another", "clerk"]
 
 
 def test_a_run_reproduces_itself_and_calls_no_tool(shop: Shop) -> None:
@@ -296,3 +310,72 @@ def test_a_replay_fetches_no_credential(shop: Shop, tmp_path: Path) -> None:
         assert found.divergences == ()
         assert found.steps[0].args == {"token": "[reference:billing]"}
     assert (got, fetched.read_text()) == ([value], "x")
+
+
+def test_an_agent_s_calls_get_the_answers_that_people_gave_in_the_packet(shop: Shop) -> None:
+    shop.configure("policy: [{approve: shop.pay, name: ask}]\n")
+
+    def ask(runtime: Runtime, ctx: RunContext, amount: int) -> ToolErrorCode | None:
+        return runtime.executor.execute(ctx, "shop.pay", {"amount": amount}).error_code
+
+    def work(runtime: Runtime, ctx: RunContext) -> None:
+        assert [ask(runtime, ctx, amount) for amount in (3, 4)] == [ToolErrorCode.PERMISSION_DENIED] * 2
+        if live:
+            newest, oldest = runtime.approvals.page()
+            runtime.approvals.approve(oldest.id, Label("ada"), "as asked")
+            runtime.approvals.deny(newest.id, Label("ada"), "too dear")
+        assert [ask(runtime, ctx, amount) for amount in (3, 4)] == [None, ToolErrorCode.PERMISSION_DENIED]
+
+    live = True
+    packet = shop.captured(work)
+    live = False
+    assert reproduce(packet, shop.config, work).divergences == ()
+    assert reproduce(packet, shop.config).divergences == ()
+    assert shop.count.read_text() == "x"
+
+
+def test_a_call_that_a_grant_let_pass_passes_for_the_agent_too(shop: Shop) -> None:
+    shop.configure("policy: [{approve: shop.pay, name: ask}]\n")
+
+    def work(runtime: Runtime, ctx: RunContext) -> None:
+        assert runtime.executor.execute(ctx, "shop.pay", {"amount": 3}).success
+
+    with open_runtime() as runtime:
+        approve_tools(runtime)
+        runtime.executor.execute(RunContext.create("clerk"), "shop.pay", {"amount": 9})
+        (waiting,) = runtime.approvals.page()
+        runtime.approvals.grant(waiting.id, Label("ada"), "today", lasting_s=60, args={"amount": "*"})
+    packet = shop.captured(work)
+    assert reproduce(packet, shop.config, work).divergences == ()
+
+
+def test_a_packet_is_written_while_the_log_is_free(shop: Shop) -> None:
+    class Writer(MemoryCapture):
+        """Takes the log's place as its only writer for a moment, which fails while somebody else holds it."""
+
+        free = 0
+
+        def ended(self, call: ToolCall, outcome: Outcome) -> dict[str, Any]:
+            other = driver.connect(database)
+            other.execute("PRAGMA busy_timeout = 0")
+            other.execute("BEGIN IMMEDIATE")
+            other.close()
+            self.free += 1
+            return super().ended(call, outcome)
+
+    capture = Writer()
+    with open_runtime(capture=capture) as runtime:
+        approve_tools(runtime)
+        database = runtime.config.database
+        with runtime.run("clerk", "sell") as ctx:
+            runtime.executor.execute(ctx, "shop.look")
+            runtime.executor.execute(ctx, "shop.pay", {"amount": 3})
+    assert capture.free == 2
+
+
+def test_what_differs_is_told_without_secrets(shop: Shop) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    then, now = (Step("shop.pay", {"key": text}, "ran", value=text) for text in (secret, "other"))
+    parted = [*divergences([then], [now]), *divergences([then], []), *divergences([], [then])]
+    assert len(parted) == 3
+    assert secret not in repr(parted)
