@@ -90,9 +90,13 @@ async def draw_console(config: Config, name: str, keys: Sequence[str]) -> None:
 
 
 def write(name: str, svg: str) -> None:
-    """Without the fonts that the picture would fetch from elsewhere."""
-    plain = re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL)
-    (ROOT / "docs" / name).write_text(plain, encoding="utf-8")
+    """Write a picture of the documents."""
+    (ROOT / "docs" / name).write_text(without_fonts(svg), encoding="utf-8")
+
+
+def without_fonts(svg: str) -> str:
+    """A picture that fetches no fonts from elsewhere."""
+    return re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ SECTIONS = {
     "runs": "Runs",
     "memory": "Memory",
     "log": "Log",
+    "evals": "Evals",
     "agents": "Agents",
 }
 # The views of a screen that has several, which are modes of their own; the first is the screen.
@@ -86,7 +87,7 @@ _SHOWN = {
     "pagedown": "pgdn",
 }
 MOVING = (LISTS, RECORDS)
-VIEWED = ("approvals", "contracts", "recovery", "runs", *TABS, "agents")
+VIEWED = ("approvals", "contracts", "recovery", "runs", "evals", *TABS, "agents")
 
 ACTIONS = (
     _deciding(
@@ -169,7 +170,7 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what matches the words typed.",
-        ("log", "approvals", "runs", "memory", "harness"),
+        ("log", "approvals", "runs", "memory", "harness", "evals"),
         footer=True,
     ),
     Action(
@@ -199,6 +200,12 @@ ACTIONS = (
         "refused before",
         "Go to the refused or unknown call before.",
         ("runs", "log"),
+    ),
+    Action(
+        "next_waiting(1)", "n", "failing", "Go to the next case that does not hold.", ("evals",), footer=True
+    ),
+    Action(
+        "next_waiting(-1)", "N", "failing before", "Go to the case before that does not hold.", ("evals",)
     ),
     Action("view(1)", "right_square_bracket", "view", "Show the next view.", VIEWED, footer=True),
     Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),

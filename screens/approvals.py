@@ -13,6 +13,7 @@ from sb.screens.panel import Panel
 from sb.screens.requests import decide_request, request_detail
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import (
+    COUNTED,
     DECIDED_VIEW,
     GRANTS_VIEW,
     OPEN_COLUMNS,
@@ -31,6 +32,7 @@ from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
 
+from sb.fitting import count
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.signing import Decider
@@ -121,7 +123,7 @@ class ApprovalsScreen(Filtering, CountedList):
         """Called in a worker."""
         queue = self.queue
         grants = {grant.number: grant for grant in queue.grants()}
-        counts = {name: queue.count(states=states) for name, states in STATES.items()}
+        counts = {name: queue.count(states=states) for name, states in COUNTED.items()}
         if view == GRANTS_VIEW:
             keys, waiting = list(grants), frozenset[int]()
         else:
@@ -280,8 +282,10 @@ class ApprovalsScreen(Filtering, CountedList):
         return self._counts
 
     def foot(self) -> Sequence[str]:
+        unused = len(self._numbers) - len(self._pending) if self.view == OPEN_VIEW else 0
+        approved = f"{count(unused)} approved" if unused else ""
         sorted_by = f"by {self.order}" if self.order is not Order.EXPIRY else ""
-        return sorted_by, f"filter: {self.filter_text}" if self.filter_text else ""
+        return approved, sorted_by, f"filter: {self.filter_text}" if self.filter_text else ""
 
     def find(self, approval_id: str) -> None:
         """Put the cursor on a request, among all of them if it is not open any more."""

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from sb.fitting import short_count
 
-NAMES_FROM, LETTERS_FROM = 116, 72  # cells from which on tabs have whole names, or the first letters of them
-LETTERS = 4
+LETTERS_FROM = 72  # cells from which on tabs have names, or the first letters of them
+LETTERS, WHOLE = 4, 99
 
 
 class TabLine(Static):
@@ -38,24 +38,24 @@ class TabLine(Static):
 
     def _write(self) -> None:
         width, state = self.app.size.width, self._state
-        forms = [LETTERS if width < NAMES_FROM else 99, LETTERS, 0]
-        for letters in forms if width >= LETTERS_FROM else forms[2:]:
-            tabs = self._tabs(letters)
+        forms = [(WHOLE, True), (WHOLE, False), (LETTERS, False), (0, False)]
+        for letters, roomy in forms if width >= LETTERS_FROM else forms[3:]:
+            tabs = self._tabs(letters, roomy)
             if tabs.cell_length + state.cell_length + 2 <= width:
                 break
         room = max(width - state.cell_length - 2, 0)
         self.update(Content.assemble(tabs.truncate(room, pad=True), " ", state, " "))
 
-    def _tabs(self, letters: int) -> Content:
+    def _tabs(self, letters: int, roomy: bool) -> Content:
         """All tabs; a name has at most so many letters, the active one's all where others have none."""
-        gap = " " if letters > LETTERS else ""
-        parts: list[Content | str | tuple[str, str]] = [(" sb ", "bold") if gap else ""]
+        gap, between = " " if roomy else "", " " if letters == WHOLE else ""
+        parts: list[Content | str | tuple[str, str]] = [(" sb ", "bold") if roomy else ""]
         for number, (name, title) in enumerate(SECTIONS.items(), 1):
             active = name == self._current
             short = title if active and not letters else title[:letters]
             needs = self._needs.get(name, 0)
             count = f"·{short_count(needs)}" if needs else ""
-            text = f"{number}{gap if short else ''}{short}{count}"
+            text = f"{number}{between}{short}{count}"
             parts.append(
                 (f" {text} ", "bold $on_accent on $accent")
                 if active

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from sb.screens.reading import Result, trouble_of
 from sb.screens.section import Section
 from sb.screens.state.document import Field
+from textual import events
 from textual.worker import Worker
 
 from sb.errors import DeniedError, SBError
+from sb.fitting import short_span
 from sb.kernel.authority.signing import Decider
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ Item = TypeVar("Item")
 DRY_RUN = "dry run"
 PREPARE = "prepare"
 WORK = ("decide", DRY_RUN, PREPARE)  # groups of workers
+SOON_S = 1.0  # after which a decision that is still written is said to wait
 LOOK_FOR_THE_END_S = 0.2  # seconds between looks whether the console is closing
 
 
@@ -38,6 +41,7 @@ class Deciding(Section):
 
     failure: ClassVar[str] = "not decided"  # the title of what is said of one that failed
     _typed_ahead = ""  # while a dry run was under way: the beginning of the reason
+    _writing_since: float | None = None  # seconds, while a decision is written
     _working: WorkingScreen | None = None  # while keys are held back from this screen
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -45,6 +49,7 @@ class Deciding(Section):
         if event.worker.group in WORK and event.worker.is_finished:
             typed = self._working.typed if self._working else ""
             self._let_keys_through()
+            self._writing_since = None
             if event.worker.group != "decide":  # after a decision it may be a passphrase
                 self._typed_ahead = typed
                 self.call_later(self._forget_typed)  # if nothing is asked
@@ -53,7 +58,7 @@ class Deciding(Section):
         """Let no key reach this screen until the worker that was begun is done, or the person says esc."""
         from sb.screens.dialogs import WorkingScreen  # not before the first screen is there
 
-        self._working = WorkingScreen()
+        self._working = WorkingScreen(self._take_late)
         self.app.push_screen(self._working)
 
     def prepare(self, work: Callable[[], Result], done: Callable[[Result], None]) -> None:
@@ -71,6 +76,15 @@ class Deciding(Section):
             self._working.finish()
             self._working = None
 
+    def _take_late(self, event: events.Key) -> None:
+        """A character that came between the end of the work and the dialog about it."""
+        from sb.screens.dialogs import Dialog  # not before the first screen is there
+
+        if isinstance(self.app.screen, Dialog):
+            self.app.screen.type_ahead(event)
+        else:
+            self._typed_ahead += event.character or ""
+
     def _forget_typed(self) -> None:
         self._typed_ahead = ""
 
@@ -79,6 +93,15 @@ class Deciding(Section):
         """Whether a decision, or a dry run of one, is under way here."""
         own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
         return any(worker.group in WORK for worker in own)
+
+    def waiting_text(self) -> str:
+        if self._writing_since is None:
+            return ""
+        waited = self.records.clock.monotonic() - self._writing_since
+        if waited < SOON_S:
+            return ""
+        until = f"gives up after {self.records.patience_s:g}s"
+        return f"deciding for {short_span(waited)}: another process may be writing to the database; {until}"
 
     def others(self) -> list[str]:
         """The operators who could approve after this one."""
@@ -143,6 +166,7 @@ class Deciding(Section):
         except SBError as error:
             raise NotSigned(error.message, error.hint) from error
         self.app.call_from_thread(self._let_keys_through)
+        self._writing_since = self.records.clock.monotonic()
         done: list[str] = []
         failed: list[str] = []
         for item in items:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
 from sb.screens.reading import safe
@@ -20,7 +21,7 @@ DIALOG_CSS = """
           background: $raised; padding: 0 1; border-title-style: bold; scrollbar-size-vertical: 1; }
 .dialog.-danger { border: round $danger; }
 .dialog Input { height: 1; border: none; padding: 0 1; background: $panel; margin-top: 1; }
-.dialog Input:focus { border: none; background: $cursor; }
+.dialog Input:focus { border: none; background: $cursor; background-tint: transparent; }
 .dialog .object { height: auto; max-height: 8; background: $canvas; border-left: solid $accent; padding: 0 1;
                   margin-bottom: 1; scrollbar-size-vertical: 1; text-style: bold; }
 .dialog .item { height: auto; margin: 0; }
@@ -45,11 +46,13 @@ class Dialog(ModalScreen[Answer]):
     def __init__(self) -> None:
         super().__init__()
         self._ahead = ""  # what was typed before the first field was there
+        self._asking = False  # whether it is
 
     def on_mount(self) -> None:
         first = self.query(Input).first()
         first.focus()
         first.insert_text_at_cursor(self._ahead)
+        self._asking = True
 
     def on_key(self, event: events.Key) -> None:
         self.type_ahead(event)
@@ -59,9 +62,8 @@ class Dialog(ModalScreen[Answer]):
         if not event.is_printable or not event.character:
             return
         event.stop()
-        fields = self.query(Input)
-        if fields:
-            fields.first().insert_text_at_cursor(event.character)
+        if self._asking:
+            self.query(Input).first().insert_text_at_cursor(event.character)
         else:
             self._ahead += event.character
 
@@ -110,14 +112,19 @@ class ResultScreen(Dialog[str | None]):
 
 
 class WorkingScreen(ModalScreen[None]):
-    """Keeps keys from what lies behind while the next dialog is prepared; what is typed goes into that one."""
+    """Keeps keys from what lies behind while the next dialog is prepared; what is typed goes into that one.
+
+    Args:
+        late: takes a key that was on its way here when the work ended.
+    """
 
     BINDINGS = [Binding("escape", "finish", "let keys through")]
     DEFAULT_CSS = "WorkingScreen { background: transparent; }"
 
-    def __init__(self) -> None:
+    def __init__(self, late: Callable[[events.Key], None]) -> None:
         super().__init__()
         self.typed = ""
+        self._late = late
         self._over = False
 
     def on_key(self, event: events.Key) -> None:
@@ -127,7 +134,10 @@ class WorkingScreen(ModalScreen[None]):
         """Keep a character, for the dialog that comes next."""
         if event.is_printable and event.character:
             event.stop()
-            self.typed += event.character
+            if self._over:
+                self._late(event)
+            else:
+                self.typed += event.character
 
     def action_finish(self) -> None:
         self.finish()

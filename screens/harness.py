@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
@@ -14,6 +15,7 @@ from sb.screens.state.harness_child import audit_document
 from sb.screens.state.scorecard import CONTROL_COLUMNS, Graded, Scorecard, control_document, scorecard
 from sb.screens.tab_view import TabView
 from textual import on
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -41,8 +43,15 @@ class HarnessScreen(Filtering, TabView):
     HarnessScreen #score.-danger { color: $danger; }
     """
 
+    @dataclass
+    class Auditing(Message):
+        """A control begins."""
+
+        step: str
+
     def __init__(self) -> None:
         super().__init__()
+        self._step = ""
         self.card: Scorecard | None = None
         self.trouble = ""
         self._graded_at = ""
@@ -84,13 +93,25 @@ class HarnessScreen(Filtering, TabView):
 
         def work() -> Scorecard:
             worker = get_current_worker()
-            return scorecard(audit_document(lambda: worker.is_cancelled))
 
-        self.trouble = ""
+            def progress(step: str) -> None:
+                self.post_message(self.Auditing(step))
+
+            return scorecard(audit_document(lambda: worker.is_cancelled, progress))
+
+        self.trouble = self._step = ""
         self.read("audit", work, self._show)
         if self.card is None:
             self.rows.show((), AUDITING)
         self.show_status()
+
+    @on(Auditing)
+    def _begun(self, message: Auditing) -> None:
+        if self.auditing:
+            self._step = message.step
+            if self.card is None:
+                self.rows.show((), f"{AUDITING} {self._step}")
+            self.show_status()
 
     def _show(self, card: Scorecard) -> None:
         self.card, self._graded_at = card, self.console_app.time_of_day()
@@ -150,7 +171,8 @@ class HarnessScreen(Filtering, TabView):
         for line in self.query("#score").results(Static):  # none before the screen is composed
             score, tone = (self.card.line, self.card.tone) if self.card else ("", "")
             if self.auditing:
-                score = f"{score} · {AUDITING}" if score else AUDITING
+                doing = f"{AUDITING} {self._step}".rstrip()
+                score = f"{score} · {doing}" if score else doing
             elif self.trouble:
                 score, tone = self.trouble, "danger"
             line.set_classes(f"-{tone}" if tone else "")

@@ -20,7 +20,7 @@ WORD = "kill"
 Asked = tuple[Choice, str]
 
 
-class KillScreen(Reading, TwoSteps[Asked | None]):
+class KillScreen(TwoSteps[Asked | None], Reading):
     """Asks what is to be stopped, and why.
 
     Args:

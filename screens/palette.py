@@ -52,7 +52,7 @@ class Entry:
         return all(word in f"{self.text} {self.words} {self.group}".lower() for word in words)
 
 
-class PaletteScreen(Reading, Dialog[Do | None]):
+class PaletteScreen(Dialog[Do | None], Reading):
     """Gives what is to be done, or None.
 
     Args:
@@ -81,7 +81,7 @@ class PaletteScreen(Reading, Dialog[Do | None]):
         options = OptionList()
         options.can_focus = False
         body = Vertical(
-            Input(placeholder="an action, a screen, an id, a command, an agent, a memory"),
+            Input(placeholder="action, screen, id, command, agent or memory"),
             options,
             classes="dialog",
         )

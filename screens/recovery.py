@@ -55,7 +55,7 @@ from sb.present.recovery import dismissed_sentence, settled_sentence, undone_sen
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
-from sb.kernel.recovery.service import Undone
+from sb.kernel.recovery.answers import Undone
 from sb.text import counted
 
 EMPTY = {

@@ -11,7 +11,7 @@ from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import LISTS, bindings
-from sb.screens.state.listing import ENOUGH, LEAST, Cell, Column, Listing, Row
+from sb.screens.state.listing import ENOUGH, INDENT, LEAST, Cell, Column, Listing, Row
 from sb.screens.toned import Toned, cell_segments
 from textual import events
 from textual.geometry import Region, Size
@@ -23,7 +23,6 @@ from sb.text import plain
 
 GAP = "  "  # between two columns
 SIGNS = 2  # cells before the first: the cursor and the mark
-INDENT = "  "  # of a branch of a tree
 LOADING_AFTER_S = 0.2  # nobody needs to read of what is over by then
 
 

@@ -152,7 +152,11 @@ class Section(Reading, Screen[None]):
             self.show_title()
             self.show_keys()
             for trouble in self.walk_children(TroubleLine):
-                trouble.say(app.trouble)
+                trouble.say(app.trouble or self.waiting_text())
+
+    def waiting_text(self) -> str:
+        """What this screen has been waiting for, once that takes long; "" for nothing."""
+        return ""
 
     def show_title(self) -> None:
         """Write the title of the first panel anew."""

@@ -59,6 +59,8 @@ def theme(name: str, *, cube: bool = False) -> Theme:
     own = {
         "text-muted": colour["soft"],
         "foreground-muted": colour["soft"],
+        "text-disabled": colour["soft"],
+        "foreground-disabled": colour["soft"],
         "block-cursor-background": colour["accent"],
         "block-cursor-foreground": colour["on_accent"],
         "block-cursor-text-style": "none",

@@ -10,7 +10,7 @@ from rich.style import Style
 from sb.screens.state.listing import TONES, Cell, Column
 from textual.scroll_view import ScrollView
 
-from sb.fitting import Fitted, cell_width, fit_hits
+from sb.fitting import Cut, Fitted, cell_width, fit_hits, fit_keeping
 
 BADGES = ("ok", "warn", "danger", "info")
 LEVELS = "▁▂▃▄▅▆▇"  # no full block: rows of them would fuse
@@ -51,11 +51,17 @@ def cell_segments(cell: Cell, column: Column, width: int, base: Style, look: Loo
     if cell.badge:
         style = base + look(f"{cell.tone if cell.tone in BADGES else 'info'}-badge")
     room = max(width - inset * (2 if cell.badge else 1), 0)
-    fitted = fit_hits(cell.text, room, column.cut, cell.hits if room >= LEAST_FOR_HITS else ())
+    fitted = _fitted(cell, column, room)
     free = " " * (width - inset - cell_width(fitted.text))
     before, after = " " * inset + (free if column.right else ""), "" if column.right else free
     painted = [Segment(before, style), *text_segments(fitted, style, look), Segment(after, style)]
     return [segment for segment in painted if segment.text]
+
+
+def _fitted(cell: Cell, column: Column, room: int) -> Fitted:
+    if cell.keeps and column.cut is Cut.MIDDLE:
+        return Fitted(fit_keeping(cell.text, room, cell.keeps))
+    return fit_hits(cell.text, room, column.cut, cell.hits if room >= LEAST_FOR_HITS else ())
 
 
 def text_segments(fitted: Fitted, style: Style, look: Look) -> list[Segment]:

@@ -21,10 +21,10 @@ from sb.kernel.review.findings import (
     operators,
     snapshots_finding,
 )
-from sb.kernel.review.host_sessions import ConnectedAgent, connected_agents
+from sb.kernel.review.host_sessions import MCP_HOST, ConnectedAgent, connected_agents
 from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
-from sb.parts import open_authority, open_log
+from sb.parts import boundary_findings, open_authority, open_log
 from sb.present.home import verified_words
 from sb.present.tones import tone_of
 from sb.sources import MICROSECONDS, iso_micros
@@ -149,10 +149,10 @@ class Summary:
 
     def _connected(self) -> str:
         told = [
-            f"{one.host}{f' in {one.project_name}' if one.project else ''}, {human_age((self.now - one.last_seen_at) / MICROSECONDS)}"
+            f"{one.name}{_place(one)}, {human_age((self.now - one.last_seen_at) / MICROSECONDS)}"
             for one in self.connected[:MOST_AGENTS]
         ]
-        silent = [host for host in self.installed if host not in {one.host for one in self.connected}]
+        silent = [host for host in self.installed if host not in {one.name for one in self.connected}]
         told += [f"{host} waits for its first session" for host in silent]
         if len(self.connected) > MOST_AGENTS:
             told.append(f"and {len(self.connected) - MOST_AGENTS:,} more")
@@ -212,11 +212,19 @@ def _findings(config: Config, log: EventLog, authority: Authority) -> Iterator[F
     size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()
     if size.packs:
         yield snapshots_finding(size)
+    yield from boundary_findings(config, log, authority)
     yield log_standing(log)
     try:
         yield from operators(config, authority)
     except Unauthorised as error:
         yield Finding("assurance", Status.FAIL, error.message, error.hint)
+
+
+def _place(connected: ConnectedAgent) -> str:
+    """Where it works; over MCP the folder is that of the server, which says nothing."""
+    if connected.host == MCP_HOST:
+        return " over MCP"
+    return f" in {connected.project_name}" if connected.project else ""
 
 
 def _item_line(item: Item, width: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
 from sb.kernel.contracts import SafetyClass
@@ -22,6 +24,10 @@ _PHRASES: dict[str, str] = {
     SafetyClass.NETWORK: "reaches other machines",
     SafetyClass.DESTRUCTIVE: "destructive: hard or impossible to take back",
 }
+_NAMED = re.compile(r"[^\s,;:()\"']*[/.~@_$-][^\s,;:()\"']*")  # a path, a host, an option: no word of prose
+_SHORTEST_NAME = 4
+_LONGEST_REASON = 400  # characters of a reason in which names are looked for: an agent can make it a megabyte
+_REDIRECTS = re.compile(r"^(?:\d|&)?>[>|]? ")  # what a shell does with an output
 # What a call does by the rule that asks for a person, the worst first: a word and a phrase.
 _BY_RULE = {
     CREDENTIALS_LEAVE: ("leaks", "sends a credential away, for good"),
@@ -66,6 +72,12 @@ def _with_credentials(disclosed: Disclosure) -> tuple[str, str] | None:
     return next((_BY_RULE[rule] for rule in worse if rule in rules), None)
 
 
+def telling_words(call: str, why: str) -> tuple[str, ...]:
+    """The files, hosts and options of a call that the reason names: what is left of it in a narrow list."""
+    named = (word.strip(".-") for word in _NAMED.findall(why[:_LONGEST_REASON]))
+    return tuple(dict.fromkeys(word for word in named if len(word) >= _SHORTEST_NAME and word in call))
+
+
 def request_why(disclosed: Disclosure) -> str:
     """Why a call waits: of a command line what our parser says, unless only other rules ask; else the first reason.
 
@@ -75,7 +87,8 @@ def request_why(disclosed: Disclosure) -> str:
     if not does:
         return reasons[0][1] if reasons else ""
     others = [text for rule, text in reasons if rule not in list(SafetyClass)]
-    return BETWEEN.join([*others, does] if len(others) < len(reasons) or not others else others)
+    told = [*others, does] if len(others) < len(reasons) or not others else others
+    return BETWEEN.join(_REDIRECTS.sub("writes ", text) for text in told)
 
 
 def command_does(disclosed: Disclosure) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from sb.fitting import short_span
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.calls.narrative import describe
-from sb.kernel.results import ToolErrorCode
+from sb.kernel.results import REFUSALS
 from sb.kernel.review.activity import ASKS
 from sb.kernel.review.calls import CallRecord
 from sb.log import kinds
@@ -19,6 +19,7 @@ from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.calls import call_object
 from sb.present.states import State, fact, state
+from sb.sources import iso_micros
 from sb.text import plain
 
 _WORDS = {
@@ -55,9 +56,9 @@ _WORDS = {
     kinds.TOOL_POLICY_BLOCKED: "refused",
     kinds.BUDGET_EXCEEDED: "refused",
 }
+WORD = 10  # cells of a verdict in a line of the log
 SIGNED = "signed"  # under which is what a person signed
 _SECOND_MS, _MINUTE_S, _LONGEST_MS = 1_000, 60, 1e15
-_REFUSES = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Events whose object is the call that they name, and not the call's arguments.
 _ABOUT_A_TOOL = ("approval.", "grant.", "recovery.")
 
@@ -118,7 +119,7 @@ def _refusal(payload: Mapping[str, Any]) -> str:
     """Asked a person, was refused, or could not be a call at all."""
     if payload.get("rule") == ASKS:
         return "asked"
-    return "refused" if payload.get("code") in _REFUSES else "failed"
+    return "refused" if payload.get("code") in REFUSALS else "failed"
 
 
 def event_line(event: Event, args: Any = None) -> EventLine:
@@ -141,6 +142,13 @@ def event_line(event: Event, args: Any = None) -> EventLine:
         plain(str(why), one_line=True),
         plain(str(statement.get("by", "")), one_line=True),
     )
+
+
+def log_line(event: Event) -> str:
+    """One line with the row's number, time, run and verdict; what `sb log` prints."""
+    run = plain(event.subject.run_id, one_line=True) or "-"
+    text = describe(event, outcome=False)
+    return f"{event.seq:>6}  {iso_micros(event.at)[:19]}Z  {run:<20}  {verdict(event).word:<{WORD}}  {text}"
 
 
 def _object(event: Event, payload: Mapping[str, Any], args: Any) -> str:

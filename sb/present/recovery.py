@@ -20,7 +20,7 @@ from sb.redaction import redact_json
 from sb.text import revealed_line, shorten
 
 if TYPE_CHECKING:
-    from sb.kernel.recovery.service import Undone
+    from sb.kernel.recovery.answers import Undone
 
 UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, of a call, of a reversal
 _WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}

@@ -11,16 +11,6 @@ _WORDS = {
 _TONES = {word: tone for tone, words in _WORDS.items() for word in words.split()}
 
 
-# The verdicts of the log's lines, which stand in capitals where a person should look.
-VERDICTS = {
-    "DENIED": "danger",
-    "REFUSED": "danger",
-    "BUDGET": "danger",
-    "NEEDS A PERSON": "warn",
-    "RECOVERY": "warn",
-}
-
-
 def tone_of(word: str) -> str:
     """ok, warn, danger or info; "" for a word that is no news."""
     return _TONES.get(word, "")

@@ -28,7 +28,7 @@ AGENT_COLUMNS = (
     Column("", 10, right=True),
     Column("", 10, right=True),
     Column("", 6, right=True, least=72),
-    Column("", 4, right=True, least=64),
+    Column("", 6, right=True, least=64),
 )
 MOST = 200
 REQUEST_DAYS = 30

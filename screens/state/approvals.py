@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import ROOMY, Cell, Column, Row
+from sb.screens.state.listing import NAMED, ROOMY, Cell, Column, Row
 from sb.screens.state.question import Question, some
 
 from sb.fitting import Cut, relative_age, short_span
-from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.watching import Change
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
@@ -30,18 +30,25 @@ from sb.present.approvals import (
     state_word,
 )
 from sb.present.decisions import approving, approving_first, denying, revoking
-from sb.present.effects import LONGEST_EFFECT, request_effect, request_effect_phrase, request_why
+from sb.present.effects import (
+    BETWEEN,
+    LONGEST_EFFECT,
+    request_effect,
+    request_effect_phrase,
+    request_why,
+    telling_words,
+)
 from sb.present.events import call_line
 from sb.present.states import state
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS
-from sb.text import counted, revealed_line
+from sb.text import counted, revealed_line, shorten_middle
 
 OPEN_COLUMNS = (
     Column(width=4, right=True),
     Column(cut=Cut.MIDDLE),
     Column(width=LONGEST_EFFECT, least=50),
-    Column(width=11, least=40),
+    Column(width=11, least=NAMED),
     Column(width=10, least=ROOMY),
 )
 UNUSED_COLUMNS = (
@@ -53,8 +60,8 @@ DECIDED_COLUMNS = (
     Column(width=8),
     Column(cut=Cut.MIDDLE),
     Column(width=LONGEST_EFFECT, least=50),
-    Column(width=11, least=40),
-    Column(width=4, right=True),
+    Column(width=11, least=NAMED),
+    Column(width=6, right=True),
     Column(width=10, least=ROOMY),
 )
 GRANT_COLUMNS = (
@@ -71,6 +78,8 @@ STATES: dict[str, tuple[ApprovalState, ...]] = {
     OPEN_VIEW: OPEN,
     DECIDED_VIEW: tuple(state for state in ApprovalState if state not in OPEN),
 }
+# What the title counts: requests that wait, as the tabs do. What is approved and not used yet is listed below them.
+COUNTED = STATES | {OPEN_VIEW: (ApprovalState.WAITING,)}
 
 
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
@@ -95,8 +104,9 @@ class RequestDetail:
 def approval_row(disclosed: Disclosure, now: int, project: str = "", *, reveal: bool = False) -> Row:
     """A request by its object; how long it can be decided, or what was decided, comes first."""
     approval = disclosed.approval.at(now)
-    word, call = state_word(approval, now), listed_call(disclosed, now, reveal=reveal)
+    word, text = state_word(approval, now), listed_call(disclosed, now, reveal=reveal)
     look, agent = state(word), Cell(revealed_line(approval.agent), "soft")
+    call = Cell(text, keeps=telling_words(text, request_why(disclosed)))
     if approval.state not in OPEN:
         ended = relative_age(approval.decided_at or approval.expires_at, now)
         by = Cell(approval.decided_by, "soft")
@@ -218,10 +228,22 @@ def grant_row(grant: Grant, now: int) -> Row:
 
 def grant_document(grant: Grant) -> list[Field]:
     """Everything that is known about a grant."""
-    return [
-        Field(f"{grant.state}: {grant.agent} may call {grant.tool_id}"),
-        *(Field(name, str(value)) for name, value in grant.to_dict().items()),
+    allowed = [f"{name} = {pattern}" for name, pattern in grant.args.items()]
+    used = "not yet"
+    if grant.last_used_at is not None:
+        used = f"{counted(grant.uses, 'time')}, last {date_and_time(grant.last_used_at)}"
+    fields = [
+        Field(f"{grant.tool_id}, for {grant.agent}"),
+        Field("State", grant.state, tone="ok" if grant.state == "active" else "soft"),
+        Field("Allows", "\n".join(allowed) or "any arguments"),
+        Field("Runs", "one" if grant.run_id else "every run"),
+        Field("Reason", grant.reason),
+        Field("Granted", f"by {grant.made_by}, {date_and_time(grant.made_at)}"),
+        Field("Ends", date_and_time(grant.expires_at)),
+        Field("Used", used),
     ]
+    ids = {"grant": grant.id, "run": grant.run_id, "contract": grant.fingerprint}
+    return [*fields, *(Field(name, value, folded=True) for name, value in ids.items() if value)]
 
 
 REVOKES = "x on Approvals revokes it until then."
@@ -236,7 +258,7 @@ def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
     """
     for item in chosen:
         if item.problem:
-            return f"{item.approval.id}: {item.problem} ({item.hint})"
+            return f"{shorten_middle(short_call(item), SHORT_CALL)}: {item.problem} ({item.hint})"
     unread = [item for item in chosen if item.unread(opened)]
     if len(chosen) == 1 and unread:
         return f"{unread[0].size:,} characters of arguments: enter opens them, then a approves"
@@ -285,9 +307,20 @@ def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
     if alone and shell and about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
         quiet = (*ABOVE, TOOL, about.name)  # they are facts below
         others = [f"{one.name}={one.text(reveal=reveal)}" for one in item.arguments if one.name not in quiet]
-        return " · ".join([exact_object(item, reveal=reveal), *others])
+        return BETWEEN.join([exact_object(item, reveal=reveal), *others])
+    if shell and about is not None:
+        return BETWEEN.join(_told_apart(item, about, reveal))
     text = call_text(item, reveal=reveal)
     return text if alone else f"{text} · {item.approval.agent} · {item.approval.id}"
+
+
+def _told_apart(item: Disclosure, about: Argument, reveal: bool) -> list[str]:
+    """A command line among others: with each of its arguments, then why, who and where."""
+    quiet = (*ABOVE, TOOL, about.name)
+    others = [f"{one.name}={one.text(reveal=reveal)}" for one in item.arguments if one.name not in quiet]
+    where = next((_bare(one.text()) for one in item.arguments if one.name == "cwd"), "")
+    who = f"{item.approval.agent} in {where}" if where else item.approval.agent
+    return [exact_object(item, reveal=reveal), *others, request_why(item), who]
 
 
 def _name(item: Disclosure | Grant) -> str:

@@ -16,8 +16,8 @@ from sb.errors import SBError
 from sb.fitting import relative_age
 from sb.present.checkpoints import CURRENT, PRESENT, change_lines, checkpoint_line, state_word
 from sb.present.states import state
-from sb.present.times import minute
-from sb.sources import MICROSECONDS
+from sb.present.times import date_and_time
+from sb.sources import MICROSECONDS, micros
 from sb.text import counted, shorten
 
 CHECKPOINT_COLUMNS = (Column(width=10), Column(width=12), Column(), Column(width=8, right=True))
@@ -101,12 +101,16 @@ def checkpoint_document(present: Present, one: Listed) -> Document:
     fields += [
         *_changes(present, found),
         Field("What it holds"),
-        Field("Saved", f"{minute(found.created_at)} UTC"),
+        Field("Saved", _saved(found)),
     ]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
     if len(title) > LONGEST_HEADING:
         fields.append(Field("Message", title))
     return [*fields, Field("Id", one.checkpoint_id, folded=True)]
+
+
+def _saved(found: Checkpoint) -> str:
+    return date_and_time(micros(found.created_at.timestamp())) if found.created_at else "unknown"
 
 
 def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:

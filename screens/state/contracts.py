@@ -22,7 +22,7 @@ CONTRACT_COLUMNS = (
     Column(width=10, badges=True),
     Column(),
     Column(width=8, least=44),
-    Column(width=4, right=True),
+    Column(width=8, right=True),
     Column(width=12, least=ROOMY),
 )
 VIEWS = {KERNEL_SURFACE: "Tools", REVERSAL_SURFACE: "Undo"}

@@ -199,23 +199,33 @@ def _wrapped(text: str, width: int) -> Iterator[tuple[int, str]]:
     was asked."""
     place = 0
     for line in text.split("\n"):
-        pieces = _ascii_pieces(line, width) if line.isascii() else chop_cells(line, width) or [line]
         start = place
-        for piece in pieces:
+        for piece in _pieces(line, width):
             yield start, piece
             start += len(piece)
         place += len(line) + 1
 
 
-def _ascii_pieces(line: str, width: int) -> Iterator[str]:
+def _pieces(line: str, width: int) -> Iterator[str]:
+    """Broken between words; a word that no line could hold is broken where the line is full."""
+    if not line:
+        yield line
     start = 0
-    while start == 0 or start < len(line):
-        end = start + width
-        space = line.rfind(" ", start + width // 2, end) + 1
+    while start < len(line):
+        end = start + _fitting(line[start : start + width], width)
+        space = line.rfind(" ", start, end) + 1
         if space and end < len(line):
-            end = space
+            word = line[space : space + width + 1].partition(" ")[0]
+            short = len(word) <= width and cell_len(word) <= width
+            end = space if short or space > start + width // 2 else end
         yield line[start:end]
         start = end
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters of a text that is not empty fit; one at least."""
+    pieces = [] if text.isascii() else chop_cells(text, width)  # none of a text that takes no room
+    return len(pieces[0]) if pieces else len(text)
 
 
 def _unified(change: Change, width: int) -> Iterator[Line]:

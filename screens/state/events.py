@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import NAMED, Cell, Column, Row
 
 from sb.errors import NotFoundError
 from sb.fitting import Cut, count, relative_age
@@ -28,7 +28,7 @@ MISSING = "missing from the log: v verifies the log"
 EVENT_COLUMNS = (
     Column(width=10),
     Column(cut=Cut.MIDDLE),
-    Column(width=11, least=52),
+    Column(width=11, least=NAMED),
     Column(width=6, right=True),
     Column(width=7, least=90, right=True),
 )

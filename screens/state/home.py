@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.agents import agent_row
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import NAMED, Cell, Column, Row
 from sb.screens.state.records import Records
 
 from sb.errors import SBError
@@ -27,6 +27,7 @@ from sb.kernel.review.verification_record import VerificationState, verification
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine
+from sb.present.effects import telling_words
 from sb.present.events import CallLine
 from sb.present.home import enforced, verified_words
 from sb.present.needs import NeedLine
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from sb.attention.needs import NeedsNow
 
 NEED_COLUMNS = (
-    Column("", 11, badges=True),
+    Column("", 12, badges=True),
     Column("", 0, Cut.MIDDLE),
     Column("", 28, least=100, most=80),
     Column("", 18, least=70),
@@ -48,7 +49,7 @@ NEED_COLUMNS = (
 LATEST_COLUMNS = (
     Column("", 10, badges=True),
     Column("", 0, Cut.MIDDLE),
-    Column("", 12, least=52),
+    Column("", 12, least=NAMED),
     Column("", 6, right=True),
 )
 NEWEST_MEMORIES = 3
@@ -184,11 +185,14 @@ def at_work(records: Records) -> dict[str, Any]:
 
 def thoroughly(records: Records) -> dict[str, Any]:
     """What takes longer, as signatures are checked; who may decide is said even where it is unreliable."""
+    from sb.parts import boundary_findings  # with all tools, for which the first rows need not wait
+
     try:
         found = operators(records.config, records.authority("home"))
     except Unauthorised as error:
         found = [Finding("assurance", Status.FAIL, error.message, error.hint)]
-    return {"kills": tuple(_kills(records)), "operators": tuple(found)}
+    boundaries = boundary_findings(records.config, records.log("home"), records.authority("home"))
+    return {"kills": tuple(_kills(records)), "operators": (*found, *boundaries)}
 
 
 def _memory(log: EventLog) -> tuple[int, tuple[tuple[str, str], ...]]:
@@ -224,7 +228,7 @@ def _need(line: NeedLine) -> HomeLine:
     row = Row(
         (
             _badge(line),
-            line.object,
+            Cell(line.object, keeps=telling_words(line.object, line.why)),
             Cell(line.why, "soft"),
             Cell(line.who, "soft"),
             Cell(line.when, "danger" if urgent else "soft"),
@@ -264,7 +268,7 @@ def _agent(line: AgentLine) -> HomeLine:
 def _call(line: CallLine, now: int) -> HomeLine:
     cells = (
         Cell(line.verdict.word, line.verdict.tone),
-        line.object,
+        Cell(line.object, keeps=telling_words(line.object, line.why)),
         Cell(line.agent, "soft"),
         Cell(relative_age(line.at, now), "soft"),
     )

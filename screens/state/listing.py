@@ -40,9 +40,11 @@ class Column:
     most: int = 0
 
 
+NAMED = 70  # cells of a list from which on it names agents: beside a record the object needs the room
 ROOMY = 84  # cells of a list from which on it has columns that are left out at 80
 WIDE = 96  # cells of a list from which on there is room for what can be left out
 ENOUGH = 72  # cells of the column that takes what is left, from which on others grow
+INDENT = "  "  # of a branch of a tree
 LEAST = 6  # cells of the column that takes what is left
 
 
@@ -54,6 +56,7 @@ class Cell:
         tone: "" or one of TONES.
         badge: filled, as wide as its column: it asks for an act.
         hits: characters that were searched for, each from the first to behind the last.
+        keeps: words that stay in view where the text is cut in its middle.
         trend: numbers of a sparkline, each with whether something was refused; painted instead of the text.
     """
 
@@ -62,6 +65,7 @@ class Cell:
     badge: bool = False
     hits: tuple[Span, ...] = ()
     trend: tuple[tuple[int, bool], ...] = ()
+    keeps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         raw, text, hits, place = self.text[:LONGEST_CELL], "", [], 0

@@ -16,7 +16,8 @@ from sb.memory.neighbourhood import Neighbour
 from sb.memory.provenance import Dossier, Origin, show, why
 from sb.present.memories import KIND_TONES, is_active, state_word, text_of
 from sb.present.states import SOFT, state
-from sb.sources import iso
+from sb.present.times import date_and_time
+from sb.sources import micros
 from sb.store.records.columns import Row
 from sb.store.records.edges import DERIVED_FROM, LINEAGE
 from sb.text import plain, shorten
@@ -127,7 +128,12 @@ def _details(row: Row, details: Mapping[str, Any]) -> list[Field]:
 
 
 def _time(seconds: float) -> str:
-    return iso(seconds)[:19].replace("T", " ")
+    return date_and_time(micros(seconds))
+
+
+def _minute(seconds: float) -> str:
+    """The same to the minute, which fits where names stand."""
+    return f"{_time(seconds)[:16]}Z"
 
 
 def _short(text: str) -> str:
@@ -178,7 +184,7 @@ def _around(about: Dossier, neighbours: Sequence[Neighbour]) -> Iterator[Field]:
 def _history(about: Dossier) -> Iterator[Field | Change]:
     for done in about.changes:
         reason = f": {done.reason}" if done.reason else ""
-        yield Field(_time(done.at), f"{done.operation} by {done.actor}{reason}")
+        yield Field(_minute(done.at), " by ".join(filter(None, (done.operation, done.actor))) + reason)
         for name, (before, since) in done.changed.items():
             yield Change(name, _text(before), _text(since))
 
@@ -194,4 +200,4 @@ def _reads(about: Dossier) -> Iterator[Field]:
     yield Field(f"Read {count(about.read)} times by agents" if about.read > 1 else "Read once by an agent")
     for read in about.reads:
         query = f" {_short(read['query'])!r}" if read["query"] else ""
-        yield Field(_time(read["at"]), f"{read['agent']}, {read['operation']}{query}")
+        yield Field(_minute(read["at"]), f"{read['agent']}, {read['operation']}{query}")

@@ -34,7 +34,9 @@ class Question:
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", revealed_line(self.title))
         object.__setattr__(self, "objects", tuple(map(revealed_line, self.objects)))
-        object.__setattr__(self, "facts", tuple((name, revealed_line(text)) for name, text in self.facts))
+        object.__setattr__(
+            self, "facts", tuple((name, revealed_line(text)) for name, text in self.facts if text)
+        )
         object.__setattr__(self, "refused", revealed_line(self.refused))
         object.__setattr__(self, "consequence", revealed_line(self.consequence))
         if len(self.records) > 1 and not self.word:

@@ -54,6 +54,7 @@ class Operators:
     trouble: str = ""
 
 
+PATIENCE_S = 30.0
 NOBODY = Operators()
 UNSIGNED = "unsigned"
 
@@ -95,10 +96,19 @@ class Records:
 
     Args:
         config: names the database and its anchors; the file need not exist yet.
+        patience_s: seconds that a decision waits while another process writes.
     """
 
-    def __init__(self, config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        patience_s: float = PATIENCE_S,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> None:
         self.config = config
+        self.patience_s = patience_s
         self.clock = clock
         self.ids = ids
         self._lock = threading.Lock()
@@ -130,7 +140,13 @@ class Records:
         """
         with self._lock:
             if use not in self._logs:
-                database = open_database(self.config.database, create=False, clock=self.clock, ids=self.ids)
+                database = open_database(
+                    self.config.database,
+                    create=False,
+                    patience_s=self.patience_s,
+                    clock=self.clock,
+                    ids=self.ids,
+                )
                 home = self.config.home
                 self._logs[use] = EventLog.of_home(database, home, clock=self.clock, ids=self.ids)
             return self._logs[use]

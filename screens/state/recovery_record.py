@@ -27,7 +27,7 @@ from sb.redaction import redact, redact_json
 from sb.text import counted, revealed, revealed_line, shorten, shorten_middle
 
 if TYPE_CHECKING:
-    from sb.kernel.recovery.service import Plan
+    from sb.kernel.recovery.answers import Plan
 
 LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
 LONGEST_OBJECT = 200  # characters of what is undone in a question
@@ -322,17 +322,19 @@ class RunPlan:
 
 def run_question(item: Item, run: RunPlan) -> Question:
     """What to ask before the whole run of an item is undone."""
+    plans = [(about, plan) for about, plan in run.plans if plan.ref.reversal_tool]
     lines = [
         f"{shorten(about, LONGEST_OBJECT)}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"
-        for about, plan in run.plans[:MOST_PLANS]
+        for about, plan in plans[:MOST_PLANS]
     ]
-    if len(run.plans) > MOST_PLANS:
-        lines.append(f"and {len(run.plans) - MOST_PLANS:,} more")
+    if len(plans) > MOST_PLANS:
+        lines.append(f"and {len(plans) - MOST_PLANS:,} more")
     lines += [f"{shorten(about, LONGEST_OBJECT)}: outcome unknown, left as it is" for about in run.doubtful]
     who = " · ".join(filter(None, (item.about.agent, item.project)))
-    facts = (("Agent", who), ("Run", item.about.run_id))
-    consequence = "Newest first, one by one; it stops at the first that fails."
-    steps = len(run.plans)
+    steps, without = len(plans), len(run.plans) - len(plans)
+    left = f"{counted(without, 'call')} without undo" if without else ""
+    facts = (("Left", left), ("Agent", who), ("Run", item.about.run_id))
+    consequence = "Newest first, one by one. After one that fails, only calls on other files follow."
     title = f"Undo all of its run: {counted(steps, 'call')}"
     word = str(steps) if steps > 1 else ""
     return Question(title, tuple(lines), facts, consequence, (item.about.run_id,), word)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import INDENT, NAMED, Cell, Column, Row
 from sb.screens.state.records import Records
 
 from sb.fitting import Cut, count, relative_age
@@ -40,9 +40,10 @@ from sb.kernel.review.runs import (
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.agents import counts_text
-from sb.present.events import call_line
+from sb.present.effects import telling_words
+from sb.present.events import CallLine, call_line
 from sb.present.runs import release_text, session_line
-from sb.present.times import ago, date_and_time
+from sb.present.times import date_and_time, when
 from sb.present.usage import session_cost, tokens_line
 from sb.sources import MICROSECONDS
 from sb.text import counted
@@ -54,12 +55,16 @@ RUN_COLUMNS = (
     Column("cost", 6, right=True, least=50),
     Column("age", 6, right=True),
 )
-BRANCH_COLUMNS = (Column("", 9), Column("", 0, Cut.MIDDLE), Column("", 7, right=True))
+VERDICT = 10  # cells
+TREE_COLUMNS = tuple(  # of the lines of a tree, by how far each stands in
+    (Column("", VERDICT + depth * len(INDENT)), Column("", 0, Cut.MIDDLE), Column("", 7, right=True))
+    for depth in range(3)
+)
 CALL_COLUMNS = (
-    Column("", 9),
+    Column("", VERDICT),
     Column("", 0, Cut.MIDDLE),
-    Column("", 12, least=50),
-    Column("", 7, right=True, least=44),
+    Column("", 12, least=NAMED),
+    Column("", 7, right=True, least=50),
     Column("", 6, right=True),
 )
 NEXT_CALLS = 3
@@ -226,8 +231,8 @@ def _turn(turn: Turn, unfolded: bool, now: int) -> Row:
 
 def _branch(call: CallRecord, depth: int) -> Row:
     line = call_line(call)
-    cells = (Cell(line.verdict.word, line.verdict.tone), line.object, Cell(line.took, "soft"))
-    return Row(cells, depth=depth, columns=BRANCH_COLUMNS)
+    cells = (Cell(line.verdict.word, line.verdict.tone), _object(line), Cell(line.took, "soft"))
+    return Row(cells, depth=depth, columns=TREE_COLUMNS[depth])
 
 
 def _call(call: CallRecord, now: int) -> Row:
@@ -235,12 +240,16 @@ def _call(call: CallRecord, now: int) -> Row:
     return Row(
         (
             Cell(line.verdict.word, line.verdict.tone),
-            line.object,
+            _object(line),
             Cell(line.agent, "soft"),
             Cell(line.took, "soft"),
             Cell(relative_age(line.at, now), "soft"),
         )
     )
+
+
+def _object(line: CallLine) -> Cell:
+    return Cell(line.object, keeps=telling_words(line.object, line.why))
 
 
 def newer_calls(log: EventLog, words: str, known: array[int], read_to: int) -> tuple[array[int], int]:
@@ -318,7 +327,7 @@ def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
     ]
     rule, run = payload.get("rule"), run_of(log, call.run_id)
     fields += [Field("Rule", str(rule))] if rule else []
-    fields += [Field("When", ago(call.at, now)), Field("Agent", line.agent)]
+    fields += [Field("When", when(call.at, now)), Field("Agent", line.agent)]
     fields += [Field("Took", line.took)] if line.took else []
     where = {"Host": run.host, "Project": run.project} if run else {}
     fields += fields_of({name: value for name, value in where.items() if value})

@@ -95,6 +95,11 @@ class Console:
         return reading or waiting or moving
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+        """Wait until it holds, and nothing is under way; then render the screen."""
+        await self._rest(holds)
+        self._paint()
+
+    async def _rest(self, holds: Callable[[], bool]) -> None:
         """Wait until it holds, and nothing is under way, as four looks in a row say."""
         end, calm, pause_s = time.monotonic() + 60, 0, BLINK_S
         while calm < 4:
@@ -104,7 +109,6 @@ class Console:
             calm = calm + 1 if held else 0
             pause_s = FRAME_S / 2 if idle and not held else BLINK_S
             assert time.monotonic() < end, "it did not come to that:\n" + self.text()
-        self._paint()
 
     def _paint(self) -> None:
         """Render every widget on screen. Textual's joining of their lines is left to `text`: half of the time."""
@@ -134,10 +138,11 @@ class Console:
             assert time.monotonic() < end, "no passphrase was asked for:\n" + self.text()
 
     async def press(self, pilot: Pilot[None], *keys: str) -> None:
-        """Press keys, each when what the one before asked for has been read and arranged."""
+        """Press keys, each when what the one before asked for has been read and arranged; render what the last leaves."""
         for key in keys:
             self.app.simulate_key(key)
-            await self.until(pilot, lambda: True)
+            await self._rest(lambda: True)
+        self._paint()
 
     def text(self) -> str:
         """What is on screen, line by line."""
@@ -287,6 +292,12 @@ def painted_at_rest() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Compositor, "render_update", skip)
         yield
+
+
+@pytest.fixture(autouse=True)
+def in_color(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without color each line is painted twice, a twentieth of the time; tests of that ask for it."""
+    monkeypatch.delenv("NO_COLOR")
 
 
 @pytest.fixture

@@ -22,11 +22,18 @@ def contrast(style: Style) -> float:
 
 
 def unreadable(app: ConsoleApp) -> list[str]:
-    """Each text on screen with less contrast than it needs, as a terminal of this many colours paints it."""
+    """Each text on screen with less contrast than it needs, as a terminal of this many colours paints it.
+
+    Below a dialog everything is dimmed: then the dialog alone is looked at.
+    """
     visible_screen_stack.set(app._background_screens)
     system = ColorSystem.EIGHT_BIT if app.console.color_system != "truecolor" else ColorSystem.TRUECOLOR
     wrong = []
-    for strip in app.screen._compositor.render_strips():
+    strips = app.screen._compositor.render_strips()
+    for dialog in app.screen.query(".dialog"):
+        place = dialog.region
+        strips = [strip.crop(place.x, place.right) for strip in strips[place.y : place.bottom]]
+    for strip in strips:
         for text, style, _ in strip:
             if text.strip(LINES):
                 assert style is not None

@@ -7,9 +7,27 @@ from sb.screens.app import ConsoleApp
 from textual._context import visible_screen_stack
 from textual.geometry import Size
 from textual.widget import Widget
+from textual.widgets import Input
 
 WIDTHS = (60, 72, 80, 99, 100, 116, 120, 160, 200)
 WIDE = "\u6f22\u5b57" * 60  # two cells each
+
+
+def beyond_dialog(app: ConsoleApp) -> list[str]:
+    """What is wider than the dialog in view, or cut by it, and the dialog itself where it leaves the screen."""
+    wrong = []
+    for dialog in app.screen.query(".dialog"):
+        inner = dialog.content_region
+        if not app.screen.region.contains_region(dialog.region):
+            wrong.append(f"{dialog}: {dialog.region}")
+        for widget in dialog.walk_children(Widget):
+            if widget.display and widget.region and not widget.loading:
+                place = widget.virtual_region_with_margin
+                wrong += [f"{widget}: {place}"] if place.width > inner.width else []
+            if isinstance(widget, Input) and widget.display and widget.region:
+                room = widget.content_region.width
+                wrong += [widget.placeholder] if cell_len(widget.placeholder) > room else []
+    return wrong
 
 
 def overflowing(app: ConsoleApp) -> list[str]:

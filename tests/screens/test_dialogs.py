@@ -9,8 +9,10 @@ from sb.screens.choosing import ChoiceScreen
 from sb.screens.decision import DecisionScreen, TwoSteps
 from sb.screens.row_list import RowList
 from sb.screens.section import Section
+from sb.screens.theme import DARK, LIGHT
 from textual.events import Key
 from textual.pilot import Pilot
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from sb.config import current_config
@@ -21,6 +23,8 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
+from tests.screens.contrast import unreadable
+from tests.screens.overflow import WIDE, beyond_dialog
 from tests.screens.shop import Bank
 from tests.screens.test_deciding import PASSPHRASE, enrol, give, state
 from tests.screens.test_recovery import done, escalate, in_doubt
@@ -68,6 +72,46 @@ DIALOGS: dict[str, tuple[Callable[[Agents], object], str, str]] = {
     "protect": (memories, "6", "P"),
     "restore": (checkpoints, "6", "u"),
 }
+
+
+LOOKED_AT: dict[str, tuple[str, ...]] = {
+    "keys": ("question_mark",),
+    "find": ("colon",),
+    "approve two, step 2": ("2", "M", "a", "y", "enter"),
+    "stop": ("2", "K"),
+    "contract": ("3", "a"),
+    "settle": ("4", "G", "o"),
+    "result": ("4", "G", "o", "enter"),
+    "forget": ("6", "x"),
+}
+
+
+def test_dialogs_fit_and_can_be_read_in_both_themes(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    agents.pay(f"bob {WIDE}")
+    agents.pay("eve")
+    agents.change_contract()
+    memories(agents)
+    in_doubt(agents, shop.bank)
+
+    async def script(pilot: Pilot[None]) -> None:
+        for name, keys in LOOKED_AT.items():
+            await console.press(pilot, *keys)
+            assert isinstance(console.app.screen, ModalScreen), name
+            for theme, width in ((DARK, 120), (LIGHT, 60)):
+                console.app.theme = theme
+                await pilot.resize_terminal(width, 24)
+                await console.until(pilot, lambda: True)
+                assert not beyond_dialog(console.app), (name, width)
+                assert not unreadable(console.app), (name, theme)
+            while isinstance(console.app.screen, ModalScreen):
+                await console.press(pilot, "escape")
+
+    console(script)
 
 
 @pytest.mark.parametrize("name", DIALOGS)

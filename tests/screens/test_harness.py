@@ -42,9 +42,12 @@ class Child:
         self.go_on = folder / "go-on"
         self.printed = folder / "printed.json"
         self._monkeypatch = monkeypatch
+        monkeypatch.setattr(harness_child, "GRACE_S", 30.0)  # on a busy machine it may not run for a second
         self.prints(document())
 
-    def prints(self, shown: Any, *, code: int = 2, says: str = "", waits: bool = False) -> None:
+    def prints(
+        self, shown: Any, *, code: int = 2, says: str = "", begins: str = "", waits: bool = False
+    ) -> None:
         """What it does from now on."""
         text = shown if isinstance(shown, str) else json.dumps(shown)
         self.printed.write_text(text, encoding="utf-8")
@@ -55,6 +58,7 @@ class Child:
             "    raise SystemExit(130)\n"
             "signal.signal(signal.SIGINT, ended)\n"
             f"with open({str(self.started)!r}, 'a') as started: started.write(f'{{os.getpid()}} ')\n"
+            f"print({begins!r}, file=sys.stderr, flush=True)\n"
             f"for _ in range(3_000 * {waits}):\n"  # at most half a minute, whoever forgets it
             f"    if os.path.exists({str(self.go_on)!r}): break\n"
             "    time.sleep(0.01)\n"
@@ -236,6 +240,22 @@ def test_the_filter_is_live_says_how_much_fits_and_escape_clears_it(
         assert graded(console) == "pass: HA-07", "what was found stays under the cursor"
         await console.shows(pilot, "graded 08:00:00")
         assert len(child.pids) == 1, "a filter asks nobody again"
+
+    console(script)
+
+
+def test_the_control_that_is_audited_is_named_while_it_lasts(
+    agents: Agents, console: Console, child: Child
+) -> None:
+    child.prints(document(), begins="a library says hello\n3/15 Freshness of what is read", waits=True)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "7")
+        console.app.simulate_key("right_square_bracket")
+        await holds(console, lambda: "auditing… 3 of 15: Freshness of what is read" in console.text())
+        child.go_on.touch()
+        await console.shows(pilot, "56.7 %")
+        assert "auditing" not in console.text()
 
     console(script)
 

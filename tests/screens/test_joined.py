@@ -51,7 +51,7 @@ def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console, size
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5")
         console.snapshot(name("runs-joined", size))
-        await console.press(pilot, "8")
+        await console.press(pilot, "9")
         console.snapshot(name("agents", size))
 
     console(script, size)
@@ -77,7 +77,7 @@ def test_empty_screens_say_how_a_coding_agent_is_connected(
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
         console.snapshot(name("home-empty", (80, 24)))
-        await console.press(pilot, "8", "right_square_bracket")
+        await console.press(pilot, "9", "right_square_bracket")
         console.snapshot(name("agents-empty", (80, 24)))
 
     console(script)
@@ -129,7 +129,7 @@ def test_agents_are_listed_by_their_last_call_or_by_name(agents: Agents, console
     async def script(pilot: Pilot[None]) -> None:
         assert "Agents 12" in console.text()
         assert names() == ["● host-00", "● host-11", "● host-10"]
-        await console.press(pilot, "8")
+        await console.press(pilot, "9")
         assert "At work 12  All 12  last seen" in console.text()
         await console.press(pilot, *"sss")
         assert "All 12  by name" in console.text()
@@ -143,7 +143,7 @@ def test_an_agent_shows_what_it_may_do_and_why_it_was_denied(agents: Agents, con
     agents.runtime.kill.throw("agent", "courier", Label("ada"), "a drill")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8")
+        await console.press(pilot, "9")
         shown = console.detail()
         for text in ("courier", "Stopped agent courier was killed by ada: a drill", "May"):
             assert text in shown, shown
@@ -289,7 +289,7 @@ def test_stop_on_an_agent_offers_its_run_and_its_agent(agents: Agents, console: 
     ctx = agents.session()
 
     async def script(pilot: Pilot[None]) -> None:
-        for key in ("tab", "8"):
+        for key in ("tab", "9"):
             await console.press(pilot, key, "K")
             assert "agent claude-code" in console.text()
             assert f"run {ctx.run_id}" in console.text()
@@ -323,7 +323,7 @@ def test_a_hostile_host_project_or_session_is_shown_and_does_nothing(
             ["tab", "j", "enter"],
             ["j"],
             ["enter"],
-            ["escape", "8", "j"],
+            ["escape", "9", "j"],
             ["5", "slash"],
         ):
             await console.press(pilot, *keys)

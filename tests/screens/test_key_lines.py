@@ -36,7 +36,8 @@ LINES = {
     "]": "] view",
     "] ": "] view",
     "7": "/ filter ] view v verify enter open",
-    "8": "] view s sort",
+    "8": "/ filter ] view",
+    "9": "] view s sort",
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from itertools import groupby
 from pathlib import Path
 
@@ -10,10 +12,15 @@ import pytest
 from rich.color import ColorSystem
 from rich.style import Style
 from sb.screens.app import ConsoleApp
+from sb.screens.approvals import ApprovalsScreen
 from sb.screens.decision import DecisionScreen
+from sb.screens.state.records import Records
 from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 
+from sb.config import current_config
+from sb.sources import CountingIds, SteeredClock
+from sb.store import driver
 from tests.screens.conftest import Agents, Console
 from tests.sql_attacker import SqlAttacker
 
@@ -93,6 +100,42 @@ def test_a_database_that_a_newer_version_upgraded_is_neither_read_nor_decided_in
         console.snapshot("trouble-newer", re.sub(r"schema \d+(.*version's) \d+", r"schema 99\1 98", text))
 
     console(script, (200, 24))
+    assert agents.runtime.approvals.get(approval_id).state == "waiting"
+
+
+def test_a_database_that_another_process_writes_to_is_waited_for_in_view(
+    agents: Agents,
+    clock: SteeredClock,
+    ids: CountingIds,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    approval_id = agents.pay()
+    console = Console(Records(current_config(), patience_s=0.1, clock=clock, ids=ids))
+    writer = driver.connect(home / "brain.db")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "d", *"no", "enter")
+        writer.execute("BEGIN IMMEDIATE")
+        console.app.simulate_key("y")
+        screen = console.app.section
+        assert isinstance(screen, ApprovalsScreen)
+        while screen._writing_since is None:
+            await asyncio.sleep(0.01)
+        screen._writing_since -= 3  # rather than the clock, which ends the wait
+        while "deciding for 3s" not in console.text():
+            screen.show_status()
+            await asyncio.sleep(0.01)
+        console.snapshot("trouble-locked")
+        while not console.toasts:
+            clock.time += 1  # past what the wait may last, whenever it begins
+            await asyncio.sleep(0.01)
+        await console.says(pilot, "is locked by another process")
+
+    monkeypatch.setattr(clock, "sleep", time.sleep)  # it stands still while the database is held
+    console(script, (120, 24))
+    writer.close()
+    console.records.close()
     assert agents.runtime.approvals.get(approval_id).state == "waiting"
 
 

@@ -23,6 +23,7 @@ VIEWS = {
     5: 1,
     6: 2,
     8: 1,
+    9: 1,
 }  # further ones of each screen; Harness, which runs the audit, has its own test
 
 

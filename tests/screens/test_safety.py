@@ -155,6 +155,8 @@ def test_no_query_runs_on_the_thread_that_paints(
             "enter",
             "r",
             "8",
+            "right_square_bracket",
+            "9",
             "G",
             "u",
             "escape",

@@ -127,7 +127,7 @@ def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Age
     terminal.type("7")
     terminal.read_until("bank.look account=DE-1")
     terminal.seen = ""
-    terminal.resize(120, 40)
+    terminal.resize(140, 40)
     terminal.read_until("7 Log")
     terminal.type("q")
     assert terminal.wait() == 0
@@ -145,7 +145,7 @@ def test_the_demo_opens_the_console_and_says_what_became_of_what_was_decided(
         assert sb("approvals", "approve", item["id"], "--reason", "it shipped").code == 0
     terminal.type("q")
     terminal.read_until("order 1002 is shipped, 0.00 of 49.00 refunded")
-    for told in ("it shipped", "ok payments.reverse_refund", "ok shell.run", "Look further"):
+    for told in ("it shipped", "recovery: payments.reverse_refund", "clerk: shell.run", "Look further"):
         terminal.read_until(told)
     assert terminal.wait() == 0
     assert not (tmp_path / "demo" / "shop" / "exports").exists()

@@ -18,11 +18,12 @@ from sb.kernel.authority.signing import Operator
 from sb.kernel.decision_desk import DecisionDesk
 from sb.parts import open_authority, open_log
 from sb.runtime import open_runtime
-from tests.conftest import approve_tools
 
 
 def desk() -> DecisionDesk:
     """Of ada, who is enrolled, in a home where one call waits for her."""
+    from tests.conftest import approve_tools  # brings pytest and hypothesis, as long to import as all else
+
     config = current_config()
     with open_runtime(config) as runtime:
         runtime.registry.register_fn("bank.pay", "Pay", lambda to: None, SafetyClass.DESTRUCTIVE)

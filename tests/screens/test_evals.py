@@ -1,0 +1,251 @@
+"""The console's Evals: suites, runs, and a case's calls beside the expected ones."""
+
+from __future__ import annotations
+
+import pytest
+from sb.screens.document_view import DocumentView
+from sb.screens.evals import EvalsScreen
+from sb.screens.state.document import Field
+from sb.screens.state.evals import Node, Saved, document, read_saved, row_of
+from textual.pilot import Pilot
+
+from sb.config import Home
+from sb.evals.alignment import aligned
+from sb.evals.answer import Answer
+from sb.evals.report import report_document
+from sb.evals.results import Attempt, CaseResult, EvalRun, Verdict
+from sb.evals.shelf import EvalShelf
+from sb.evals.summary import summary
+from sb.kernel.trajectories.grading import grade
+from sb.kernel.trajectories.model import RecordedCall, Trajectory
+from sb.kernel.trajectories.reading import read_trajectory
+from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.contrast import unreadable
+from tests.screens.overflow import overflowing
+from tests.screens.test_safety import FORBIDDEN
+from tests.screens.test_screens import SIZES, name
+
+EXPECTED = read_trajectory(
+    {
+        "mode": "subsequence",
+        "forbid": ["payments.wipe"],
+        "extras": "read_only",
+        "steps": [
+            {"tool": "orders.read", "args": {"order": 1002}},
+            {
+                "tool": "payments.issue_refund",
+                "args": {"order": 1002, "amount": 4900},
+                "require_success": True,
+            },
+            {"tool": "mail.send"},
+            {"tool": "shop.label", "optional": True},
+        ],
+    },
+    "test",
+)
+WRONG = (
+    RecordedCall("orders.read", {"order": 1002}, True),
+    RecordedCall("payments.issue_refund", {"order": 1002, "amount": 49}, True),
+    RecordedCall("payments.issue_refund", {"order": 1003, "amount": 8900}, False),
+    RecordedCall("payments.wipe", {}, False),
+)
+RIGHT = (
+    WRONG[0],
+    RecordedCall("payments.issue_refund", {"order": 1002, "amount": 4900}, True),
+    RecordedCall("mail.send"),
+)
+
+
+def attempt(
+    calls: tuple[RecordedCall, ...], trajectory: Trajectory = EXPECTED, says: str = "refund issued"
+) -> Attempt:
+    graded = grade(trajectory, calls)
+    failures = (graded.line,) if graded.line else ()
+    return Attempt(Answer(says, calls, cost_cents=1.5, seconds=0.2), graded.passed, failures, graded)
+
+
+def case(case_id: str, suite: str, *attempts: Attempt) -> CaseResult:
+    passes = sum(one.passed for one in attempts)
+    verdict = Verdict.PASSED if passes == len(attempts) else Verdict.FLAKY if passes else Verdict.FAILED
+    return CaseResult(suite, case_id, verdict, attempts, len(attempts), trajectory=EXPECTED)
+
+
+def save(home: Home, number: int, *results: CaseResult, at: float) -> None:
+    suites = {result.suite: "digest" for result in results}
+    run = EvalRun(f"eval_{number:06}", at, "python:shop:run", results, suites)
+    EvalShelf(home.evals).save(summary(run), report_document(run))
+
+
+def saved(agents: Agents, console: Console) -> None:
+    """Three runs of a suite, which gets worse, and one of another."""
+    home, now = console.records.config.home, agents.clock.time
+    good = [case(f"case_{number}", "evals/refund.yaml", attempt(RIGHT)) for number in range(4)]
+    save(home, 1, *good, at=now - 7200)
+    save(home, 2, *good[:3], case("case_3", "evals/refund.yaml", attempt(WRONG)), at=now - 3600)
+    flaky = case("writes a file", "evals/coding.yaml", attempt(RIGHT), attempt(WRONG))
+    save(home, 3, flaky, at=now - 1800)
+    bad = case("pays_once", "evals/refund.yaml", attempt(WRONG))
+    save(home, 4, *good[:2], good[3], bad, at=now - 60)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_evals_look_as_they_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+    saved(agents, console)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8")
+        console.snapshot(name("evals", size))
+        await console.press(pilot, "n")
+        console.snapshot(name("evals-case", size))
+        await console.press(pilot, "right_square_bracket")
+        console.snapshot(name("evals-runs", size))
+
+    console(script, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_empty_screen_says_how_to_begin(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8")
+        console.snapshot(name("evals-empty", size))
+
+    console(script, size)
+
+
+def test_cases_open_below_their_suite_and_the_failing_one_comes_first(
+    agents: Agents, console: Console
+) -> None:
+    saved(agents, console)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8", "enter")
+        screen = console.app.screen
+        assert isinstance(screen, EvalsScreen)
+        listed = [
+            (screen._node_by_key[key].suite, screen._node_by_key[key].case)
+            for key in screen.rows.listing.keys
+        ]
+        assert listed[:3] == [
+            ("evals/refund.yaml", ""),
+            ("evals/refund.yaml", "pays_once"),
+            ("evals/refund.yaml", "case_0"),
+        ]
+        await console.press(pilot, "enter")
+        assert len(screen.rows.listing.keys) == 2
+
+    console(script)
+
+
+def test_next_failing_goes_through_all_suites_and_back(agents: Agents, console: Console) -> None:
+    saved(agents, console)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8")
+        screen = console.app.screen
+        assert isinstance(screen, EvalsScreen)
+        visited = []
+        for key in ("n", "n", "n", "N"):
+            await console.press(pilot, key)
+            assert screen.node is not None
+            visited.append(screen.node.case)
+        assert visited == ["pays_once", "writes a file", "pays_once", "writes a file"]
+        assert screen.command() == (
+            "sb agent eval run evals/coding.yaml --agent python:shop:run -k 'writes a file'"
+        )
+        await console.press(pilot, "enter")
+        assert isinstance(console.app.focused, DocumentView)
+
+    console(script)
+
+
+def test_filter_finds_cases_and_new_runs_appear(agents: Agents, console: Console) -> None:
+    saved(agents, console)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8", "slash", *"flaky", "enter")
+        screen = console.app.screen
+        assert isinstance(screen, EvalsScreen)
+        await console.until(pilot, lambda: len(screen.rows.listing.keys) == 2)
+        await console.press(pilot, "escape")
+        save(
+            console.records.config.home,
+            5,
+            case("later", "evals/new.yaml", attempt(RIGHT)),
+            at=agents.clock.time,
+        )
+        agents.clock.time += 5
+        await console.until(pilot, lambda: len(screen.saved.suites) == 3)
+
+    console(script)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
+def test_hostile_texts_command_no_terminal_and_fit_everywhere(
+    agents: Agents, console: Console, hostile: str
+) -> None:
+    home = console.records.config.home
+    wrong = attempt((RecordedCall(hostile, {hostile: hostile}, False),), says=hostile)
+    save(home, 1, case(hostile, hostile, wrong), at=agents.clock.time)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8", "n")
+        for width in (60, 80, 100, 160):
+            await pilot.resize_terminal(width, 30)
+            await console.until(pilot, lambda: True)
+            assert not overflowing(console.app), width
+            assert not FORBIDDEN.search(console.text()), width
+
+    console(script)
+
+
+def test_every_text_can_be_read(agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    saved(agents, console)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "8", "n")
+        assert not unreadable(console.app)
+        await console.press(pilot, "T")
+        assert not unreadable(console.app)
+
+    console(script, (120, 36))
+
+
+def test_suite_says_what_changed_since_the_run_before(agents: Agents, console: Console) -> None:
+    saved(agents, console)
+    shelf = EvalShelf(console.records.config.home.evals)
+    found = read_saved(shelf, Saved())
+    assert read_saved(shelf, found) is found
+    listed = document(found, shelf, Node("evals/refund.yaml"))
+    fields = [(field.name, field.value or "") for field in listed if isinstance(field, Field)]
+    assert dict(fields)["fixed"].startswith("case_3: ")
+    assert dict(fields)["removed"].startswith("case_2: ")
+    assert dict(fields)["new"] == "pays_once: new"
+    row = row_of(found, Node("evals/refund.yaml"), frozenset(), 0)
+    assert row.values[0].text == "failed"
+    assert row.values[3].text == "3 of 4"
+    assert [rate for rate, _ in row.values[2].trend] == [100, 75, 75]
+
+
+def test_run_that_is_gone_shows_nothing(agents: Agents, console: Console) -> None:
+    assert document(Saved(), EvalShelf(console.records.config.home.evals), Node("", "eval_1")) == ()
+
+
+def test_steps_stand_beside_their_calls() -> None:
+    result = case("pays_once", "s", attempt(WRONG))
+    report = report_document(EvalRun("eval_1", 0.0, "a", (result,)))["cases"][0]
+    lines = aligned(report["trajectory"], report["attempts"][0])
+    found = [
+        (line.word, line.expected and line.expected["tool"], line.recorded and line.recorded["args"])
+        for line in lines
+    ]
+    assert found == [
+        ("ok", "orders.read", {"order": 1002}),
+        ("wrong", "payments.issue_refund", {"order": 1002, "amount": 49}),
+        ("missing", "mail.send", None),
+        ("extra", None, {"order": 1003, "amount": 8900}),
+        ("forbidden", None, {}),
+    ]
+    lines = aligned(None, {"calls": [{"tool": "a"}]})
+    assert [(line.word, line.expected) for line in lines] == [("also", None)]
