@@ -6,7 +6,7 @@ The command line is read as bash reads it. Its class is the highest of its parts
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +17,11 @@ from sb.shell.keeping import NOTHING_KNOWN, Kept
 from sb.shell.nodes import Unparsed
 from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
 from sb.shell.rules import DESTROY, Finding
+from sb.shell.script_files import may_leak, shell_text
 from sb.shell.syntax import parse
 from sb.shell.taints import Upload
+
+_MOST_SCRIPTS = 4
 
 __all__ = ["ShellVerdict", "Upload", "classify"]
 
@@ -68,6 +71,7 @@ def classify(
     env: Mapping[str, str] | None = None,
     wandered: bool = False,
     rules: Ruleset = SHIPPED_RULES,
+    follow: bool = True,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
 
@@ -78,6 +82,7 @@ def classify(
         env: the environment that it would have; by default this process's.
         wandered: whether an earlier command of its shell may have gone to another folder.
         rules: of programs; by default the shipped ones.
+        follow: whether to look for flows in scripts on disk that it runs.
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
@@ -85,6 +90,21 @@ def classify(
         found, parsed = _found(judge, command)
         kept = judge.keeping.result(judge) if parsed else NOTHING_KNOWN
     judge.trail.finish()
+    flow = judge.trail.flow
+    if follow and not flow and (judge.scripts.ran or judge.scripts.lines):
+        flow = _flow_of_scripts(
+            judge,
+            lambda line, folder: classify(
+                line,
+                cwd=folder,
+                home=home,
+                protected=protected,
+                guarded=guarded,
+                env=env,
+                rules=rules,
+                follow=False,
+            ),
+        )
     return ShellVerdict(
         tuple(SafetyClass)[found.rank],
         found.reason,
@@ -94,13 +114,25 @@ def classify(
         parsed,
         kept,
         tuple(judge.trail.reads),
-        judge.trail.flow,
+        flow,
         tuple(judge.trail.uploads),
         judge.commands.all(),
         parsed and judge.commands.understood,
         tuple(judge.replaced),
         tuple(judge.scripts.ran),
     )
+
+
+def _flow_of_scripts(judge: LineJudge, judged: Callable[[str, Path], ShellVerdict]) -> str:
+    """Why a script on disk that the line runs would send a credential from this machine, or "".
+
+    Its class is not looked at, nor what it only reads: what a project's own scripts do is everyday work.
+    """
+    here = Path(judge.paths.here or judge.paths.folders[0])
+    texts = [(line, Path(folder)) for line, folder in judge.scripts.lines]
+    texts += [(shell_text(path), here) for path in list(judge.scripts.ran)[:_MOST_SCRIPTS]]
+    flows = (judged(text, folder).flow for text, folder in texts if may_leak(text))
+    return next(filter(None, flows), "")
 
 
 def _found(judge: LineJudge, command: str) -> tuple[Finding, bool]:

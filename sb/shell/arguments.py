@@ -203,6 +203,7 @@ LOADER_VARIABLES = frozenset(
         "DYLD_FRAMEWORK_PATH",
         "BASH_ENV",
         "ENV",
+        "MAKEFILES",
         "ZDOTDIR",
         "PYTHONSTARTUP",
         "PYTHONPATH",

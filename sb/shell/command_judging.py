@@ -25,6 +25,7 @@ from sb.shell.changing import change, changes
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
 from sb.shell.computed import formatted, names_in
+from sb.shell.edits import inserted
 from sb.shell.flows import Trail
 from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
@@ -49,7 +50,7 @@ from sb.shell.rules import (
     run_by_options,
     subscripts,
 )
-from sb.shell.run_files import run_by_variable, run_files
+from sb.shell.run_files import edited, run_by_variable, run_files
 from sb.shell.script_files import ScriptFiles
 from sb.shell.scripts import is_edit
 from sb.shell.searching import searched_folders
@@ -71,7 +72,7 @@ _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
 _MOST_REPLACED = 4000
 # Programs that replace the content of the files they name, but for these options.
-_PARAMETERS = ("@", "*", *"123456789")
+_PARAMETERS = ("@", "*", *"0123456789")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
 _REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
@@ -359,6 +360,9 @@ class CommandJudge(ABC):
             words = [arguments[at] for at in operands(arguments)]
             places = [self.paths.now(word) if is_literal(word) else [] for word in words]
             self.scripts.copy(base, arguments, places)
+        elif texts := inserted(base, arguments):
+            for word in filter(is_literal, arguments):
+                self.scripts.edit(self.paths.now(word), texts)
 
     def _record(self, argv: Sequence[str], stdin: Input, before: int) -> None:
         """Record a command for policy; a function of the line stands for the commands in it."""
@@ -392,7 +396,7 @@ class CommandJudge(ABC):
             named = base not in ("printf", "test", "[") or "-v" in arguments
             given = [*arguments, *([stdin.text] if stdin.kind == "text" else [])] if named else []
             floor = highest(floor, subscripts(base, given))
-        if base == "set":
+        if base == "set" or ("-c" in arguments and HANDLERS.get(base) is HANDLERS["sh"]):
             self._parameters(arguments)
         if base in _DECLARE or base in _ASSIGN or base == "printf":
             floor = highest(floor, self._variables(base, arguments, stdin))
@@ -401,7 +405,7 @@ class CommandJudge(ABC):
         if found is None and base.startswith("mkfs"):
             found = rule_finding("mkfs", arguments)
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
-        floor = highest(floor, run_files(self, base, arguments))
+        floor = highest(floor, run_files(self, base, arguments, stdin))
         floor = highest(floor, environment_changes(self, name, arguments), floor_finding(base, arguments))
         return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
 
@@ -410,7 +414,7 @@ class CommandJudge(ABC):
         written = self.written_script(name)
         floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
         if written is None:
-            return floor
+            return highest(floor, edited(self, name))
         if written.kind != "text":
             return Finding(DESTROY, f"{display(name)}: runs what the same line has written")
         shebang = compiled(r"#!\s*(?:\S*/env +(?:-S +)?)?(?:\S*/)?([\w.-]+)").match(written.text)

@@ -29,7 +29,7 @@ _MOST_NAMES = 1000
 _ACTIVE = re.compile(f"[{OPEN}{COMMA}{CLOSE}?\\[\\]]")
 _ESCAPE = r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|(.))"
 _SET = r"(?:[\w./ -]|\\\\)*"
-_SUBSTITUTES = r"s([/|#,])([\w ./-]{1,200})\1([\w ./-]{0,200})\1g?"
+_SUBSTITUTES = r"s([/|#,])(\^|\$|[\w ./-]{1,200})\1([\w ./-]{0,200})\1g?"
 _PART = r"cut -c(?P<first>\d{0,4})-(?P<last>\d{0,4})|(?P<end>head|tail) -c ?(?P<count>\d{1,4})"
 _FORMAT = r"%-?\d{0,3}(?:\.(\d{1,3}))?([sbdcq])"
 _NAMED = {"n": "\n", "t": "\t", "\\": "\\"}
@@ -68,13 +68,13 @@ def printed(script: Script) -> str | None:
         if len(given) != len(part.redirects) or len(given) > 1:
             return None
         begins = not at and not given
-        text = _printed(words) if begins else _filtered(words, given[0] if given else text)
+        text = printed_by(words) if begins else filtered(words, given[0] if given else text)
         if text is None:
             return None
     return text
 
 
-def _printed(words: Sequence[str]) -> str | None:
+def printed_by(words: Sequence[str]) -> str | None:
     """What `echo` or `printf` prints."""
     program, rest = words[0], list(words[1:])
     if program == "echo":
@@ -83,7 +83,10 @@ def _printed(words: Sequence[str]) -> str | None:
             escaped = "e" in rest.pop(0)
         text = _unescaped(" ".join(rest)) if escaped else " ".join(rest)
         return None if _is_computed(text) else text
-    return formatted(rest) if program == "printf" else None
+    if program != "printf" or not rest:
+        return None
+    # What parts names without a line break parts them as well as one.
+    return formatted([compiled(r"\\0(?![0-7])").sub(r"\\n", rest[0]), *rest[1:]])
 
 
 def _is_computed(word: str) -> bool:
@@ -120,7 +123,7 @@ def _unescaped(text: str) -> str:
     return compiled(_ESCAPE).sub(value, text)
 
 
-def _filtered(words: Sequence[str], text: str | None) -> str | None:
+def filtered(words: Sequence[str], text: str | None) -> str | None:
     """What a filter makes of a text that is known."""
     if text is None or not all(map(is_literal, (*words, text))):
         return None
@@ -134,7 +137,7 @@ def _filtered(words: Sequence[str], text: str | None) -> str | None:
     if part := compiled(_PART).fullmatch(" ".join(words)):
         return _part(text.rstrip("\n"), part)
     if program == "sed" and (found := compiled(_SUBSTITUTES).fullmatch(rest[-1] if rest else "")):
-        return text.replace(found[2], found[3]) if len(rest) == 1 or rest[:-1] == ["-e"] else None
+        return _substituted(text, found[2], found[3]) if len(rest) == 1 or rest[:-1] == ["-e"] else None
     decode: Callable[[str], bytes] | None = None
     if (program in ("base64", "gbase64") and rest and rest[0] in ("-d", "-D", "--decode", "-di")) or (
         program == "openssl" and "-d" in rest and {"base64", "-base64", "-a"} & set(rest)
@@ -149,6 +152,13 @@ def _filtered(words: Sequence[str], text: str | None) -> str | None:
     except (ValueError, binascii.Error):
         return None
     return decoded if decoded is None or decoded.replace("\n", " ").isprintable() else None
+
+
+def _substituted(text: str, what: str, by: str) -> str:
+    lines = text.split("\n")
+    if what in ("^", "$"):
+        return "\n".join(line and (by + line if what == "^" else line + by) for line in lines)
+    return text.replace(what, by)
 
 
 def _part(text: str, part: re.Match[str]) -> str:
@@ -179,14 +189,18 @@ def _set(text: str) -> str:
     return compiled(r"(\w)-(\w)").sub(spread, text)
 
 
-def names_in(path: str) -> list[str]:
-    """The names that a file lists, each on a line of its own; none of a file that holds anything else."""
+def short_text(path: str) -> str:
+    """The text of a regular file, its first 64 KiB; "" if there is none that can be read."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                return []
-            text = opened.read(_MOST_OF_A_LIST).decode(errors="replace")
+                return ""
+            return opened.read(_MOST_OF_A_LIST).decode(errors="replace")
     except (OSError, ValueError):
-        return []
-    lines = [line for line in text.replace("\0", "\n").split("\n") if line]
+        return ""
+
+
+def names_in(path: str) -> list[str]:
+    """The names that a file lists, each on a line of its own; none of a file that holds anything else."""
+    lines = [line for line in short_text(path).replace("\0", "\n").split("\n") if line]
     return lines[:_MOST_NAMES] if not any(compiled(r"\s").search(line) for line in lines) else []

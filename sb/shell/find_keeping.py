@@ -13,7 +13,9 @@ from sb.shell.places import located
 _MOST_LOOKED_AT = 50_000  # entries
 # Tests that are left out of account, with the number of their arguments: without them more is found, never less.
 _TESTS = {
-    **dict.fromkeys(("-empty", "-print", "-print0", "-readable", "-writable", "-executable", "-depth"), 0),
+    **dict.fromkeys(
+        ("-empty", "-print", "-print0", "-readable", "-writable", "-executable", "-depth", "-prune"), 0
+    ),
     **dict.fromkeys(
         "-iname -path -ipath -wholename -regex -iregex -mindepth -size -user -group -uid -gid -perm -newer -anewer -cnewer "
         "-mtime -atime -ctime -mmin -amin -cmin -links -inum".split(),

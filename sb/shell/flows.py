@@ -6,18 +6,25 @@ counts ends its way.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
+from sb.shell.finding import found_files
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
 from sb.shell.searching import FINDERS, RUNS, may_print, searched_folders
-from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_inside, secret_word, secrets_inside
-from sb.shell.secret_texts import TextTrail
+from sb.shell.secret_files import (
+    DOTENV,
+    Secret,
+    secret_inside,
+    secret_word,
+    secrets_below,
+    secrets_inside,
+)
+from sb.shell.secret_texts import RUN_FIRST, TextTrail, is_key_name
 from sb.shell.secrets import (
     is_loopback,
     is_metadata,
@@ -49,6 +56,7 @@ from sb.shell.showing import (
     makefiles,
     packs_listed,
     read_words,
+    script_files,
     shows_files,
     takes_login,
     tells_names_only,
@@ -66,9 +74,10 @@ if TYPE_CHECKING:
 _OF_ALL = ("/", "/etc", "/home", "/root", "/Users", "/proc", "/var")
 _RECURSIVE = "-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive"
 _LEAVES_OUT = r"(?:--exclude(?:-from)?=|-x|--filter=).*(?:env|ignore).*|--exclude-vcs-ignores|\.env.*|\*\.env|\**\.env\**"
-_NAME_TESTS = "-i?(?:name|path|wholename|regex|lname)"
 OF_A_CONTAINER = "prints the environment of a container"
 _QUOTED_NAME = "[\"'/]([\\w.][\\w./-]{1,200})[\"'/]"
+_PRINTS = r"\b(?:console\.|stdout|stderr|fetch|write)"
+_OF_PROCESS = r"\benv(?:\.|\[['\"])(\w+)"
 _TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
@@ -93,43 +102,8 @@ class Trail(TextTrail):
 
     def _found(self, program: str, arguments: Sequence[str]) -> Taint:
         """Whether a search finds files with secrets."""
-        for at, word in enumerate(arguments):
-            before = arguments[at - 1] if at else ""
-            if word[:1] == "-" or before in (
-                "-type",
-                "-maxdepth",
-                "-mindepth",
-                "-exec",
-                "-user",
-                "-size",
-                "-mtime",
-                "-perm",
-                "-newer",
-            ):
-                continue
-            text = (
-                word.rstrip("/").rpartition("*/")[2] if before in ("-path", "-wholename", "-ipath") else word
-            )
-            secret = secret_word(self._judge.paths, text.replace("*", "\x04") if "*" in text else text)
-            if secret is None and "*" in text:
-                secret = secret_word(self._judge.paths, text.replace("*", ""))
-            if secret is not None and secret.kind != PRIVATE:
-                return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
-        taken = self._feeding or not RUNS.isdisjoint(arguments)
-        return self._of_any_name(arguments) if program == "find" and taken else CLEAN
-
-    def _of_any_name(self, arguments: Sequence[str]) -> Taint:
-        """The files with secrets in the folders that `find` searches, if no test of a name leaves them out."""
-        tests = (at for at, word in enumerate(arguments) if compiled(_NAME_TESTS).fullmatch(word))
-        if "-prune" not in arguments and any(arguments[at - 1] not in ("!", "-not") for at in tests):
-            return CLEAN
-        roots = list(itertools.takewhile(lambda word: word[:1] not in "-(!", arguments)) or ["."]
-        places = [place for root in roots if is_literal(root) for place in self._judge.paths.now(root)]
-        found = [(name, secret) for place in places for name, secret in secrets_inside(place)]
-        if not found:
-            return CLEAN
-        what = f"reads {found[0][1].what}: {display(found[0][0], 80)}"
-        return Taint(NAMES, what, packed=True, names=tuple(name for name, _ in found))
+        taken = bool(self._feeding) or not RUNS.isdisjoint(arguments)
+        return found_files(self._judge.paths, program, arguments, taken=taken)
 
     def command(self, program: str, arguments: Sequence[str], stdin: Input, *, known: bool) -> None:
         """Follow a command with its expanded words; programs that run another one are left to that one.
@@ -142,7 +116,7 @@ class Trail(TextTrail):
         if program in ("set", *RUN_OTHERS) and any(map(compiled(_TRACES).fullmatch, arguments)):
             self._traced = True  # what a shell reads is printed from here on
         if program in ("make", "gmake"):  # it prints lines that are no rules
-            merged(*map(self._of_file, makefiles(arguments)))
+            self.output = merged(self.output, self.makefiles, *map(self._of_file, makefiles(arguments)))
         if self._traced and program in RUN_OTHERS:
             merged(*map(self._of_file, arguments[:4]))
         if (
@@ -170,7 +144,8 @@ class Trail(TextTrail):
         if packed.packed and (unpacked or program in VIEWERS):
             given = merged(given, Taint(CONTENT, packed.what, soft=True))
         shows = program not in SILENT and program not in FINDS
-        shows = shows and (not self.words.packed or program in VIEWERS)
+        keys = program == "openssl" and shows_files(program, arguments)
+        shows = shows and (not self.words.packed or program in VIEWERS or keys)
         if self.words.level == NAMES and shows and not tells_names_only(program, arguments):
             self._read(self.words.what)
             given = merged(given, Taint(CONTENT, self.words.what))
@@ -210,7 +185,7 @@ class Trail(TextTrail):
             return CLEAN  # the names alone are shown
         if program in ("echo", "printf"):
             found = [(word, secret_word(paths, word)) for word in named if STAR in word]
-        elif program in PRINTS_NAMES:
+        elif program in PRINTS_NAMES or (program == "git" and git_verb(arguments) == "check-ignore"):
             texts = [text for word in named for text in (word, *compiled(_QUOTED_NAME).findall(word))]
             found = [(text, secret_word(paths, text)) for text in texts]
         elif program in VIEWERS or program in GREPS or program in ("sort", "uniq", "cut"):
@@ -254,7 +229,7 @@ class Trail(TextTrail):
         searched = searched_folders(program, arguments)
         for word in searched if program not in FINDERS else ():
             for place in self._judge.paths.now(word) if is_literal(word) else ():
-                for name, inside in secrets_inside(place):
+                for name, inside in secrets_below(place):
                     if may_print(program, arguments, os.path.join(place, name)):
                         return self._source(name, inside)
         whole = program in PACKS or (
@@ -271,7 +246,7 @@ class Trail(TextTrail):
                     return Taint(CONTENT, why)
         for word in packed if not any(map(compiled(_LEAVES_OUT).fullmatch, arguments)) else ():
             for place in self._judge.paths.places(word) if word[:1] != "-" and is_literal(word) else ():
-                if own := secret_inside(place):
+                if own := secret_inside(place, deep=True):
                     return Taint(CONTENT, f"reads {own}", private=True, packed=True)
         return CLEAN
 
@@ -294,6 +269,8 @@ class Trail(TextTrail):
                 hosts=own_hosts(program),
             )
         shown = variables_shown(program, arguments)
+        if shown == "" and program == "printenv" and self._sourced.level:
+            shown = next((f"{self._sourced.what} (${name})" for name in arguments if is_key_name(name)), "")
         if shown is not None:
             return Taint(CONTENT, shown, soft=True) if shown else CLEAN
         if program in ("curl", "wget", "http", "https", "xh"):
@@ -312,6 +289,7 @@ class Trail(TextTrail):
             return Taint(CONTENT, f"{program}: {why}")
         if program in ("sed", "gsed", "awk", "gawk", "mawk", "nawk"):
             read = [found for word in arguments for found in files_of_script(program, word)]
+            read += script_files(arguments)  # a line that is no command of theirs is printed
             return merged(*map(self._of_file, read))
         if program not in CODE and not program.startswith(("python", "pypy")):
             return CLEAN
@@ -324,7 +302,7 @@ class Trail(TextTrail):
         found = CLEAN
         for code in codes:
             sends = compiled(SENDS_IN_CODE).search(code) is not None
-            if why := secret_in_code(code):
+            if why := secret_in_code(code) or self._of_env_file(arguments, code):
                 why = f"{program}: {why}"
                 self._read(why)
                 found = Taint(CONTENT, why)
@@ -340,6 +318,14 @@ class Trail(TextTrail):
                 )
         return found
 
+    def _of_env_file(self, arguments: Sequence[str], code: str) -> str:
+        """Why code prints a key of the environment file that its interpreter loads, or ""."""
+        if not any(word.startswith("--env-file") for word in arguments):
+            return ""
+        shows = {"-p", "-pe", "--print"} & {*arguments} or compiled(_PRINTS).search(code)
+        keys = filter(is_key_name, compiled(_OF_PROCESS).findall(code))
+        return next((f"prints {key}" for key in keys), "") if shows else ""
+
     def _secret_here(self) -> str:
         """A file with a secret in the folder of the line."""
         return next(filter(None, map(secret_inside, self._judge.paths.now("."))), "")
@@ -350,6 +336,8 @@ class Trail(TextTrail):
             for word in arguments:
                 if (found := NAME.match(word)) and "=" in word:
                     self._variables[found[0]] = self.words
+                    if found[0] in RUN_FIRST:
+                        self.run_first(found[0], [word.partition("=")[2]])
             return
         if program in ("source", "."):
             for own in filter(None, (secret_word(self._judge.paths, word) for word in arguments[:1])):
@@ -368,7 +356,9 @@ class Trail(TextTrail):
             self._remotes_set = True
         if program == "git" and given.level and git_verb(arguments) in ("add", "commit", "stash"):
             self._added = merged(self._added, given)
-        if given.level == CONTENT or (
+        if program == "tee" and self.input.level == NAMES:
+            given = merged(given, self.input)
+        if given.level or (
             program in ("tee", "dd", "sponge", "gpg", "openssl", "split") and self.input.level == CONTENT
         ):
             taint = merged(given, self.input)

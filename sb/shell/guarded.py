@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from sb.shell.sensitive import folded
@@ -72,9 +73,14 @@ class Guarded:
 
     def _rows(self) -> list[tuple[tuple[str, ...], Place]]:
         if self._table is None:
-            rows = {(folded(place.path), place) for place in self._load()}
+            rows = {_row(place) for place in self._load()}
             self._table = sorted(rows, key=lambda row: (row[1].asks, row[0]))
         return self._table
+
+
+@lru_cache(maxsize=256)
+def _row(place: Place) -> tuple[tuple[str, ...], Place]:
+    return folded(place.path), place
 
 
 def with_links_followed(places: Iterable[Place]) -> list[Place]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from sb.shell.arguments import WRAPPERS
@@ -29,6 +31,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
     "agent": frozenset(("approve",)),
     "release": frozenset(("pin", "unpin")),
+    "serve": frozenset(),  # answers as any agent that it is told, and makes tokens for any
     "config": frozenset(("trust",)),
     "quarantine": frozenset(),  # shows what no agent may read
     "log": frozenset(("prune",)),
@@ -58,7 +61,10 @@ _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     "checkpoint": (frozenset(("list", "show", "diff")), frozenset(("save",))),
 }
 # Options that name a file which `sb` writes, and commands of which an operand is one.
-WRITING_OPTIONS = frozenset(("--junit", "--sarif", "--markdown", "--write-baseline", "--output", "-o"))
+WRITING_OPTIONS = frozenset(
+    "--junit --sarif --markdown --write-baseline --save-baseline --record --output -o".split()
+)
+OF_EVALS = frozenset(("--json", "--to"))  # which name a file there; elsewhere a flag, and an agent
 WRITING_COMMANDS = (("memory", "export"), ("stack", "export"), ("demo",))
 _HARMLESS = frozenset(("-h", "--help", "--version", "--show-completion"))
 _FLAGS = frozenset(
@@ -69,7 +75,7 @@ _FLAGS = frozenset(
 def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge `sb` itself: agents may read and stop calls; operator commands are refused."""
     written = (judge.write(word, "sb writes") for word in _written(arguments))
-    return highest(_sb(judge, arguments), *written)
+    return highest(_sb(judge, arguments, stdin), *written)
 
 
 def _written(arguments: list[str]) -> list[str]:
@@ -81,16 +87,17 @@ def _written(arguments: list[str]) -> list[str]:
         if tuple(words[: len(command)]) == command
         for word in words[len(command) :]
     ]
+    writing = WRITING_OPTIONS | (OF_EVALS if words[:2] == ["agent", "eval"] else frozenset())
     for at, word in enumerate(arguments):
         option, equals, value = word.partition("=")
-        if option in WRITING_OPTIONS:
+        if option in writing:
             found.append(value if equals else "".join(arguments[at + 1 : at + 2]))
         elif word[:2] == "-o" and word[2:]:
             found.append(word[2:])
-    return [word for word in found if word not in ("", "-")]
+    return [word for word in found if word and not (word == "-" or word.startswith("--"))]
 
 
-def _sb(judge: Judge, arguments: list[str]) -> Finding:
+def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
     words = [arguments[at] for at in operands(arguments, "--db")]
     if len(judge.values["HOME"]) > 1:
         judge.refuse("HOME=…: makes sb use another home")
@@ -111,6 +118,10 @@ def _sb(judge: Judge, arguments: list[str]) -> Finding:
         return _operators(judge, "kill --lift")
     if group == "doctor" and any(len(word) > 2 and "--fix".startswith(word) for word in arguments):
         return _operators(judge, "doctor --fix")
+    if group == "memory" and "import" in words[1:]:
+        return _operators(judge, "memory import")  # whether others' memories are trusted is no agent's affair
+    if group == "agent" and "eval" in words[1:]:
+        return _agent_eval(judge, arguments, stdin)
     if group in _OWN and len(words) > 1:
         return _own(judge, group, words[1], arguments)
     if group in _WRITING and not {"list", "show"} & set(words[1:]):
@@ -122,6 +133,24 @@ def _sb(judge: Judge, arguments: list[str]) -> Finding:
     if group in _OPERATOR or group in (*_LOOKING, *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
     return Finding(NETWORK, f"sb {display(group)}: unknown command")
+
+
+def _agent_eval(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
+    """Judge a run of evals by the program that it starts; functions beside a suite run too."""
+    if arguments[:3] == ["agent", "eval", "diff"]:
+        return Finding(READ, "sb agent eval diff: only reads")
+    found = [Finding(NETWORK, "sb agent eval: runs an agent, and functions of its suite")]
+    for word in arguments:
+        named = word.partition("=")[2] if word.startswith("--") else word
+        kind, _, line = named.partition(":")
+        if kind not in ("cmd", "mcp"):
+            continue
+        line = line.rpartition("#")[0] or line if kind == "mcp" else line
+        with suppress(ValueError):  # nor does sb run it
+            words = shlex.split(line)
+            words = shlex.split(words[0]) if len(words) == 1 else words  # quotes around all of it go
+            found += [judge.command(words, stdin)] if words else []
+    return highest(*found)
 
 
 def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:

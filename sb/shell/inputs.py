@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sb.shell.computed import printed
+from sb.shell.computed import filtered, printed, printed_by
 from sb.shell.nodes import Node, Redirect, Simple, Word
 from sb.shell.outputs import tells_names
 from sb.shell.words import is_literal
@@ -31,24 +31,32 @@ NOTHING = Input()
 NOT_KNOWN = Input("unknown")
 
 
-_EACH_WORD = ("%s\\n", "%s\\0", "%s ", "%s\n")  # formats of printf that only part its words
+_MOST_WORDS = 64  # of a command
 
 
-def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
+def piped_input(
+    node: Node,
+    expand: Callable[[str], list[str]],
+    of_processes: Callable[[str], bool],
+    given: Input = NOTHING,
+) -> Input:
     """The input that a command of a pipeline gives to the next one.
 
     Args:
+        given: its own input.
         of_processes: whether a file holds nothing but numbers of processes.
     """
     if not isinstance(node, Simple) or not node.words:
         return NOT_KNOWN
     words = [text for word in node.words for text in expand(word.text)]
-    if words[:1] == ["printf"] and words[1:2] and words[1] in _EACH_WORD and is_literal(" ".join(words)):
-        return Input("text", "\n".join(words[2:])) if len(words) <= 64 else NOT_KNOWN
-    if len(words) == 2 and words[0] == "printf" and is_literal(words[1]) and "%" not in words[1]:
-        text = words[1].replace("\\n", "\n").replace("\\t", "\t")
-        return NOT_KNOWN if "\\" in text else Input("text", text)
-    if not all(is_literal(word) and "\\" not in word for word in words) or len(words) > 64:
+    if not 0 < len(words) <= _MOST_WORDS:
+        return NOT_KNOWN
+    if words[0] in ("printf", "echo") and is_literal(" ".join(words)):
+        text = printed_by(words)
+        return NOT_KNOWN if text is None else Input("text", text)
+    if given.kind == "text" and (text := filtered(words, given.text)) is not None:
+        return Input("text", text)
+    if not all(is_literal(word) and "\\" not in word for word in words):
         return NOT_KNOWN
     documents = [
         redirect.body or redirect.target
@@ -57,8 +65,6 @@ def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Ca
     ]
     if words == ["cat"] and len(documents) == 1 and is_literal(documents[0].text):
         return Input("text", documents[0].text)
-    if words[0] == "echo":
-        return Input("text", " ".join(words[1:]))
     names = tells_names(words) or (len(words) == 2 and words[0] == "cat" and of_processes(words[1]))
     return Input("unknown", names=names, program=words[0])
 

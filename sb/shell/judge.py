@@ -9,6 +9,7 @@ from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Script
 from sb.shell.paths import Paths
 from sb.shell.rules import Finding
+from sb.shell.script_files import ScriptFiles
 
 
 class Judge(Protocol):
@@ -26,6 +27,9 @@ class Judge(Protocol):
 
     @property
     def paths(self) -> Paths: ...
+
+    @property
+    def scripts(self) -> ScriptFiles: ...
 
     @property
     def values(self) -> dict[str, list[str]]:

@@ -120,7 +120,7 @@ class LineJudge(CommandJudge):
         changed = self.keeping.begin_pipe()
         for part in node.parts:  # each is a shell of its own; in zsh the last one is not
             found = highest(found, self._apart((part,), stdin, comes_back=False))
-            stdin = piped_input(part, self.expand, self._of_processes)
+            stdin = piped_input(part, self.expand, self._of_processes, stdin)
             self.trail.pass_on()
         self.keeping.end_pipe(changed, len(node.parts))
         return found

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sb.shell.options import parsed
 from sb.shell.places import located, resolved
+from sb.text import normal_name
 
 _MOST_COPIED = 2000  # entries of a folder that is copied
 _DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
@@ -166,6 +167,9 @@ def _moved(folder: str, arguments: Sequence[str]) -> Effect:
     for source, place, below in _destinations(rest, options):
         if source.endswith("/") and os.path.islink(_entry(folder, source)):
             raise Unknown(f"{source} is a link")
+        if place and _differ_by_case_alone(_entry(folder, source), _entry(folder, place)):
+            moved += [_entry(folder, source), _entry(folder, place)]  # one file, whose content stays as it is
+            continue
         changes.append(Change(_entry(folder, source), tree=True))
         for text in filter(None, (place, below)):
             entry = _entry(folder, text)
@@ -176,6 +180,17 @@ def _moved(folder: str, arguments: Sequence[str]) -> Effect:
             changes.append(Change(entry, tree=os.path.isdir(entry) or not os.path.lexists(entry)))
         moved += [_entry(folder, text) for text in (source, place, below) if text]
     return Effect(changes, moved=moved)
+
+
+def _differ_by_case_alone(one: str, other: str) -> bool:
+    """Whether two paths are one entry of a folder, on a file system that ignores the case of letters."""
+    folder, name = os.path.split(other)
+    if one == other or normal_name(one) != normal_name(other) or not os.path.lexists(other):
+        return False
+    try:
+        return name not in os.listdir(folder)
+    except OSError:
+        return False
 
 
 def _may_be_folder(folder: str, text: str) -> bool:

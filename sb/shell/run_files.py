@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sb.shell.computed import short_text
+from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, Finding, highest, operands
 from sb.shell.run_targets import package_scripts, recipes
@@ -59,23 +62,69 @@ _LINES = frozenset(("sed", "awk", "make"))  # programs of which each line may ru
 _SCRIPT_FIRST = frozenset(("sed", "awk"))  # programs whose text is their first operand
 _ENDINGS = {"node": (".js", ".cjs", ".mjs"), "ruby": (".rb",), "lua": (".lua",)}  # that a name may leave out
 _PYTHON_MODULE = "-[IBuEsSOvqdixbPR]*m(.*)"
+_STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+_SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
+_PACKAGE = "package.json"
+_FOLDER_OPTIONS = ("-C", "--directory", "--prefix", "--cwd", "--dir")
+_MOST_LINES = 32  # of one file on disk
 _UNREAD = Finding(DESTROY, "package.json: cannot be read")
 
 
-def run_files(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
+def run_files(judge: Judge, program: str, arguments: Sequence[str], stdin: Input = NOTHING) -> Finding:
     """Judge the files that a program's options have it run, as far as the line has written them."""
-    found = [_written(judge, program, word, runner, arguments) for word, runner in _named(program, arguments)]
-    package = judge.written_script("package.json") if program in _OF_PACKAGES else None
-    if package is not None and package.kind == "text":
-        lines = package_scripts(package.text, arguments)
-        found.append(_UNREAD if lines is None else _lines(judge, program, lines))
-    return highest(*found)
+    found = [
+        _written(judge, program, word, runner, arguments, stdin)
+        for word, runner in _named(program, arguments)
+    ]
+    found += [edited(judge, word, program) for word, runner in _named(program, arguments) if runner == "make"]
+    if program in _SHELLS:
+        found += [edited(judge, arguments[at], program) for at in operands(arguments)[:1]]
+    return highest(*found, _of_packages(judge, program, arguments) if program in _OF_PACKAGES else QUIET)
+
+
+def _of_packages(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
+    """Judge the scripts of a `package.json` that a package manager runs, as far as the line has written them."""
+    package = judge.written_script(_PACKAGE)
+    if package is None:
+        path = os.path.join(_folder(arguments), _PACKAGE)
+        _on_disk(judge, path, lambda text: package_scripts(text, arguments) or [])
+    lines = package_scripts(package.text, arguments) if package and package.kind == "text" else []
+    return highest(
+        edited(judge, _PACKAGE, program), _UNREAD if lines is None else _lines(judge, program, lines)
+    )
+
+
+def _folder(arguments: Sequence[str]) -> str:
+    """The folder that `make` or a package manager is told to run in; "" for the one of the line."""
+    return next(iter(_values(_FOLDER_OPTIONS, arguments)), "")
+
+
+def edited(judge: Judge, word: str, by: str = "") -> Finding:
+    """Judge what the line has put into a file that it runs; what is no command line is a part of one."""
+    found = QUIET
+    for text in judge.scripts.edits(judge.paths.now(word)) if is_literal(word) else ():
+        try:
+            found = highest(found, judge.line(text))
+        except Unparsed:
+            found = highest(
+                found, Finding(NETWORK, f"{by or display(word, 40)}: runs a line that is not understood")
+            )
+    return found
+
+
+def _on_disk(judge: Judge, word: str, lines_of: Callable[[str], Sequence[str]]) -> None:
+    """Note the lines of a file that a program runs, if the line has not written it."""
+    for place in judge.paths.now(word)[:1] if is_literal(word) else ():
+        folder = os.path.dirname(place)
+        judge.scripts.lines |= {(line, folder): None for line in lines_of(short_text(place))[:_MOST_LINES]}
 
 
 def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
     """Judge the files that a variable has shells and interpreters run."""
     if name in _SHELL_FILES:
         return _written(judge, f"{name}=", value, "sh")
+    if name == "MAKEFILES":
+        return highest(*(_written(judge, f"{name}=", word, "make") for word in value.split()))
     program = _PROGRAM_OPTIONS.get(name)
     return run_files(judge, program, value.split()) if program and is_literal(value) else QUIET
 
@@ -119,11 +168,17 @@ def _values(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:
                 yield word[2:]
 
 
-def _written(judge: Judge, by: str, word: str, runner: str, arguments: Sequence[str] = ()) -> Finding:
+def _written(
+    judge: Judge, by: str, word: str, runner: str, arguments: Sequence[str] = (), stdin: Input = NOTHING
+) -> Finding:
     """Judge a file by what the line has written to it."""
     names = [word, *(f"{word}{end}" for end in _ENDINGS.get(runner, ()))] if is_literal(word) else []
-    text = next(filter(None, map(judge.written_script, names)), None)
+    text = stdin if word in _STDIN and stdin.kind == "text" else None
+    text = text or next(filter(None, map(judge.written_script, names)), None)
     if text is None:
+        if runner == "make":
+            path = os.path.join(_folder(arguments), word)
+            _on_disk(judge, path, lambda makefile: recipes(makefile, arguments))
         return QUIET
     if text.kind != "text" and runner in _LINES:
         return Finding(DESTROY, f"{by} {display(word, 40)}: runs what the same line has written")

@@ -5,10 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from sb.shell.computed import short_text
 from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.rules import operands
+from sb.shell.words import compiled
 
 _MOST = 64  # files of one line
+_SENDS = (
+    r"\b(?:curl|wget|xh|https?|nc|ncat|netcat|socat|telnet|scp|sftp|rsync|ssh|ftp|lftp|mail\w*|sendmail|aria2c|dig|nslookup|host)\s"
+    r"|\bgit\b.{0,300}\bpush\b|/dev/(?:tcp|udp)/|\b(?:gh|aws|gsutil|gcloud|az|rclone|s3cmd|docker|node|python3?|ruby|perl|php)\s"
+)
+_SECRET = (
+    r"(?i)\.env|\benv\b|printenv|/environ|\.ssh|id_[rde]|secret|token|key|passw|cred|\.aws|\.kube|\.gnupg|\.netrc|\.npmrc"
+    r"|\.pypirc|\.pem|\.p12|shadow|vault|keychain|history|cookies|\bop\b|\bpass\b"
+)
+_OF_A_SHELL = r"#!.*\b(?:ba|z|da|k)?sh\b"
 _COPIES = frozenset(("cp", "mv", "ln", "install"))
 
 
@@ -17,11 +28,24 @@ class ScriptFiles:
 
     Attributes:
         ran: the paths of scripts that the line runs.
+        lines: command lines that it has programs run from files on disk, each with the folder in which that is.
     """
 
     def __init__(self) -> None:
         self._contents: dict[str, Input] = {}
+        self._edits: dict[str, list[str]] = {}
         self.ran: dict[str, None] = {}
+        self.lines: dict[tuple[str, str], None] = {}
+
+    def edit(self, places: Iterable[str], texts: Sequence[str]) -> None:
+        """Note texts that are put into files."""
+        for place in places:
+            if place in self._edits or len(self._edits) < _MOST:
+                self._edits.setdefault(place, []).extend(texts)
+
+    def edits(self, places: Iterable[str]) -> list[str]:
+        """The texts that the line has put into a file."""
+        return [text for place in places for text in self._edits.get(place, ())]
 
     def write(self, places: Iterable[str], content: Input, *, append: bool = False) -> None:
         """Note the content that files are given; more of them than fit are taken for unknown."""
@@ -57,3 +81,16 @@ class ScriptFiles:
     def text_of(self, places: Iterable[str]) -> Input | None:
         """What the line has written to a file; None if it has not written it."""
         return next((self._contents[place] for place in places if place in self._contents), None)
+
+
+def shell_text(path: str) -> str:
+    """The text of a shell's script on disk, told by its first line or its ending; "" for any other file."""
+    text = short_text(path)
+    begins = text.partition("\n")[0]
+    named = path.endswith((".sh", ".bash", ".zsh")) and not begins.startswith("#!")
+    return text if named or compiled(_OF_A_SHELL).match(begins) else ""
+
+
+def may_leak(text: str) -> bool:
+    """Whether a script names both something that sends and something that may be secret: few do, and only those are judged."""
+    return compiled(_SENDS).search(text) is not None and compiled(_SECRET).search(text) is not None

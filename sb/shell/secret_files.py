@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,8 +26,14 @@ _AS_GLOB = str.maketrans(
     {STAR: "*", UNKNOWN: "*", OPERAND: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["}
 )
 _WILD = f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]+"
+_ENDING = rf"{STAR}\.(?:json|ya?ml|toml|xml|txt)"  # of many files, few of them with secrets
 _ELSEWHERE = r"(?i)(?!file:)[a-z][a-z0-9+.-]*://"  # what an address of the network begins with
 _MOST_ENTRIES = 1000  # of a folder
+_MOST_BELOW = 1500  # of a folder and all below it
+_DEEPEST = 6
+_FILLED_BY_TOOLS = frozenset(
+    ".git .hg .svn .jj node_modules .venv venv site-packages __pycache__ .tox .mypy_cache target dist build .next .cache".split()
+)
 _LONGEST = 4096  # characters of a path
 
 
@@ -204,19 +210,56 @@ def _agree(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-def secret_inside(folder: str) -> str:
-    """The first file with a secret directly in a folder, as in "an SSH key: /x/id_rsa"; "" for none."""
-    found = next(secrets_inside(folder), None)
+def secret_inside(folder: str, *, deep: bool = False) -> str:
+    """The first file with a secret in a folder, as in "an SSH key: /x/id_rsa"; "" for none.
+
+    Args:
+        deep: also in the folders below it.
+    """
+    found = next(secrets_below(folder) if deep else secrets_inside(folder), None)
     return f"{found[1].what}: {display(os.path.join(folder, found[0]), 80)}" if found else ""
 
 
 def secrets_inside(folder: str) -> Iterator[tuple[str, Secret]]:
     """The names of the files with a secret directly in a folder, sorted."""
+    return _secrets_of(folder, sorted(name for name, _ in _entries(folder, _MOST_ENTRIES)))
+
+
+def secrets_below(folder: str, depth: int = _DEEPEST) -> Iterator[tuple[str, Secret]]:
+    """The files with a secret in a folder and in those below it, as paths relative to it; the nearest first.
+
+    Folders that tools fill (`node_modules`, `.git` and the like) are left out, and what is behind many entries.
+
+    Args:
+        depth: how many folders deep; 0 for the folder alone.
+    """
+    level, left = [""], _MOST_BELOW
+    for _ in range(depth + 1):
+        below: list[str] = []
+        for inner in level:
+            entries = sorted(_entries(os.path.join(folder, inner), left))
+            left -= len(entries)
+            yield from _secrets_of(folder, [os.path.join(inner, name) for name, _ in entries])
+            below += [
+                os.path.join(inner, name)
+                for name, is_folder in entries
+                if is_folder and name not in _FILLED_BY_TOOLS
+            ]
+        level = below
+
+
+def _entries(folder: str, most: int) -> list[tuple[str, bool]]:
+    """Names in a folder, and whether each is a folder that is no link."""
     try:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in itertools.islice(entries, _MOST_ENTRIES))
+            return [
+                (entry.name, entry.is_dir(follow_symlinks=False)) for entry in itertools.islice(entries, most)
+            ]
     except OSError:
-        return
+        return []
+
+
+def _secrets_of(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Secret]]:
     for name in names:
         found = secret_path(folded(os.path.join(folder, name)))
         if found is not None and found.kind != PRIVATE:
@@ -265,7 +308,10 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
         return found
     if OPERAND in piece or UNKNOWN in piece:
         return secret_pattern(own, hidden=True)
-    found = secret_pattern(own, hidden=paths.dotglob) or _hidden_now(paths, piece)
+    found = secret_pattern(own, hidden=paths.dotglob)
+    if found and compiled(_ENDING).fullmatch(own[-1]):  # it may stand for anything, so what is there counts
+        found = _there_now(paths, piece)
+    found = found or _hidden_now(paths, piece)
     if found is None and "/" not in piece:  # in the folder that the line has gone to
         found = (
             secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
@@ -280,6 +326,11 @@ def _hidden_now(paths: Paths, piece: str) -> Secret | None:
     last = piece.rpartition("/")[2]
     if is_literal(last) or not (last.startswith(".") or paths.dotglob):
         return None
+    return _there_now(paths, piece)
+
+
+def _there_now(paths: Paths, piece: str) -> Secret | None:
+    """The secret among the files that a pattern stands for now."""
     for place in paths.places(piece):
         folder, _, pattern = place.rpartition("/")
         for name, secret in secrets_inside(folder) if is_literal(folder) else ():

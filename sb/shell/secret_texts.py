@@ -40,6 +40,7 @@ _BY_NAME = r"\$\{!\w+\}"
 _KEY_NAME = r"(?i)(?:key|token|secret|pass(?:word|wd|phrase)?|pw|pwd|cred(?:ential)?s?|auth|dsn)(?:_|$)"
 _IN_SINGLE = r"'[^']*'"
 _MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
+RUN_FIRST = ("MAKEFILES", "BASH_ENV", "ENV")
 _INTO_FILES = (">", ">|", "&>", ">>", "&>>")
 _MOST_WORDS = 200
 _MOST_FILES = 64
@@ -51,6 +52,7 @@ class TextTrail(ABC):
     """The secrets of one command line.
 
     Attributes:
+        makefiles: that a variable has `make` read.
         words: of the current command's words. input, output: of its standard input and output.
         reads: why the line reads secrets, in order. flow: why one would leave this machine, or "".
         uploads: what the line sends, whatever it holds.
@@ -58,7 +60,7 @@ class TextTrail(ABC):
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self.words = self.input = self.output = CLEAN
+        self.words = self.input = self.output = self.makefiles = CLEAN
         self.reads: dict[str, None] = {}
         self.flow = ""
         self.uploads: dict[Upload, None] = {}
@@ -135,7 +137,22 @@ class TextTrail(ABC):
             for name, word in node.assigned:
                 listed = self._named_in(word.text.strip("()")) if word.raw.startswith("(") else CLEAN
                 self._variables[name] = merged(self.words, self.of_word(word), listed)
+                if name in RUN_FIRST:
+                    self.run_first(name, self._judge.expand(word.text))
             self.words = self._of_words(node)
+
+    def run_first(self, name: str, values: Sequence[str]) -> None:
+        """Follow the files that a variable has `make` or a shell read before anything else."""
+        for path in (path for value in values for path in value.split()):
+            secret = secret_word(self._judge.paths, path)
+            if secret is None:
+                continue
+            what = f"reads {secret.what}: {display(path, 80)}"
+            if name == "MAKEFILES":  # `make` prints lines that are no rules
+                self._read(what)
+                self.makefiles = Taint(CONTENT, what)
+            else:
+                self._sourced = Taint(CONTENT, what, soft=True)
 
     def finish(self) -> None:
         """The line has ended: what is on its output is shown."""
@@ -195,7 +212,7 @@ class TextTrail(ABC):
         if secret_variable(name):
             return Taint(CONTENT, f"prints ${name}", soft=True, hosts=own_hosts(name), variable=True)
         if self._sourced.level and name not in self._judge.values:
-            secret = compiled(_KEY_NAME).search(name) is not None
+            secret = is_key_name(name)
             return self._sourced._replace(
                 what=f"{self._sourced.what} (${name})",
                 hosts=own_hosts(name),
@@ -308,3 +325,8 @@ class TextTrail(ABC):
     @abstractmethod
     def _sent(self, carried: Taint, to: Sink) -> None:
         """Judge a text that leaves this machine."""
+
+
+def is_key_name(name: str) -> bool:
+    """Whether a variable of an environment file is named like a key."""
+    return compiled(_KEY_NAME).search(name) is not None

@@ -89,7 +89,7 @@ _MAY_TELL_NAMES = frozenset("grep egrep rg cut awk gawk sed gsed jq ssh-keygen".
 _ONLY_NAMES = (
     r"(?:(?:grep|egrep|rg)\b.* (?:-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--silent|--files-with-matches|--files-without-match)\b.*"
     r"|(?:grep|egrep)\b.* -[a-zA-Z]*o[a-zA-Z]* \^\S*=?"
-    r"|cut\b(?=.*-d ?=).* (?:-f ?1|--fields=1)|cut\b.*-f ?1 .*-d ?=.*"
+    r"|cut\b(?=.*-d ?=).* (?:-f ?1|--fields=1)(?: .*)?|cut\b.*-f ?1 .*-d ?=.*"
     r"|g?awk\b.*-F ?=.*\{ ?print \$1 ?\}.*|g?sed\b.*s(.)=\.\*\1[^&\\]*\1.*|jq\b.*\bkeys\b.*|ssh-keygen.*)"
 )
 ENVIRONMENT = "prints the environment"
@@ -304,10 +304,16 @@ def packs_listed(program: str, arguments: Sequence[str]) -> bool:
     return any(word in ("-", OPERAND) for word in named)
 
 
+def script_files(arguments: Sequence[str]) -> list[str]:
+    """The files of commands that `sed` or `awk` is told to run."""
+    return [after for word, after in itertools.pairwise(arguments) if word in ("-f", "--file")]
+
+
 def makefiles(arguments: Sequence[str]) -> list[str]:
     """The files that `make` is told to read."""
     given = [word.partition("=")[2] for word in arguments if word.startswith(("--file=", "--makefile="))]
     given += [word[2:] for word in arguments if word[:2] == "-f" and word[2:]]
+    given += [name for word in arguments if word.startswith("MAKEFILES=") for name in word[10:].split()]
     pairs = itertools.pairwise(arguments)
     return given + [word for before, word in pairs if before in ("-f", "--file", "--makefile")]
 

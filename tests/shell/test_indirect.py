@@ -10,7 +10,7 @@ import pytest
 
 from sb.cli import COMMANDS, load
 from sb.shell import ShellVerdict, classify
-from sb.shell.handlers import WRITING_OPTIONS
+from sb.shell.handlers import OF_EVALS, WRITING_OPTIONS
 
 SECRET = "hunter2-hunter2"
 PROGRAMS = ("bash", "awk", "sed", "make", "tar", "xargs", "find", "base64", "rev", "python3", "git")
@@ -223,7 +223,7 @@ def test_every_option_of_sb_that_writes_a_file_is_judged_as_a_write() -> None:
             for option in parameter.opts
             if not parameter.is_flag
         )
-    assert found == WRITING_OPTIONS
+    assert found == WRITING_OPTIONS | OF_EVALS
 
 
 @pytest.mark.parametrize("option", sorted(WRITING_OPTIONS))
@@ -233,3 +233,39 @@ def test_option_of_sb_that_writes_is_judged_as_a_redirection(option: str, projec
         ours = judged(f"sb harness audit {option} {target}", project)
         assert (ours.refused, ours.writes) == (plain.refused, plain.writes)
         assert (ours.safety_class == "destructive") == (plain.safety_class == "destructive")
+
+
+@pytest.mark.parametrize("command", ["s.yaml --json", "init run_7f --force --to", "convert s.yaml --to"])
+def test_json_and_to_of_evals_name_a_file_that_is_written(command: str, project: Path) -> None:
+    assert judged(f"sb agent eval {command} .claude/settings.json", project).refused
+
+
+def test_json_of_other_commands_names_no_file(project: Path) -> None:
+    plain = "sb sources list --json report"
+    assert not judged(plain, project).writes
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sb serve mcp --agent somebody",
+        "sb serve token create somebody --reason x",
+        "sb memory import notes.json --from json --trusted --agent me",
+        "sb memory import notes.json --from json --agent me",
+        "sb agent charter approve me",
+    ],
+)
+def test_an_agent_lets_in_neither_itself_nor_memories(line: str, project: Path) -> None:
+    assert judged(line, project).refused
+
+
+@pytest.mark.parametrize("option", ["--agent {}", "--agent={}"])
+@pytest.mark.parametrize("kind", ["cmd:", "mcp:"])
+def test_the_agent_of_evals_is_judged_as_the_command_line_that_it_is(
+    kind: str, option: str, project: Path
+) -> None:
+    named = option.format("'" + kind + "rm -rf /'")
+    refused = judged("rm -rf /", project).refused
+    assert judged(f"sb agent eval s.yaml {named}", project).refused == refused
+    assert refused
+    assert judged("sb agent eval s.yaml --agent python:a:run", project).safety_class == "network"

@@ -335,3 +335,23 @@ def test_files_that_a_copy_to_a_folder_replaces_are_named(tmp_path: Path) -> Non
         verdict = classify(line, cwd=folder, home=Path("/data/nobody"), protected=[], env={})
         found = {os.path.relpath(path, folder) for path in verdict.changes.named}
         assert named == {path for path in found if (folder / path).is_file()}, line
+
+
+def test_rename_by_case_alone_changes_nothing_where_case_is_ignored(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = f"mv a A && mv b.t {project}/B.T"
+    assert len(planned(line, project).keep) == 4  # two files, and two that they may replace
+    there = os.path.lexists
+
+    def ignoring_case(path: str) -> bool:
+        folder, name = os.path.split(path)
+        return there(path) or (
+            os.path.isdir(folder) and name.casefold() in map(str.casefold, os.listdir(folder))
+        )
+
+    monkeypatch.setattr(os.path, "lexists", ignoring_case)
+    found = planned(line, project)
+    assert (found.why, found.keep) == ("", ())
+    assert planned("mv a A && rm A", project).why  # the path names something else by then
+    assert f"{project}/b.t" in planned("rm B.T", project).keep

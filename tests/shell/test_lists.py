@@ -28,6 +28,7 @@ LISTS: dict[str, Callable[[str], str | None]] = {
     "shell/lists/secrets.txt": first("SF", "-"),
     "shell/lists/secrets-more.txt": first("SF", "-"),
     "shell/lists/fresh.txt": first("S", "-"),
+    "shell/lists/indirect.txt": first("S", "-"),
     "hosts/hooks/mcp_calls.txt": first("-", "+"),
     "hosts/hooks/attack.txt": lambda line: "stop" if line[2] == "?" else "go",
     "hosts/hooks/afternoon.txt": lambda line: "stop" if line[2] == "?" else "go",
