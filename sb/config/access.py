@@ -1,6 +1,6 @@
 """Who may do what with the memories of a scope: the setting `memory.access`, and how a project file narrows it.
 
-Source: the memory whitepaper, "rbac". A scope follows the rule of its own name, else that of its type, else that of `*`; a rule says
+Source: the memory whitepaper, "rbac". A scope follows one rule, see `sb.config.scope_patterns`; it says
 for each right which agents have it, and nobody has a right that it leaves out. A scope without a rule is open to all.
 """
 
@@ -12,24 +12,13 @@ from types import MappingProxyType
 from sb.config.document import Entry
 from sb.config.kinds import SCOPE, Kind, Reading, listing, mapping, matching
 from sb.config.narrowing import Narrow
+from sb.config.scope_patterns import ANY, rule_of
 from sb.text import nearest
 
 READ, WRITE, PROMOTE, SHARE = RIGHTS = ("read", "write", "promote", "share")
-ANY = "*"
 _AGENT = r"[^*\x00-\x1f\x7f]+\*?|\*"  # only at the end: what two patterns have in common is one of them then
 Rule = Mapping[str, tuple[str, ...]]
 Access = Mapping[str, Rule]
-
-
-def names_of(scope: str) -> tuple[str, ...]:
-    """The names under which a scope's rule may stand, the one that counts first."""
-    kind, typed, _ = scope.partition(":")
-    return tuple(dict.fromkeys((scope, *([f"{kind}:*"] if typed else []), ANY)))
-
-
-def rule_for(access: Access, scope: str) -> Rule | None:
-    """The rule that a scope follows; None if it is open to all."""
-    return next((access[name] for name in names_of(scope) if name in access), None)
 
 
 def allows(access: Access, right: str, scope: str, agent: str) -> bool:
@@ -38,7 +27,7 @@ def allows(access: Access, right: str, scope: str, agent: str) -> bool:
     Args:
         right: one of RIGHTS. agent: "" for somebody who is not named, whom `*` alone means.
     """
-    rule = rule_for(access, scope)
+    rule = rule_of(access, scope)
     return rule is None or any(covers(pattern, agent) for pattern in rule.get(right, ()))
 
 
@@ -63,11 +52,18 @@ def access_kind() -> Kind[Access]:
 
     def parse_scope(entry: Entry, key: str, reading: Reading) -> Rule | None:
         if entry.key != ANY and not SCOPE.fullmatch(entry.key):
-            reading.wrong(entry, key, "is no scope, no type such as project:*, and not *")
+            reading.wrong(entry, key, "is no scope, no pattern such as project:*, and not *")
+            return None
+        if (
+            ANY in entry.key[:-1]
+        ):  # of two patterns that fit a scope one means the other's then: it can be narrowed
+            reading.wrong(entry, key, "has a * that is not at its end")
             return None
         return rights.parse(entry.value, key, reading)
 
-    return mapping("a mapping of scopes (*, TYPE:* or one scope) to rights to lists of agents", parse_scope)
+    return mapping(
+        "a mapping of scopes or patterns such as project:* to rights to lists of agents", parse_scope
+    )
 
 
 def fewer_agents() -> Narrow[Access]:
@@ -76,7 +72,7 @@ def fewer_agents() -> Narrow[Access]:
     def apply(ours: Access, theirs: Access) -> tuple[Access, tuple[str, ...]]:
         found, refused = dict(ours), []
         for name, asked in theirs.items():
-            former = rule_for(ours, name)
+            former = rule_of(ours, name)
             if former is None:
                 found[name] = asked
                 continue

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sb.config.document import SHOWN, Entry, Scalar
 from sb.config.kinds import Kind, Reading, mapping
+from sb.frozen import frozen
 from sb.text import shorten
 
 SOURCES = ("env", "file", "keyring", "command")
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_\-.]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True)
+@frozen
 class CredentialSource:
     """Where a credential's value is.
 

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
 from pathlib import Path
-
-from sb.config.home import Home
-from sb.errors import ConfigError
 
 # A reference names an environment variable, a file, or a command that prints the key.
 REFERENCE = r"env:[A-Za-z_]\w*|file:(?:/|~/)[^\n]+|command:[^\n]+"
 NONE = "none"  # the setting of a database that has no key
-_SET = re.compile(rb"^database_key[ \t]*:[ \t]*(?![ \t]|none\b|[\"']none[\"']|#|$)", re.MULTILINE)
 _known: dict[str, str] = {}  # by the real path of a database
-
-
-def is_configured(env: Mapping[str, str]) -> bool:
-    """Whether the configuration of the home names a key: the driver is chosen before that is loaded."""
-    try:
-        text = Home.locate(env).config_file.read_bytes()
-    except (OSError, ConfigError):  # loading it says what is wrong
-        return False
-    return _SET.search(text) is not None
 
 
 def register(database: Path, reference: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from sb.errors import ConfigError
@@ -127,12 +128,22 @@ class _Unreadable(Exception):
 
 def parse_document(data: bytes, report: Report) -> Table:
     """The mapping that the bytes of a YAML file hold; what is wrong goes to `report`."""
+    table, problems = _parsed(data)
+    for problem in problems:
+        report.add(problem.line, problem.key, problem.message, problem.hint)
+    return table
+
+
+@lru_cache(maxsize=4)  # a process that waits to be asked has parsed the files that the next event needs
+def _parsed(data: bytes) -> tuple[Table, tuple[Problem, ...]]:
+    report = Report("")
     try:
         text = _readable_text(data)
-        return _empty_groups(text) or _Builder(text, report).document()
+        table = _empty_groups(text) or _Builder(text, report).document()
     except _Unreadable as error:
         report.add(error.line, "", error.message, error.hint)
-        return Table(0)
+        table = Table(0)
+    return table, tuple(report.problems)
 
 
 def _empty_groups(text: str) -> Table | None:

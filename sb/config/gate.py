@@ -7,19 +7,20 @@ merges from a likeness of about two thirds on; `docs/reference/memory-gate.md` h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 
 from sb.config.document import Entry
 from sb.config.kinds import SCOPE, Kind, Reading, mapping, number
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.text import nearest
 
 ANY = "*"
 _TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
+@frozen
 class GateSettings:
     """What the gate asks of a memory of one category.
 

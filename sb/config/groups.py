@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,13 +23,14 @@ from sb.config.narrowing import (
 )
 from sb.config.pack_files import PackFile, more_packs, pack_file
 from sb.config.setting import setting
+from sb.frozen import frozen
 
 MIB = 1 << 20
 KIB = 1 << 10
 _MANY = 1_000_000_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Budget:
     """Limits of a run that `sb` starts."""
 
@@ -81,7 +81,7 @@ class Budget:
         return self.daily_cost_usd < _MANY
 
 
-@dataclass(frozen=True)
+@frozen
 class Files:
     """The file tools."""
 
@@ -104,7 +104,7 @@ class Files:
     start: Path | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Undo:
     """Snapshots of what calls change."""
 
@@ -131,7 +131,7 @@ class Undo:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Http:
     """The HTTP tools."""
 
@@ -146,7 +146,7 @@ class Http:
     max_bytes: int = setting(1 * MIB, kinds.size(), "The most that one response may hold.", narrow=smaller())
 
 
-@dataclass(frozen=True)
+@frozen
 class Shell:
     """The shell tool."""
 
@@ -161,7 +161,7 @@ class Shell:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Approvals:
     """Calls that wait for a person."""
 
@@ -191,7 +191,7 @@ def _ceiling(what: str) -> float:
     return setting(float(_MANY), kinds.number(0, _MANY), meaning, narrow=lower_than_set(float(_MANY)))
 
 
-@dataclass(frozen=True)
+@frozen
 class Irreversibility:
     """What a run may do that stays. Reversible calls count nothing, compensable ones a tenth, irreversible ones all."""
 
@@ -206,7 +206,7 @@ class Irreversibility:
         return {name: limit for name, limit in vars(self).items() if limit < _MANY}
 
 
-@dataclass(frozen=True)
+@frozen
 class Kill:
     """Stopping agents, tools and runs."""
 
@@ -218,7 +218,7 @@ class Kill:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Hooks:
     """Coding agents whose hosts ask before each call (`sb install`)."""
 
@@ -298,7 +298,7 @@ class Hooks:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Entity:
     """Entities and their plugins."""
 
@@ -310,11 +310,11 @@ class Entity:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Operators:
     """Who may decide."""
 
-    file: Path = setting(  # noqa: RUF009 (what it returns is a field)
+    file: Path = setting(
         Path("operators.json"),
         kinds.path(),
         "The file that pins the public keys of operators, relative to the configuration file. Where the user who runs "
@@ -322,7 +322,7 @@ class Operators:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Audit:
     """The log."""
 
@@ -340,7 +340,7 @@ class Audit:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Replay:
     """Packets of captured runs (`sb replay`)."""
 
@@ -354,7 +354,7 @@ class Replay:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Telemetry:
     """Traces and metrics."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sb.config import kinds
 from sb.config.narrowing import stricter
 from sb.config.setting import setting
+from sb.frozen import frozen
 
 OFF = "off"
 MARK, QUARANTINE, REFUSE = "mark", "quarantine", "refuse"
@@ -15,9 +14,10 @@ _RESULTS = (OFF, MARK, QUARANTINE)
 _PROMPTS = (OFF, MARK)
 REDACT = "redact"
 _GATED = (REDACT, REFUSE)
+_MESSAGES = (OFF, MARK, REFUSE)
 
 
-@dataclass(frozen=True)
+@frozen
 class RedTeam:
     """Attacks on models in texts."""
 
@@ -43,7 +43,7 @@ class RedTeam:
         return self.tool_results != OFF or self.prompts != OFF
 
 
-@dataclass(frozen=True)
+@frozen
 class OutputGate:
     """Secrets, and personal data of other scopes, in what leaves a run."""
 
@@ -62,8 +62,9 @@ class OutputGate:
     )
     messages: str = setting(
         OFF,
-        kinds.choice(*_PROMPTS),
+        kinds.choice(*_MESSAGES),
         "Whether the last message of a coding agent's turn is searched too, where its host tells it: mark puts what it "
-        "holds on record, since it was shown already.",
-        narrow=stricter(*_PROMPTS),
+        "holds on record, refuse also has Claude Code and Codex go on, so that the agent writes it again without that. "
+        "It was shown already.",
+        narrow=stricter(*_MESSAGES),
     )

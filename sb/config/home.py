@@ -6,10 +6,10 @@ import os
 import pwd
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import ConfigError
+from sb.frozen import frozen
 from sb.text import plain
 
 
@@ -48,7 +48,7 @@ def expand(text: str, base: Path, env: Mapping[str, str]) -> Path:
     return Path(os.path.realpath(path)) if ".." in path.parts else path
 
 
-@dataclass(frozen=True)
+@frozen
 class Home:
     """The folder of one installation (SB_HOME, else ~/.sb) and the paths in it."""
 
@@ -121,6 +121,11 @@ class Home:
     def packets(self) -> Path:
         """Captured runs, encrypted."""
         return self.folder / "replay"
+
+    @property
+    def evals(self) -> Path:
+        """Runs of evals, a file each."""
+        return self.folder / "evals"
 
     @property
     def keys(self) -> Path:

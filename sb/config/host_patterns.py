@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from sb.frozen import frozen
 
 WEB_PORTS = (80, 443)
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -30,7 +31,7 @@ def _short_ipv6(text: str) -> str | None:
     return address.compressed if address.scope_id is None else None
 
 
-@dataclass(frozen=True)
+@frozen
 class HostPattern:
     """`host`, `[IPv6 address]` or `*.host` (every host below it, not itself), each also with `:port`.
 

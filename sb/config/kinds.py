@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -14,6 +13,7 @@ from sb.config.home import expand
 from sb.config.host_patterns import HostPattern
 from sb.duration import parse_duration
 from sb.errors import ConfigError, UsageError
+from sb.frozen import frozen
 from sb.text import human_bytes, nearest, shorten
 
 T = TypeVar("T")
@@ -176,7 +176,7 @@ def listing(item: Kind[T]) -> Kind[tuple[T, ...]]:
     return Kind(f"a list, each {item.label}", parse)
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentSettings:
     """What one agent may do.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from sb.config import kinds
@@ -18,6 +17,7 @@ from sb.config.narrowing import (
 )
 from sb.config.reading import ReadRule, read_rules_kind
 from sb.config.setting import setting
+from sb.frozen import frozen
 
 # Of the source types of memories, those of which anything may be untrusted.
 SOURCES = (
@@ -33,7 +33,7 @@ SOURCES = (
 EMBEDDERS = ("static", "ollama", "transformers", "none")
 
 
-@dataclass(frozen=True)
+@frozen
 class Memory:
     """What agents remember, and how it is found again."""
 
@@ -122,7 +122,7 @@ class Memory:
         "Weights of what moves a hit regardless of the query, where they are not the built-in ones (`sb memory calibrate`).",
         example="{confidence: 2, trust: 3}",
     )
-    access: Access = setting(  # noqa: RUF009 (what it returns is a field)
+    access: Access = setting(
         MappingProxyType({}),
         access_kind(),
         "Who may read, write, promote and share the memories of a scope (*, TYPE:* or one scope): agents by right, as names "

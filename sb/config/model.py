@@ -6,7 +6,7 @@ The fields here and in `sb.config.groups` are the one table of settings. To add 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -45,6 +45,7 @@ from sb.config.release import Release
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
+from sb.frozen import frozen
 from sb.text import nearest
 
 DURABILITIES = ("process", "power")
@@ -54,7 +55,7 @@ INTENT = r"[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)*"
 SAFETY_MODES = ("normal", "safe", "strict")
 
 
-@dataclass(frozen=True)
+@frozen
 class Config:
     """Every setting in force, and where each came from; made by `load_config`.
 
@@ -65,7 +66,7 @@ class Config:
     """
 
     home: Home
-    database: Path = setting(  # noqa: RUF009 (what it returns is a field)
+    database: Path = setting(
         Path("brain.db"),
         kinds.path(),
         "The database file, relative to the configuration file.",

@@ -67,7 +67,7 @@ def installed_policies() -> tuple[PolicyFile, ...]:
     if not stat.S_ISDIR(found.st_mode):
         raise ConfigError(f"{FOLDER}: is not a folder", _WHO)
     _require_owned(FOLDER, found)
-    paths = _policy_paths()
+    paths = policy_paths()
     if not paths:
         return ()
     key = _pinned_key()
@@ -77,8 +77,12 @@ def installed_policies() -> tuple[PolicyFile, ...]:
 _WHO = "whoever manages this machine can mend it"
 
 
-def _policy_paths() -> list[Path]:
-    """`policy.yaml`, then those of `policy.d` by name."""
+def policy_paths() -> list[Path]:
+    """`policy.yaml`, then those of `policy.d` by name.
+
+    Raises:
+        ConfigError: the folder of the latter is not the system's own, or cannot be read.
+    """
     main, more = FOLDER / MAIN, FOLDER / MORE
     paths = [main] if os.path.lexists(main) else []
     try:

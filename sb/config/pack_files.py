@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sb.config import kinds
 from sb.config.document import Node
 from sb.config.kinds import Kind, Reading
 from sb.config.narrowing import Narrow
+from sb.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class PackFile:
     """One file of rules about programs.
 

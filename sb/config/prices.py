@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from sb.config.document import SHOWN, Entry, Node, Table, describe
 from sb.config.kinds import Kind, Reading, number
+from sb.frozen import frozen
 from sb.text import nearest, shorten
 
 _MOST = 1_000_000.0  # US dollars
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelPrice:
     """US dollars for a million tokens; None where the configuration gives no price.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sb.config.document import Entry
 from sb.config.kinds import Kind, Reading, boolean, listing, mapping, text
 from sb.duration import parse_duration
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.text import nearest
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadRule:
     """Who reads the memories of a scope.
 

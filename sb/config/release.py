@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from sb.config import kinds
 from sb.config.narrowing import stricter
 from sb.config.setting import setting
+from sb.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Release:
     """The parts that make agents' runs what they are (`sb release`)."""
 
@@ -30,7 +30,8 @@ class Release:
     eval: tuple[Path, ...] = setting(
         (),
         kinds.listing(kinds.path()),
-        "Files and folders of evaluations, which are the evaluation of the release. Relative to the configuration file.",
+        "Files and folders of evaluations, which are the evaluation of the release; no agent may change them. Relative to "
+        "the configuration file.",
         example="[evals]",
     )
     model: str = setting(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +11,7 @@ from sb.config.command_patterns import parse_pattern
 from sb.config.document import Entry, Listing, Node, Table, describe
 from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, text
 from sb.config.narrowing import Narrow
+from sb.frozen import frozen
 from sb.text import nearest
 
 EFFECTS = ("deny", "approve", "allow")
@@ -33,7 +34,7 @@ BUILT_IN = frozenset(  # what the log calls the kernel's own rules
 _PATTERN = text("a pattern, such as files.* (in quotes where it begins with *)")
 
 
-@dataclass(frozen=True)
+@frozen
 class PolicyRule:
     """One rule as it was written.
 

@@ -7,16 +7,17 @@ field's metadata, so that the typed attribute, validation, the example file and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from sb.config.kinds import Kind
 from sb.config.narrowing import Narrow
+from sb.frozen import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """One row of the table.
 

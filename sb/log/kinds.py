@@ -48,6 +48,8 @@ SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
 ATTACK_FOUND = "attack.found"
 OUTPUT_GATED = "output.gated"
+TOKEN_CREATED = "token.created"
+TOKEN_REVOKED = "token.revoked"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -85,6 +87,8 @@ _meanings = {
     SESSION_CONFLICT: "Two live sessions change the same file",
     SESSION_TOLD: "A session was told of a conflict",
     SESSION_TURN: "The user of a session wrote, which begins a turn",
+    TOKEN_CREATED: "A person let an agent connect over HTTP",
+    TOKEN_REVOKED: "A person took an agent's token back",
 }
 
 

@@ -10,6 +10,7 @@ import orjson
 from sb.memory.space import Space
 from sb.store.database import Database
 from sb.store.records.columns import Row
+from sb.store.records.consent import NOT_AGREED, lacks_consent
 
 _GRANTS = (
     "instr(fields, '\"access_grants\"') > 0 OR instr(fields, '\"consent_grants\"') > 0"  # as its index says
@@ -33,8 +34,7 @@ def refusal(row: Row, agent: str) -> str:
     granted, agreed = fields.get("access_grants"), fields.get("consent_grants")
     if granted is not None and agent not in (row["agent"], *granted):
         return "access was not granted to you"
-    missing = set(fields.get("subject_ids") or ()) - set(agreed or ())
-    return "somebody whom it is about has not agreed" if agreed is not None and missing else ""
+    return NOT_AGREED if agreed is not None and lacks_consent(fields) else ""
 
 
 def withheld(space: Space, places: Sequence[int], agent: str) -> list[int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from sb.config.memory import Memory as Settings
+from sb.config.scope_patterns import rule_of
 from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
 from sb.store.database import Database
@@ -69,9 +70,7 @@ class Screened:
 
 def action_for(settings: Settings, scope: str) -> str:
     """What is done about personal data in a scope: by its own name, else by the longest pattern, else keep."""
-    patterns = sorted(settings.personal_data, key=len, reverse=True)
-    names = [scope, *patterns] if scope in settings.personal_data else patterns
-    return next((settings.personal_data[one] for one in names if fnmatchcase(scope, one)), KEEP)
+    return rule_of(settings.personal_data, scope) or KEEP
 
 
 def may_read(settings: Settings, agent: str) -> bool:
@@ -127,6 +126,24 @@ class Screening:
             for name, value in zip(texts, masked(list(texts.values())), strict=True):
                 setattr(record, name, value)
         return screened
+
+    def changes(self, changes: Mapping[str, Any], scope: str) -> tuple[dict[str, Any], Screened]:
+        """Changes of some attributes of a record as they may be written, and what they hold; nothing is logged.
+
+        Raises:
+            PersonalDataRefused: the scope keeps none. ValueError: it escalates what holds some, which a change cannot be.
+        """
+        screened = self.decided(labels_in(list(changes.values())), scope, is_handoff=False)
+        if screened.refused:
+            raise PersonalDataRefused(screened.labels, scope)
+        if screened.action == ESCALATE:
+            raise ValueError("personal data cannot be added to a memory: save it as a new one")
+        if screened.action != REDACT:
+            return dict(changes), screened
+        texts = {
+            name: value for name, value in changes.items() if isinstance(value, str | list | tuple | dict)
+        }
+        return {**changes, **dict(zip(texts, masked(list(texts.values())), strict=True))}, screened
 
     def decided(self, labels: tuple[str, ...], scope: str, *, is_handoff: bool) -> Screened:
         """What is done about a record of a scope that holds this personal data."""

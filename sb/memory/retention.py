@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from sb.config.memory import Memory as Settings
+from sb.config.scope_patterns import matches
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.records.columns import ERASED, Row
@@ -41,8 +41,8 @@ def rule_for(settings: Settings, scope: str, kind: str, category: str | None) ->
 def _fits(rule: str, scope: str, kind: str, category: str | None) -> bool:
     pattern, slash, wanted = rule.rpartition("/")
     if not slash:
-        return fnmatchcase(scope, rule)
-    return fnmatchcase(scope, pattern) and wanted in (kind, category)
+        return matches(rule, scope)
+    return matches(pattern, scope) and wanted in (kind, category)
 
 
 def overdue(space: Space, settings: Settings, now: float) -> list[Overdue]:

@@ -74,9 +74,19 @@ def salience(
         relevance: to what was asked, from 0 to 1.
         trust: in it, from 0 to 1: more than in what agents write raises it, less lowers it.
     """
+    values = _values(row, reads, now, relevance)
+    terms = {name: (values[name], weight) for name, weight in weights.items() if name != "trust"}
+    if trust != ORDINARY_TRUST:
+        terms["trust"] = (trust - ORDINARY_TRUST, weights.get("trust", TRUST))
+    return Salience(_mean(values, weights, trust), terms)
+
+
+def _values(
+    row: Mapping[str, Any], reads: tuple[int, float] | None, now: float, relevance: float
+) -> dict[str, float]:
     times, last = reads or (0, 0.0)
     days = max(0.0, now - max(row["created_at"], last)) / _DAY
-    values = {
+    return {
         "relevance": relevance,
         "recency": 0.5 ** (days / DESCRIPTORS[row["kind"]].half_life_days),
         "frequency": min(1.0, log2(1 + times) / _OFTEN),
@@ -84,15 +94,20 @@ def salience(
         "strength": row["strength"],
         "protected": float(row["protected"]),
     }
-    parts = {name: weight for name, weight in weights.items() if name != "trust"}
-    total = sum(parts.values()) or 1.0
-    terms = {name: (values[name], weight) for name, weight in parts.items()}
-    by_trust = weights.get("trust", TRUST)
-    mean = sum(value * weight for value, weight in terms.values()) / total
+
+
+def _mean(values: Mapping[str, float], weights: Weights, trust: float) -> float:
+    """The weighted mean, shifted by the trust."""
+    total = mean = 0.0
+    for name, weight in weights.items():
+        if name != "trust":
+            total += weight
+            mean += values[name] * weight
+    mean /= total or 1.0
     if trust == ORDINARY_TRUST:
-        return Salience(mean, terms)
-    terms["trust"] = (trust - ORDINARY_TRUST, by_trust)
-    return Salience(min(1.0, max(0.0, mean + by_trust * (trust - ORDINARY_TRUST) / total)), terms)
+        return mean
+    shift = weights.get("trust", TRUST) * (trust - ORDINARY_TRUST) / (total or 1.0)
+    return min(1.0, max(0.0, mean + shift))
 
 
 def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
@@ -125,15 +140,14 @@ def salient(
     share = unit / (sum(weight for name, weight in weights.items() if name != "trust") or 1.0)
     moved = []
     for one in hits:
-        known = trust.get(one.id, ORDINARY_TRUST)
-        its = salience(rows[one.id], reads.get(one.id), now, weights=weights, trust=known)
+        row, times, known = rows[one.id], reads.get(one.id), trust.get(one.id, ORDINARY_TRUST)
         shown = one.features
         if explain:
-            given = {
-                f"salience.{name}": (value, weight * share) for name, (value, weight) in its.terms.items()
-            }
+            terms = salience(row, times, now, weights=weights, trust=known).terms
+            given = {f"salience.{name}": (value, weight * share) for name, (value, weight) in terms.items()}
             shown = {**(shown or {}), **given}
-        moved.append(Ranked(one.id, one.score + unit * its.value, shown))
+        value = _mean(_values(row, times, now, 0.0), weights, known)
+        moved.append(Ranked(one.id, one.score + unit * value, shown))
     return sorted(moved, key=lambda one: (-one.score, one.id))
 
 

@@ -175,7 +175,7 @@ class Searcher:
         best = dict.fromkeys(number for leg in legs.values() for number in leg[:BESIDE])
         beside = self._beside(list(best), {*similar, *legs["words"]}, places, filters) if speakers else []
         if vector is not None and beside:
-            similar |= self._space.vectors.cosines(*vector, beside)
+            similar |= self._space.vectors.cosines(*vector, beside, self._space.statistics.changes)
         return asked, self._candidates(legs, similar, beside)
 
     def best(
@@ -244,8 +244,9 @@ class Searcher:
         """The cosines of the nearest records and of those that words found, the nearest first."""
         where, parameters = filters.sql()
         found = self._space.vectors.nearest(
-            *vector, places, LEG, also=words, where=where or "1", parameters=parameters
-        )
+            *vector, places, LEG, also=words, where=where or "1", parameters=parameters,
+            changes=self._space.statistics.changes,
+        )  # fmt: skip
         return dict(found)
 
     def _beside(
@@ -279,22 +280,5 @@ class Searcher:
         for leg, numbers in legs.items():
             for place, number in enumerate(numbers, 1):
                 places.setdefault(number, {})[leg] = place
-        mean = self._space.statistics.mean_information
-        return [
-            Candidate(
-                number,
-                (number, terms),
-                [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None],
-                speaker,
-                first_speaker,
-                session,
-                happened_at,
-                information or mean,
-                similar.get(number),
-                places[number],
-            )
-            for (
-                number, terms, session, happened_at, information, speaker,
-                first, first_terms, first_speaker, second, second_terms,
-            ) in self._space.words.ranked_by(list(places))
-        ]  # fmt: skip
+        rows = self._space.words.ranked_by(list(places), self._space.statistics.changes)
+        return [Candidate(row, similar.get(row.id), places[row.id]) for row in rows]

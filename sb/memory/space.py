@@ -270,12 +270,10 @@ class Space:
 
         def leaves_out(places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
             condition, parameters = left_out(places)
-            hidden = policy.hidden(places)
-            if not hidden:
-                return condition, parameters
-            listed = "r.id IN (SELECT value FROM json_each(?))"
-            whole = f"({condition}) OR {listed}" if condition else listed
-            return whole, (*parameters, orjson.dumps(hidden).decode())
+            hidden, values = policy.condition(places)
+            if not hidden or not condition:
+                return hidden or condition, (*parameters, *values)
+            return f"({condition}) OR {hidden}", (*parameters, *values)
 
         self.leaves_out = leaves_out
 

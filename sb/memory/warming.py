@@ -10,7 +10,8 @@ import atexit
 import importlib
 import os
 from collections.abc import Iterator
-from threading import Event, Thread
+from contextlib import suppress
+from threading import Event, Thread, current_thread, main_thread
 from types import TracebackType
 from typing import Any
 from weakref import ref
@@ -20,6 +21,7 @@ from sb.memory.ranking.weights import weights
 from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.store.database import Database
+from sb.store.embedding import native
 from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.index.statistics import counted
 
@@ -76,6 +78,9 @@ class Warming:
     """Loads what searches of a memory need, in a thread of its own that ends with it."""
 
     def __init__(self, space: Space) -> None:
+        if space.settings.embedder == "static" and current_thread() is main_thread():
+            with suppress(ImportError):  # a search meets the same error, and says it
+                native.load()
         self._stopped = Event()
         self._thread = Thread(target=self._load, args=(ref(space),), name="sb-warming", daemon=True)
         _RUNNING.add(self)

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+import orjson
+
 from sb.errors import NotFoundError, UsageError
+from sb.memory.consent import withheld_from
 from sb.memory.masking import refuse_secret
 from sb.memory.views import View
 from sb.stack.views import VIEWS
@@ -52,9 +55,11 @@ def all_stacks(
     names = sorted({*states, *(place.stack for place in places.values())})
     kinds: dict[str, Counter[str]] = {name: Counter() for name in names}
     forgotten, private = Counter[str](), Counter[str]()
-    for number, own_kind, state, count in RecordStore(database).counts():
+    ungranted = Counter[tuple[int, str, str]]() if core is None else _ungranted(database, places, core)
+    for number, own_kind, state, of_all in RecordStore(database).counts():
+        count = of_all - ungranted[number, own_kind, state]
         place, kind = places[number], VIEWS[own_kind].kind if own_kind in VIEWS else own_kind
-        if kind not in _SHOWN or (core is not None and place.owner not in ("", core)):
+        if not count or kind not in _SHOWN or (core is not None and place.owner not in ("", core)):
             continue
         if scopes is not None and place.scope not in scopes:
             continue
@@ -76,6 +81,17 @@ def all_stacks(
         )
         for name in names
     ]
+
+
+def _ungranted(database: Database, places: Collection[int], core: str) -> Counter[tuple[int, str, str]]:
+    """Counts, by place, kind and state, the records that name readers without this core, or people who did not agree."""
+    hidden = withheld_from(database, tuple(places), (core,))
+    rows = database.query(
+        "SELECT place, kind, state, count(*) FROM records WHERE id IN (SELECT value FROM json_each(?))"
+        " GROUP BY place, kind, state",
+        (orjson.dumps(hidden).decode(),),
+    )
+    return Counter({(place, kind, state): count for place, kind, state, count in rows})
 
 
 def one_stack(

@@ -14,7 +14,7 @@ from sb.errors import StoreError, VersionConflictError
 from sb.memory.access import WRITE
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
-from sb.memory.personal_data import ESCALATE, hold_back, settle
+from sb.memory.personal_data import ESCALATE, hold_back, note, settle
 from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import RecordWriter, count_words
 from sb.memory.trust.scores import believed
@@ -219,7 +219,7 @@ class Saver:
         """
         with self._container.space.database.write() as execute:
             found = self._in_view([uid], kind).get(uid)
-            return self._amend(execute, kind, found, changes, actor, operation) if found else 0
+            return self._amend(execute, kind, found, changes, actor, operation)[0] if found else 0
 
     def _in_view(self, uids: Sequence[str], kind: str) -> dict[str, tuple[Row, Any]]:
         """Rows, and the records that they hold, by id; read at once."""
@@ -240,14 +240,19 @@ class Saver:
         changes: dict[str, Any],
         actor: str,
         operation: str,
-    ) -> int:
+    ) -> tuple[int, dict[str, Any]]:
+        """Changes a record; returns its version, and the changes as they were written."""
         row, before = pair
+        space = self._container.space
+        scope = space.places.numbered(row["place"]).scope
+        changes, screened = space.screening.changes(changes, scope)
         former = to_view(before)
         for name in changes.keys() - vars(former).keys():
             raise ValueError(f"{with_article(kind)} has no {name}")
         record = dataclasses.replace(former, **changes)
         new = self.change(execute, row, record, actor=actor, operation=operation, before=before)
-        return int(new["version"])
+        note(execute, row["id"], screened, actor or self._container.reader, scope, space.clock.now())
+        return int(new["version"]), changes
 
     def change(
         self, execute: Execute, row: Row, record: Any, *, actor: str, operation: str, before: Any = None
@@ -301,8 +306,10 @@ class Saver:
         for record, name, known in answers:
             # what another component said of it has changed it
             one = found.pop(record.id, None) or self._in_view([record.id], kind).get(record.id)
+            version = 0
             try:
-                version = self._amend(execute, kind, one, known, f"{SYSTEM}{name}", "component") if one else 0
+                if one:
+                    version, known = self._amend(execute, kind, one, known, f"{SYSTEM}{name}", "component")
             except ValueError as error:
                 self._components.failed(name, "on_save", error)
                 continue

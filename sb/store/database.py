@@ -20,6 +20,7 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store import driver, migrate
 
 MEMORY = ":memory:"
+LONGEST_BUSY_MS = 5_000  # that SQLite itself waits for another writer
 CHECKPOINT_PAGES = 4000  # 16 MiB: four times SQLite's default, for a tenth off the cost of a durable call
 Row = tuple[Any, ...]
 
@@ -121,7 +122,8 @@ class Database:
         self._power_write = _Write(self, self._normal, "FULL")
 
     def _connect(self) -> driver.Connection:
-        connection = driver.connect(self.path, read_only=self.read_only)
+        busy_ms = min(LONGEST_BUSY_MS, int(1000 * self._patience_s))
+        connection = driver.connect(self.path, read_only=self.read_only, busy_ms=busy_ms)
         try:
             self.patiently(lambda: self._prepare(connection))
         except BaseException:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import time
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sb.config import database_key
+from sb.config import database_key, encrypting_driver
 from sb.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreReadOnly
 from sb.store.keys import read_key, references_for
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import sqlite3 as sqlite  # noqa: TID251
 else:
     sqlite = None
-    if database_key.is_configured(os.environ):  # one SQLite in a process: two lose each other's locks
+    if encrypting_driver.is_configured(os.environ):  # one SQLite in a process: two lose each other's locks
         with contextlib.suppress(ImportError):
             import sqlcipher3.dbapi2 as sqlite
     if sqlite is None:
@@ -36,6 +37,8 @@ else:
 # Statements that a connection keeps prepared. pysqlite3 drops the newest first once there are too many, however often it is
 # run: with the default of 100 a database that was just made prepared each insert into the log anew, for 15 us.
 _PREPARED = 500
+_STEPS_PER_LOOK = 10_000  # of SQLite's machine between looks at the clock: about a millisecond
+_REACHES_FILES = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer")
 # A statement that ends in `LIMIT ?` is prepared anew for each value, which takes 20 to 90 us; `LIMIT +?` is not.
 complete_statement = sqlite.complete_statement
 # A value of any type but four is first offered for adaptation, which takes a microsecond to find that there is none: that is
@@ -48,6 +51,7 @@ Error = sqlite.Error
 DatabaseError = sqlite.DatabaseError
 IntegrityError = sqlite.IntegrityError
 OperationalError = sqlite.OperationalError
+SeveralStatements = sqlite.Warning  # the only use of it, before Python 3.12
 Failures = (Error, UnicodeDecodeError)  # the latter where SQLite's own message quotes a damaged schema
 
 NAME: str = sqlite.__name__.split(".")[0]
@@ -276,6 +280,23 @@ def vector_extension() -> Path | None:
         return None
     found = sorted(Path(spec.origin).parent.glob("vec0.*"))
     return found[0] if found else None
+
+
+def only_read(connection: Connection, seconds: float) -> None:
+    """Let a connection run nothing but queries, for so long from now: for SQL that others wrote.
+
+    Beyond the authorizer's reads, selections and functions each statement fails; functions that reach files do too.
+    """
+    connection.execute("PRAGMA query_only = 1")
+    deadline = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_PER_LOOK)
+    connection.set_authorizer(_authorize_reading)
+
+
+def _authorize_reading(action: int, first: str | None, second: str | None, *_: object) -> int:
+    reads = action in (sqlite.SQLITE_SELECT, sqlite.SQLITE_READ, sqlite.SQLITE_RECURSIVE)
+    calls = action == sqlite.SQLITE_FUNCTION and (second or "").lower() not in _REACHES_FILES
+    return sqlite.SQLITE_OK if reads or calls else sqlite.SQLITE_DENY
 
 
 def load_vectors(connection: Connection) -> str:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from functools import cache
 from pathlib import Path
 
 from sb.config import database_key
 from sb.errors import StoreError
+from sb.secret_sources import fetch
 
 _KEY = re.compile(r"[0-9a-fA-F]{64}")
-_PATIENCE_S = 10  # for a command that prints a key
 _HINT = "the setting database_key says where it is"
 
 
@@ -35,17 +34,16 @@ def references_for(path: str | Path) -> tuple[str, ...]:
 
 
 def read_key(reference: str) -> str:
-    """The key that a reference names.
+    """The key that a reference names; a command is run once in a process.
 
     Raises:
-        StoreError: it is not there, or is none; what was found is not said.
+        StoreError: it is not there, others may read its file, or it is none; what was found is not said.
     """
-    kind, _, name = reference.partition(":")
-    if kind == "env":
-        key = os.environ.get(name, "")
-    else:
-        key = _from_file(name) if kind == "file" else _from_command(name)
-    key = key.strip()
+    kind, _, place = reference.partition(":")
+    value, problem = _printed(place) if kind == "command" else fetch(kind, place)
+    key = value.strip()
+    if problem:
+        raise StoreError(f"cannot read the database's key: {problem}", _HINT)
     if not _KEY.fullmatch(key):
         what = "is empty" if not key else "is not 64 hexadecimal digits"
         raise StoreError(
@@ -54,25 +52,6 @@ def read_key(reference: str) -> str:
     return key.lower()
 
 
-def _from_file(name: str) -> str:
-    try:
-        return Path(name).expanduser().read_text(encoding="utf-8")
-    except (OSError, RuntimeError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it holds no text"
-        raise StoreError(f"cannot read the database's key in file:{name}: {reason}", _HINT) from None
-
-
 @cache
-def _from_command(command: str) -> str:
-    """What a command prints; run once in a process."""
-    import subprocess
-
-    try:
-        done = subprocess.run(
-            shlex.split(command), capture_output=True, text=True, timeout=_PATIENCE_S, check=True
-        )
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise StoreError(
-            f"cannot get the database's key: command:{command} failed ({type(error).__name__})", _HINT
-        ) from None
-    return done.stdout
+def _printed(command: str) -> tuple[str, str]:
+    return fetch("command", command)

@@ -10,18 +10,19 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
 
 from sb.errors import StoreCorrupt, StoreError
 from sb.files import sync_folder
+from sb.frozen import frozen
 
 FILE_NAME = "statements.jsonl"
 
 
-@dataclass(frozen=True)
+@frozen
 class StatementLine:
     """One statement as the file holds it; without a hash, a note that this database was met at this path.
 

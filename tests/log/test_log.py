@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from sb.errors import NotFoundError, StoreCorrupt, StoreLocked
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry
-from sb.kernel.calls.narrative import describe, log_line
+from sb.kernel.calls.narrative import describe
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import Verification, verify
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
+from sb.present.events import log_line
 from sb.sources import CountingIds, SteeredClock
 from sb.store import driver
 from sb.store.anchor import Anchor

@@ -91,6 +91,7 @@ class Frequencies:
     """Statistics of a database with so many records, of which the places hold so many."""
 
     mean_length = mean_window = 10.0
+    mean_information = 0.5
 
     def __init__(self, records: int, inside: int, **frequencies: int) -> None:
         self.records = records

@@ -23,6 +23,7 @@ from sb.memory.ranking.questions import understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.statistics import information
 from sb.memory.ranking.weights import Weights, weights
+from sb.store.index.full_text import RankedRow
 
 KNOWN: list[str] = []  # of all candidates, by the number of their record
 
@@ -42,10 +43,15 @@ def candidate(
     previous: Sequence[str] = (),
     speaker: str | None = None,
     previous_speaker: str | None = None,
+    *,
+    session: Any = None,
+    happened_at: float | None = None,
+    information: float = 0.0,
     **more: Any,
 ) -> Candidate:
-    before = [stored(one) for one in previous]
-    return Candidate(number, stored(text), before, speaker, previous_speaker, **more)
+    own, one, two = map(stored, [text, *previous, "", ""][:3])
+    row = RankedRow(number, (own, one, two), speaker, previous_speaker, session, happened_at, information)
+    return Candidate(row, **more)
 
 
 class Texts:
@@ -55,6 +61,7 @@ class Texts:
         self.records = len(texts)
         self.mean_length = sum(len(terms.words(text)) for text in texts) / max(len(texts), 1)
         self.mean_window = self.mean_length
+        self.mean_information = 0.0
         self._frequencies = Counter(stem for text in texts for stem in set(terms.stems(text)))
 
     def document_frequency(self, stem: str) -> int:
@@ -69,7 +76,7 @@ def ranked(
     applied: Weights | None = None,
     lexicon: Lexicon | None = None,
 ) -> list[Ranked]:
-    statistics = Texts([KNOWN[found.text[0]] for found in candidates])
+    statistics = Texts([KNOWN[found.record.texts[0][0]] for found in candidates])
     return rank(
         understand(question, speakers),
         candidates,
@@ -109,7 +116,7 @@ def test_an_explanation_adds_up_to_the_score_and_names_every_feature() -> None:
 
 def test_without_an_explanation_order_and_scores_are_the_same() -> None:
     notes = [candidate(n, text) for n, text in enumerate(["a red fox", "a red car", "fox"])]
-    statistics, query = Texts([KNOWN[note.text[0]] for note in notes]), understand("red fox")
+    statistics, query = Texts([KNOWN[note.record.texts[0][0]] for note in notes]), understand("red fox")
     short = rank(query, notes, statistics, weights(vectors=True), Lexicon(), read)
     long = rank(query, notes, statistics, weights(vectors=True), Lexicon(), read, explain=True)
     assert [(one.id, one.score) for one in short] == [(one.id, one.score) for one in long]

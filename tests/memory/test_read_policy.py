@@ -6,17 +6,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from sb.cli import app
 from sb.config.home import Home
 from sb.config.model import assemble
 from sb.config.reading import ReadRule
-from sb.kernel.memory_read_policy import denied_reads, rule_for
+from sb.config.scope_patterns import rule_of
+from sb.kernel.memory_read_policy import denied_reads
 from sb.memory.operator_view import Overseer
 from sb.runtime import Runtime, open_runtime
 from sb.sources import SteeredClock
+from sb.store import driver
+from sb.store.records.consent import LACKS_CONSENT, row_lacks_consent
 from sb.types import Note
 
 DAY_S = 86_400
@@ -167,7 +173,7 @@ def test_without_rules_nothing_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("scope", "purpose"), [("a:1", "own"), ("a:2", "pattern"), ("b:1", "every")])
 def test_the_longest_pattern_counts_and_the_own_name_first(scope: str, purpose: str) -> None:
     rules = {"*": ReadRule("every"), "a:*": ReadRule("pattern"), "a:1": ReadRule("own")}
-    rule = rule_for(rules, scope)
+    rule = rule_of(rules, scope)
     assert rule is not None
     assert rule.purpose == purpose
 
@@ -200,3 +206,19 @@ def test_a_wrong_rule_is_named(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "is no part of a reading rule" in done.output
     assert "soon" in done.output
+
+
+NAMES = st.none() | st.lists(st.sampled_from(["grace", "henry", ""]), max_size=3)
+
+
+@given(subjects=NAMES, grants=NAMES)
+def test_one_record_and_sql_have_the_same_rule_of_consent(
+    subjects: list[str] | None, grants: list[str] | None
+) -> None:
+    fields = {"subject_ids": subjects, "consent_grants": grants}
+    connection = driver.connect(":memory:")
+    for document in (fields, {name: value for name, value in fields.items() if value is not None}):
+        text = orjson.dumps(document).decode()
+        sql = f"SELECT {LACKS_CONSENT} FROM (SELECT ? AS fields) AS r"
+        assert connection.execute(sql, (text,)).fetchone()[0] == row_lacks_consent({"fields": text})
+    connection.close()

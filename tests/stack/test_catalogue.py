@@ -55,6 +55,15 @@ def test_what_is_private_counts_for_operators_and_for_whom_it_belongs_to(databas
     }
 
 
+def test_what_was_not_granted_counts_for_its_readers_alone(database: Database) -> None:
+    brain = Brain("ada", database=database)
+    brain.remember("everybody may know")
+    brain.remember("Bob may know", access_grants=["bob"])
+    brain.remember("Grace has not agreed to this", subject_ids=["grace"], consent_grants=[])
+    counts = {core: one_stack(database, "default", core=core).memories for core in (None, "bob", "eve")}
+    assert counts == {None: 3, "bob": 2, "eve": 1}
+
+
 def test_a_slip_of_the_keyboard_makes_no_stack(database: Database) -> None:
     make_stack(database, "work")
     require_stack(database, "work")

@@ -12,6 +12,7 @@ from sb.memory.personal_data import PersonalDataRefused
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
 from sb.types import Belief, Note, Relationship
+from tests.stack.test_saver import Recorder
 
 PHONE = "+49 171 5550199"
 TEXT = f"Grace is called at {PHONE} about the lighthouse"
@@ -122,6 +123,24 @@ def test_what_a_core_changes_is_screened_too(home: Path) -> None:
     with pytest.raises(PersonalDataRefused):
         stack.update_record("note", note)
     assert note_of(stack, "n1").content == "Grace keeps the lighthouse"
+    stack.close()
+
+
+@pytest.mark.parametrize("rule", ["drop", "redact", "escalate"])
+def test_tags_and_what_components_say_are_screened_too(home: Path, rule: str) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text(f"memory: {{personal_data: {{'global': {rule}}}}}\n", encoding="utf-8")
+    stack = SQLiteStack("self", components=[Recorder("tagger", {"tags": ["lamp", PHONE]})])
+    stack.save_note(Note("n1", "self", "Grace keeps the lighthouse"))
+    redacted = ["lamp", "[redacted:phone]"]
+    assert note_of(stack, "n1").tags == (redacted if rule == "redact" else None)
+    if rule == "redact":
+        assert stack.update_memory_meta("note", "n1", tags=[PHONE])
+        assert note_of(stack, "n1").tags == redacted[1:]
+    else:
+        with pytest.raises(ValueError, match="personal data"):
+            stack.update_memory_meta("note", "n1", tags=[PHONE])
+    assert PHONE not in str(stack.dump(format="json"))
     stack.close()
 
 

@@ -35,6 +35,7 @@ def config_of(home: Path, reference: str) -> Config:
 def key_file(tmp_path: Path) -> Path:
     file = tmp_path / "database-key"
     file.write_text(secrets.token_hex(32) + "\n", encoding="utf-8")
+    file.chmod(0o600)
     return file
 
 
@@ -177,6 +178,16 @@ def test_a_key_comes_from_a_variable_a_file_or_a_command(
             keys.read_key(missing)
 
 
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+def test_a_key_that_others_may_read_is_refused(home: Path, key_file: Path, reference: str, mode: int) -> None:
+    config = config_of(home, reference)
+    filled(config)
+    key_file.chmod(mode)
+    with pytest.raises(StoreError, match="open to other users: chmod 600"):
+        encrypt(config.database, reference)
+    assert not encrypted(config.database)
+
+
 def test_configuration_takes_a_reference_and_never_a_key(home: Path) -> None:
     for wrong in ("a" * 64, "file:relative", "env:", "https://keys"):
         with pytest.raises(ConfigError, match="database_key"):
@@ -290,4 +301,9 @@ def test_commands_encrypt_and_decrypt_and_doctor_says_which(
     assert sb("store", "encrypt", "--yes").code != 0
     done = sb("store", "decrypt", "--yes")
     assert (done.code, "take database_key out" in done.err) == (0, True)
+    database = open_database(config.database)
+    rows = database.query("SELECT kind, payload FROM events WHERE kind LIKE 'store.%' ORDER BY id")
+    database.close()
+    assert [kind for kind, _ in rows] == ["store.encrypted", "store.decrypted"]
+    assert all(reference in payload for _, payload in rows)
     assert sb("store", "encrypt").code == 2

@@ -53,7 +53,7 @@ def take_back_migration(home: Path) -> None:
         attacker.run(f"ALTER TABLE {table} DROP COLUMN tag")
     for migration in shipped():  # the attacker took the triggers out
         for statement in migration.sql.split("END;\n"):
-            if "CREATE TRIGGER" in statement and migration.number < 11:
+            if "CREATE TRIGGER" in statement and migration.number != 11:
                 attacker.run(statement[statement.index("CREATE TRIGGER") :] + "END")
     attacker.run("DELETE FROM schema_migrations WHERE number = 11")
     attacker.run("PRAGMA user_version = 10")

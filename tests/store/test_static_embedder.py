@@ -227,3 +227,21 @@ def test_loading_runs_no_code_of_the_package_opens_no_socket_and_imports_no_more
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=dict(os.environ)
     )
     assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_tokenizer_that_a_thread_loaded_works_in_those_that_come_after_it() -> None:
+    """In a process of its own: where this fails, kitoken ends the process."""
+    code = """
+import threading
+from pathlib import Path
+from sb.store.embedding.tokens import load_tokenizer
+loaded = []
+threads = [threading.Thread(target=lambda: loaded.append(load_tokenizer(Path("none"))))]
+threads += [threading.Thread(target=lambda: loaded[0].encode("word", False)) for _ in range(50)]
+for thread in threads:
+    thread.start()
+    thread.join()
+print(len(loaded))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr

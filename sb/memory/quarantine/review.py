@@ -26,11 +26,13 @@ from sb.memory.quarantine.spreading import quarantine
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import View
+from sb.references import full_one
 from sb.sources import iso
 from sb.store.records.columns import ERASED, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.edges import DERIVED_FROM, SUPERSEDES, Edge
 from sb.store.records.rows import to_row
 
+_LAST = "\U0010ffff"  # sorts after whatever an id goes on with
 QUARANTINE_ADDED = "memory.quarantined"
 QUARANTINE_RELEASED = "memory.released"
 QUARANTINE_PURGED = "memory.purged"
@@ -109,6 +111,20 @@ class Quarantine:
         where = f"r.state = 'quarantined' AND {'' if purged else 'NOT '}{_PURGED}"
         rows = self._space.records.select(where, (), order="r.id DESC", limit=limit or -1)
         return [self._held(row) for row in rows]
+
+    def full_id(self, reference: str, *, purged: bool = False) -> str:
+        """The id that is meant, of one that waits, by how it begins; as given if none begins so.
+
+        Args:
+            purged: those that were purged, too.
+
+        Raises:
+            UsageError: several begin so.
+        """
+        where = "uid >= ? AND uid < ? AND state = 'quarantined'"
+        sql = f"SELECT uid FROM records AS r WHERE {where} AND ({int(purged)} OR NOT {_PURGED})"
+        rows = self._space.database.query(sql, (reference, reference + _LAST))
+        return full_one(reference, (uid for (uid,) in rows))
 
     def show(self, uid: str) -> Held:
         """A quarantined memory in full.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.encoding import DIGIT, MOST_NAMES, NAMES
 from sb.memory.ranking.roles import ASSISTANT, USER
 from sb.memory.ranking.term_counts import Counted
 from sb.numeric import np
+from sb.store.index.full_text import RankedRow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,20 @@ _K1, _B = 1.2, 0.75
 _TINY = 1e-9  # an empty text has neither words nor length
 
 
+def _once(feature: Feature) -> Feature:
+    """The feature, computed once for all that ask for it."""
+
+    @wraps(feature)
+    def computed(counted: Counted) -> Values:
+        found = counted.computed.get(feature.__name__)
+        if found is None:
+            found = counted.computed[feature.__name__] = feature(counted)
+        return found
+
+    return computed
+
+
+@_once
 def match(counted: Counted) -> Values:
     """Similarity of the nearest word of the text, or at less weight of the two before it, to each query term."""
     best = np.maximum(counted.asking, counted.telling)
@@ -62,6 +77,7 @@ def lex(counted: Counted) -> Values:
     return np.asarray(found / (found.max(initial=0.0) or 1.0))
 
 
+@_once
 def vec(counted: Counted) -> Values:
     """Cosine of the text's vector with the question's."""
     return np.array([found.similarity or 0.0 for found in counted.candidates])
@@ -79,7 +95,8 @@ def session_vec(counted: Counted) -> Values:
 
 def information(counted: Counted) -> Values:
     """Specificity of the text, regardless of the query."""
-    return np.array([found.information for found in counted.candidates])
+    mean = counted.mean_information  # of those that housekeeping has not seen
+    return np.array([found.information or mean for found in counted.records])
 
 
 def answers(counted: Counted) -> Values:
@@ -112,16 +129,19 @@ def role(counted: Counted) -> Values:
     """Whether a user said it: 1 if the question is about its asker ("I"), -1 if about the assistant ("you")."""
     query = counted.query
     sign = {USER: 1.0, ASSISTANT: -1.0}.get(query.role, 0.0)
-    return np.array([sign * (found.speaker in query.users) for found in counted.candidates])
+    if not sign:
+        return np.zeros(len(counted.candidates))
+    return np.array([sign * (found.speaker in query.users) for found in counted.records])
 
 
+@_once
 def date(counted: Counted) -> Values:
     """Agreement with a date in the query: 1 for the month, 1 for the day of it, 0.3 for the year."""
     query = counted.query
     values = np.zeros(len(counted.candidates))
     if not (query.days or query.years):
         return values
-    for row, found in enumerate(counted.candidates):
+    for row, found in enumerate(counted.records):
         if found.happened_at is not None:
             day = datetime.fromtimestamp(found.happened_at, UTC)
             named = [number for month, number in query.days if month == day.month]
@@ -180,16 +200,22 @@ def _sum(values: NDArray[np.floating[Any]]) -> Values:
 
 
 def _best_of_session(counted: Counted, values: Values) -> Values:
-    sessions: dict[int | str, list[float]] = {}
-    for found, value in zip(counted.candidates, values.tolist(), strict=True):
-        if found.session is not None:
-            sessions.setdefault(found.session, []).append(value)
-    best = {session: sum(sorted(found, reverse=True)[:3]) for session, found in sessions.items()}
-    return np.array([0.0 if found.session is None else best[found.session] for found in counted.candidates])
+    """The sum of the three greatest values of each candidate's session; 0 for one of none."""
+    sessions = counted.sessions
+    order = np.lexsort((-values, sessions))
+    greatest, of = np.append(values[order], (0.0, 0.0)), np.append(sessions[order], (-2, -2))
+    first = np.flatnonzero(np.diff(of[:-2], prepend=-2))
+    best = greatest[first]
+    for next_one in (first + 1, first + 2):
+        best = best + np.where(of[next_one] == of[first], greatest[next_one], 0.0)
+    found = np.zeros(sessions.max() + 2)  # the last one is of those without a session
+    found[of[first]] = best
+    found[-1] = 0.0
+    return np.asarray(found[sessions])
 
 
-def _says(counted: Counted, holds: Callable[[Candidate, frozenset[str]], bool]) -> Values:
+def _says(counted: Counted, holds: Callable[[RankedRow, frozenset[str]], bool]) -> Values:
     named = counted.query.speakers
     if len(named) != 1:
         return np.zeros(len(counted.candidates))
-    return np.array([float(holds(found, named)) for found in counted.candidates])
+    return np.array([float(holds(found, named)) for found in counted.records])

@@ -16,6 +16,7 @@ class Statistics(Protocol):
         records: how many there are.
         mean_length: of a text, in words.
         mean_window: of a text with the two before it in its session, in words.
+        mean_information: of the texts, see `information`.
     """
 
     @property
@@ -24,6 +25,8 @@ class Statistics(Protocol):
     def mean_length(self) -> float: ...
     @property
     def mean_window(self) -> float: ...
+    @property
+    def mean_information(self) -> float: ...
 
     def document_frequency(self, stem: str) -> int:
         """In how many texts the stem occurs, the texts before them not counted."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sb.memory.ranking.candidate import Candidate
-from sb.memory.ranking.encoding import ASKING, NOTHING, Stored
+from sb.memory.ranking.encoding import ASKING, NOTHING
 from sb.memory.ranking.lexicon import EMPTY, Array, Lexicon
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 Read = Callable[[Sequence[int]], Iterable[str]]
 """Gives the texts of records, by their numbers."""
-
-_NONE: Stored = (0, NOTHING)
 
 _BLOCK = 30  # words; two blocks that follow each other are a passage
 _SHORT = 100  # words of a text with the two before it: up to here all of it counts as one thing said
@@ -51,25 +50,28 @@ class Counted:
         self.candidates = candidates
         self.mean_window = max(statistics.mean_window, 1.0)
         self.mean_length = max(statistics.mean_length, 1.0)
-        self.spoken = np.array([found.speaker is not None for found in candidates], np.bool_)
+        self.mean_information = statistics.mean_information
+        self.records = [found.record for found in candidates]
+        self.spoken = np.array([found.speaker is not None for found in self.records], np.bool_)
+        self.computed: dict[str, NDArray[np.float64]] = {}  # features that others are made of
         with lexicon.lock:
             lexicon.trim()
-            self._read(candidates, lexicon, read)
+            self._read(lexicon, read)
             terms = self._weigh(query, statistics)
             self._count(np.array(lexicon.numbers(terms), np.intp), lexicon)
 
-    def _read(self, candidates: Sequence[Candidate], lexicon: Lexicon, read: Read) -> None:
+    def _read(self, lexicon: Lexicon, read: Read) -> None:
         """Lay all distinct texts out as one row of words, given by their numbers in the lexicon.
 
         Part 2 x number of a text is what asks, the next what tells; text 0 is the empty one. In place of the text's first
         number the empty word stands, and one more at the end of all, so that every part begins within the row.
         """
-        window = [one for found in candidates for one in (found.text, *found.previous, _NONE, _NONE)[:3]]
-        records = {NOTHING: 0} | {terms: record for record, terms in window}
-        numbers = {terms: number for number, terms in enumerate(records)}
-        self.own, self.before, self.before2 = (
-            np.array([numbers[terms] for _, terms in window], np.intp).reshape(-1, 3).T
-        )
+        window = [one for found in self.records for one in found.texts]
+        terms_of = [terms for _, terms in window]
+        records = {NOTHING: 0} | dict(zip(terms_of, [record for record, _ in window], strict=True))
+        numbers = dict(zip(records, range(len(records)), strict=True))
+        texts_of = np.fromiter(map(numbers.__getitem__, terms_of), np.intp, len(window))
+        self.own, self.before, self.before2 = texts_of.reshape(-1, 3).T
         sizes = np.fromiter(map(len, records), np.intp, len(records)) // 4
         starts = np.cumsum(sizes) - sizes
         stored = np.frombuffer(b"".join((*records, NOTHING)), "<u4").copy()
@@ -87,6 +89,18 @@ class Counted:
         self._first_blocks = np.cumsum(self._blocks_of) - self._blocks_of
         texts = np.repeat(np.arange(len(sizes)), self._blocks_of)
         self._blocks = starts[texts] + _BLOCK * (np.arange(len(texts)) - self._first_blocks[texts])
+
+    @cached_property
+    def sessions(self) -> NDArray[np.intp]:
+        """A number for the session of each candidate, -1 for none."""
+        numbers: dict[int | str, int] = {}
+        return np.array(
+            [
+                -1 if one.session is None else numbers.setdefault(one.session, len(numbers))
+                for one in self.records
+            ],
+            np.intp,
+        )
 
     def _weigh(self, query: Query, statistics: Statistics) -> list[str]:
         spoken, written = (

@@ -7,7 +7,6 @@ killed can go on, and whatever is done twice changes nothing.
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import math
 from collections import Counter
@@ -15,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from sb.config.scope_patterns import any_matches
 from sb.errors import UsageError
 from sb.log.event_log import EventLog
 from sb.memory.erasure import erase
@@ -50,7 +50,7 @@ class Reach:
         return (
             (not place.owner or place.owner in self.cores)
             and (self.view is None or place.scope in self.view)
-            and any(fnmatch.fnmatchcase(place.scope, pattern) for pattern in self.scopes)
+            and any_matches(self.scopes, place.scope)
             and self.shares(place.scope)
         )
 

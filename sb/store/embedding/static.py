@@ -89,8 +89,9 @@ class StaticModel:
     def table(self, ids: NDArray[Any]) -> Vectors:
         """Vectors by token, of these and of those that were met before."""
         ready, met = self._ready
-        new = _distinct(ids[~met.take(ids)])
-        if len(new):
+        known = met.take(ids)
+        if not known.all():
+            new = _distinct(ids[~known])
             vectors = self.stored.take(new, 0).astype(np.float32)
             # The length of a token's vector tells how much it says, but too loudly: its root finds more.
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sb.numeric import np
+from sb.store.embedding import native
 
 if TYPE_CHECKING:
     from kitoken import Kitoken
@@ -33,6 +34,7 @@ def load_tokenizer(source: Path) -> Kitoken:
     Raises:
         ImportError, OSError, ValueError: it cannot be read.
     """
+    native.load()
     from kitoken import Kitoken
 
     try:
@@ -51,6 +53,8 @@ def convert(source: Path) -> bytes:
         ImportError, OSError, ValueError: it cannot be read.
     """
     import orjson
+
+    native.load()
     from kitoken import Kitoken
 
     document: dict[str, Any] = orjson.loads(_unnamed(source.read_bytes()))

@@ -1,7 +1,7 @@
-"""A place's bit vectors, kept in this process: who writes often asks for the nearest before each write.
+"""A place's bit vectors, kept in this process: writes and searches ask for the nearest again and again.
 
-Read once from the index, then only what was written since is added. What changed otherwise keeps its former bits, or is
-missing until the next process: the bits only propose.
+Read once from the index, then only what was written since is added. For a search they are read again once a record or a
+vector has changed; a write goes on with former bits, since the bits only propose.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from sb.store.index.bit_vectors import BitIndex
 if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
 
+_LAST = "SELECT coalesce(max(record), 0) FROM vectors"
 _NEW = (
-    "SELECT v.record, v.vector FROM records AS r CROSS JOIN vectors AS v ON v.record = r.id"
-    " WHERE r.id > ? AND +r.place = ? AND v.model = ? ORDER BY r.id"
+    "SELECT v.record, v.vector FROM vectors AS v CROSS JOIN records AS r ON r.id = v.record"
+    " WHERE v.record > ? AND v.record <= ? AND r.place = ? AND v.model = ? ORDER BY v.record"
 )
 _MOST_PLACES = 16  # that are kept at once; of 10 000 records each 400 KB
 
@@ -27,10 +28,12 @@ class _Held:
 
     Args:
         words: of 64 bits in one vector. last: the record up to which all are here.
+        changes: of records when they were read, see `RecordCache.at`.
     """
 
-    def __init__(self, words: int, last: int) -> None:
+    def __init__(self, words: int, last: int, changes: int | None) -> None:
         self.last = last
+        self.changes = changes
         self.count = 0
         self.records = np.zeros(1024, np.int64)
         self.bits = np.zeros((words, 1024), np.uint64)  # by column, which numpy compares much faster
@@ -71,34 +74,40 @@ class BitMirror:
         """Whether the bits of a place are here already."""
         return (model, place) in self._held
 
-    def nearest(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
+    def nearest(
+        self, model: str, query: Vectors, place: int, k: int, changes: int | None = None
+    ) -> list[int]:
         """About the k records of a place that are nearest to a vector; they may be in another state or place by now.
 
         Args:
-            query: of as many numbers as 64 divides.
+            query: of as many numbers as 64 divides. changes: see `RecordCache.at`; None for former bits, too.
         """
+        if self._database.writer:  # what a transaction has written may yet be rolled back
+            return self._index.nearest(model, query, place, k)
+        last = int(self._database.query(_LAST)[0][0])
         held = self._held.get((model, place))
-        if held is None:
-            held = self._read(model, place, len(query) // 64)
-        else:
-            self._add_new(held, model, place)
+        if held is None or changes not in (None, held.changes):
+            held = self._read(model, place, len(query) // 64, last, changes)
+        elif held.last < last:
+            self._add_new(held, model, place, last)
         return held.nearest(np.packbits(query > 0).view(np.uint64), k) if held.count else []
 
-    def _read(self, model: str, place: int, words: int) -> _Held:
-        last = int(self._database.query("SELECT coalesce(max(id), 0) FROM records")[0][0])
-        held = _Held(words, last)
+    def _read(self, model: str, place: int, words: int, last: int, changes: int | None) -> _Held:
+        held = _Held(words, last, changes)
         records, bits = self._index.listed(model, place)
         known = records <= last
         held.add(records[known], bits.view(np.uint64)[known])
+        self._held.pop((model, place), None)
         if len(self._held) >= _MOST_PLACES:
             del self._held[next(iter(self._held))]
         self._held[model, place] = held
         return held
 
-    def _add_new(self, held: _Held, model: str, place: int) -> None:
-        rows = self._database.query(_NEW, (held.last, place, model))
+    def _add_new(self, held: _Held, model: str, place: int, last: int) -> None:
+        rows = self._database.query(_NEW, (held.last, last, place, model))
         if rows:
-            vectors = np.frombuffer(b"".join(vector for _, vector in rows), "<f2").reshape(len(rows), -1)
+            vectors = np.frombuffer(b"".join([vector for _, vector in rows]), "<f2").reshape(len(rows), -1)
+            told = np.flatnonzero(vectors.any(axis=1))  # a text without meaning is near to nothing
             records = np.array([record for record, _ in rows], np.int64)
-            held.add(records, np.packbits(vectors > 0, axis=1).view(np.uint64))
-            held.last = rows[-1][0]
+            held.add(records[told], np.packbits(vectors[told] > 0, axis=1).view(np.uint64))
+        held.last = last

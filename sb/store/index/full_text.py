@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.store.database import Database, Row
+from sb.store.index.record_cache import RecordCache
 
 BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
     1.0,
@@ -14,6 +15,32 @@ BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
 )  # RETRIEVAL.md, step 6; who may see a record is no evidence
 _SPARE = 3  # times as many as wanted are ranked before a condition is looked at
 _MERGED_AT_ONCE = 250  # pages, which takes some 10 ms
+NO_TERMS = bytes(4)
+_RANKED_BY = (
+    "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms"
+    " FROM records AS r"
+    " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent"
+    " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent"
+)
+
+
+class RankedRow(NamedTuple):
+    """What ranking has to know of a record.
+
+    Args:
+        texts: number and encoded terms of the record and of the two before it that it quotes; 0 and `NO_TERMS` for none.
+        speaker: who said it, None if it is not a thing said. previous_speaker: who said the text before it.
+        session: in which it was made, None if in none. happened_at: seconds since 1970.
+        information: how specific its text is; 0 until housekeeping has seen it.
+    """
+
+    id: int
+    texts: tuple[tuple[int, bytes], tuple[int, bytes], tuple[int, bytes]]
+    speaker: str | None
+    previous_speaker: str | None
+    session: int | None
+    happened_at: float | None
+    information: float
 
 
 class WordIndex:
@@ -21,6 +48,7 @@ class WordIndex:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._ranked_by: RecordCache[RankedRow] = RecordCache(database)
 
     def best(
         self,
@@ -98,18 +126,19 @@ class WordIndex:
         end = (1 << 62) if below is None else below
         return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
 
-    def ranked_by(self, records: Sequence[int]) -> list[Row]:
-        """What ranking has to know of records: number, terms, session, time and information, then speaker, and number,
-        terms and speaker of the two before it that it quotes (None where there are none)."""
-        marks = ", ".join("?" * len(records)) or "NULL"
-        return self._database.query(
-            "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms"
-            " FROM records AS r"
-            " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent"
-            " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent"
-            f" WHERE r.id IN ({marks}) ORDER BY r.id",
-            tuple(records),
-        )
+    def ranked_by(self, records: Sequence[int], changes: int | None = None) -> list[RankedRow]:
+        """What ranking has to know of records, in the order of their numbers.
+
+        Args:
+            changes: see `RecordCache.at`.
+        """
+        known = self._ranked_by.at(changes)
+        missing = [number for number in records if number not in known]
+        if missing:
+            marks = ", ".join("?" * len(missing))
+            rows = self._database.query(f"{_RANKED_BY} WHERE r.id IN ({marks})", tuple(missing))
+            known |= ((row[0], _ranked_row(row)) for row in rows)
+        return [known[number] for number in sorted(records) if number in known]
 
     def beside(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> list[int]:
         """What was said right before and after these records in their sessions.
@@ -170,3 +199,16 @@ class WordIndex:
             if done:
                 return
             pages = _MERGED_AT_ONCE
+
+
+def _ranked_row(row: Row) -> RankedRow:
+    (
+        number, terms, session, happened_at, information, speaker,
+        first, first_terms, first_speaker, second, second_terms,
+    ) = row  # fmt: skip
+    # What comes directly before it is first, whichever of the two is quoted.
+    before = [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None]
+    one, two = (*before, (0, NO_TERMS), (0, NO_TERMS))[:2]
+    return RankedRow(
+        number, ((number, terms), one, two), speaker, first_speaker, session, happened_at, information
+    )

@@ -23,6 +23,7 @@ class TextStatistics:
         self._database = database
         self._known: dict[tuple[str, str], int] = {}
         self._at = -1.0
+        self.changes = 0  # of records that were there before, as counted by the database
         self.records = 0
         self.mean_length = 0.0
         self.mean_window = 0.0
@@ -32,9 +33,10 @@ class TextStatistics:
         """Read the counters; once the database has grown, words are counted anew."""
         found: dict[str, float] = dict(
             self._database.query(
-                "SELECT name, value FROM index_state WHERE name IN ('records', 'words', 'window', 'information')"
+                "SELECT name, value FROM index_state WHERE typeof(value) IN ('integer', 'real')"
             )
         )
+        self.changes = int(found.get("changes", 0))
         self.records = int(found.get("records", 0))
         self.mean_length = found.get("words", 0) / max(1, self.records)
         self.mean_window = found.get("window", 0) / max(1, self.records)

@@ -18,6 +18,7 @@ from sb.numeric import np
 from sb.store.database import Database
 from sb.store.index.bit_mirror import BitMirror
 from sb.store.index.bit_vectors import BitIndex, Execute
+from sb.store.index.record_cache import RecordCache
 from sb.store.records.columns import LONGEST_QUOTE
 from sb.store.records.descriptors import MEMORIES
 
@@ -37,7 +38,7 @@ _OF_PLACE = (
     f" WHERE v.model = ? AND r.state = 'active' AND {MEMORIES}"
 )
 _NAMED = (
-    "SELECT v.record, v.vector FROM vectors AS v CROSS JOIN records AS r ON r.id = v.record"
+    "SELECT v.record, v.vector, r.place FROM vectors AS v CROSS JOIN records AS r ON r.id = v.record"
     f" WHERE v.model = ? AND r.state = 'active' AND {MEMORIES}"
 )
 # The same records are quoted by the view `searchable`.
@@ -47,6 +48,9 @@ _SOURCES = f"""SELECT r.id, r.place, r.text, substr(a.text, 1, {LONGEST_QUOTE}),
     LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent
     LEFT JOIN vectors AS v ON v.record = r.id
     WHERE r.state = 'active'"""
+
+
+_Named = tuple[int, bytes, int]  # a record, its vector and its place
 
 
 class VectorRow(NamedTuple):
@@ -104,6 +108,8 @@ class VectorIndex:
         self._bits = BitIndex(database)
         self._mirror = BitMirror(database, self._bits)
         self._many: set[int] = set()  # places that were found to hold more than `FEW`
+        self._model = ""  # of the vectors that are remembered
+        self._known: RecordCache[_Named] = RecordCache(database)
 
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
@@ -166,6 +172,7 @@ class VectorIndex:
         also: Sequence[int] = (),
         where: str = "1",
         parameters: tuple[Any, ...] = (),
+        changes: int | None = None,
     ) -> list[tuple[int, float]]:
         """The k nearest active records and their cosines, the nearest first.
 
@@ -173,6 +180,7 @@ class VectorIndex:
             model: what made the query's vector: vectors of others are not compared with it.
             also: of these records that are compared too, and returned even if others are nearer.
             where: SQL over `r`, the table of records, that holds no value; parameters: its values.
+            changes: see `RecordCache.at`.
         """
         found: dict[int, float] = {}
         large: list[int] = []
@@ -181,20 +189,26 @@ class VectorIndex:
             rows = self._few(model, place, where, parameters)
             if rows is None:
                 large.append(place)
-                proposed.update(self._bits.nearest(model, query, place, proposals(k)))
+                proposed.update(self._proposed(model, query, place, proposals(k), changes))
             else:
                 found.update(_cosines(rows, query))
         if large:
-            there = f"r.place IN ({', '.join('?' * len(large))}) AND ({where})"
-            named = sorted(proposed.difference(found))
-            found.update(_cosines(self._active(model, named, there, (*large, *parameters)), query))
+            named = self._meeting(sorted(proposed.difference(found)), where, parameters)
+            rows = self._active(model, named, changes)
+            found.update(_cosines([row for row in rows if row[2] in large], query))
         ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
         kept = set(also)
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
 
-    def cosines(self, model: str, query: Vectors, records: Sequence[int]) -> dict[int, float]:
-        """The cosines of those of these records that are active and have a vector of this model."""
-        return dict(_cosines(self._active(model, records), query))
+    def cosines(
+        self, model: str, query: Vectors, records: Sequence[int], changes: int | None = None
+    ) -> dict[int, float]:
+        """The cosines of those of these records that are active and have a vector of this model.
+
+        Args:
+            changes: see `RecordCache.at`.
+        """
+        return dict(_cosines(self._active(model, records, changes), query))
 
     def close_by(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
         """About the k nearest records of a place, the nearest first, by bits alone wherever there are any.
@@ -260,17 +274,36 @@ class VectorIndex:
             return None
         return self._database.query(f"{_OF_PLACE} AND {matching}", (model, place, *parameters))
 
-    def _active(
-        self, model: str, records: Sequence[int], where: str = "1", parameters: tuple[Any, ...] = ()
-    ) -> list[tuple[int, bytes]]:
-        """The vectors of these records, as far as they are active and meet a condition."""
-        found: list[tuple[int, bytes]] = []
+    def _proposed(self, model: str, query: Vectors, place: int, k: int, changes: int | None) -> list[int]:
+        """What bits propose: of the place's own in this process where they are known to be current."""
+        if changes is None or len(query) % 64:
+            return self._bits.nearest(model, query, place, k)
+        return self._mirror.nearest(model, query, place, k, changes)
+
+    def _meeting(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> Sequence[int]:
+        """Those of these records that meet a condition, in their order."""
+        if where == "1":
+            return records
+        found: list[int] = []
         for start in range(0, len(records), _SLICE):
             part = records[start : start + _SLICE]
             marks = ", ".join("?" * len(part))
-            sql = f"{_NAMED} AND v.record IN ({marks}) AND ({where})"
-            found += self._database.query(sql, (model, *part, *parameters))
+            sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where}) ORDER BY r.id"
+            found += [number for (number,) in self._database.query(sql, (*part, *parameters))]
         return found
+
+    def _active(self, model: str, records: Sequence[int], changes: int | None = None) -> list[_Named]:
+        """The vectors of these records, as far as they are active."""
+        if model != self._model:
+            self._model, self._known = model, RecordCache(self._database)
+        known = self._known.at(changes)
+        missing = [number for number in records if number not in known]
+        for start in range(0, len(missing), _SLICE):
+            part = missing[start : start + _SLICE]
+            marks = ", ".join("?" * len(part))
+            rows = self._database.query(f"{_NAMED} AND v.record IN ({marks})", (model, *part))
+            known |= ((row[0], row) for row in rows)
+        return [known[number] for number in records if number in known]
 
 
 def proposals(k: int) -> int:
@@ -278,14 +311,14 @@ def proposals(k: int) -> int:
     return max(k, min(k * _OVERSAMPLED, _ENOUGH))
 
 
-def _cosines(rows: Sequence[tuple[int, bytes]], query: Vectors) -> Iterator[tuple[int, float]]:
+def _cosines(rows: Sequence[tuple[Any, ...]], query: Vectors) -> Iterator[tuple[int, float]]:
     if not rows:
         return iter(())
-    kept = np.frombuffer(b"".join(vector for _, vector in rows), "<f2").reshape(len(rows), -1)
+    kept = np.frombuffer(b"".join([row[1] for row in rows]), "<f2").reshape(len(rows), -1)
     scores = np.einsum(
         "ij,j->i", kept.astype(np.float32), query
     )  # threads of a matrix product wait for busy cores
-    return zip((record for record, _ in rows), scores.tolist(), strict=True)
+    return zip([row[0] for row in rows], scores.tolist(), strict=True)
 
 
 def _source(row: tuple[Any, ...]) -> Source:

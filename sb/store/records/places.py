@@ -115,8 +115,13 @@ class Places:
 
     def visible(self, stack: str, scopes: Iterable[str], agent: str) -> tuple[int, ...]:
         """The places that an agent sees in these scopes, in their order: in each its own, then what is everybody's."""
-        wanted = (Place(stack, scope, owner) for scope in scopes for owner in dict.fromkeys((agent, "")))
-        return tuple(number for place in wanted if (number := self.find(place)) is not None)
+        wanted = [Place(stack, scope, owner) for scope in scopes for owner in dict.fromkeys((agent, ""))]
+        if self._database.writer:
+            found = map(self.find, wanted)
+        else:
+            self.all()  # one query, whether or not there are places that are not remembered
+            found = map(self._ids.get, wanted)
+        return tuple(number for number in found if number is not None)
 
     def numbered(self, number: int) -> Place:
         """The place of that number."""
@@ -159,4 +164,5 @@ class Places:
         found = kept | {number: Place(*place) for number, *place in rows}
         if keep:
             self._known = found
+            self._ids |= ((place, number) for number, place in found.items() if number not in kept)
         return found

@@ -13,7 +13,7 @@ LOAD = "load"  # what a stack gives an entity to keep in mind
 _UNASKED = f"('{ORIENT}', '{LOAD}')"  # nobody asked for what is in these, so it does not count as use
 
 _FOLDED = "reads_folded"  # the last broadcast whose reads are in record_stats
-_UNFOLDED = 64  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
+_UNFOLDED = 16  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
 _LAST_FOLDED = f"coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"
 UNFOLDED = f"broadcast > {_LAST_FOLDED}"  # of access_log
 
@@ -72,8 +72,8 @@ class ReadLog:
         number = int(cursor.lastrowid)
         if self.denied is not None:
             self.denied(execute)
-        for record, score in dict(hits).items():
-            execute("INSERT INTO access_log VALUES (?, ?, ?)", (number, record, score))
+        rows = [(number, record, score) for record, score in dict(hits).items()]
+        self._database.write_each("INSERT INTO access_log VALUES (?, ?, ?)", rows)
         if number % _UNFOLDED == 0:
             self.fold(execute)
         return number

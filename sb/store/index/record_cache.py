@@ -1,0 +1,37 @@
+"""Cache of what searches read of records, valid until one of them changes."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from sb.store.database import Database
+
+Value = TypeVar("Value")
+
+MOST_RECORDS = 10_000
+"""So many records are remembered, which takes some 6 MB for vectors and as much for words; then it begins anew."""
+
+
+class RecordCache(Generic[Value]):
+    """Values by the numbers of records.
+
+    The database counts changes of records and of vectors in `index_state`, whoever makes them. Records that are new change
+    no others, so a process that writes and searches in turn goes on with what it has.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._changes: object = None
+        self._values: dict[int, Value] = {}
+
+    def at(self, changes: int | None) -> dict[int, Value]:
+        """The values that still hold, to be filled with what is missing.
+
+        Args:
+            changes: as counted before anything else was read; None to begin with nothing, and keep nothing.
+        """
+        if changes is None or self._database.writer:  # what a transaction has changed may yet be rolled back
+            return {}
+        if changes != self._changes or len(self._values) > MOST_RECORDS:
+            self._values, self._changes = {}, changes
+        return self._values

@@ -1,0 +1,106 @@
+"""What a process remembers of records never changes what its searches find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from sb.memory import Brain
+from sb.memory.housekeeping import tidy
+from sb.memory.ranking.encoding import encoded
+from sb.store.database import open_database
+from sb.store.index import record_cache, vectors
+from tests.memory.agents import Agents, agents
+
+__all__ = ["agents"]
+
+QUESTIONS = ("which door leads to the copper cellar", "when did Ann paint the red fox", "what is number 3")
+WORDS = "a red fox door cellar copper key paint number 3 we".split()
+CHANGES = ("remember", "say", "hide", "correct", "forget", "recover", "tidy", "lose vectors")
+
+
+def new_process(agents: Agents, former: Brain, agent: str = "reader") -> Brain:
+    """A Brain that remembers nothing of records; what is counted of all texts, and the model, are the former one's."""
+    brain = agents.brain(agent)
+    brain.space.embedder, brain.space.statistics = former.space.embedder, former.space.statistics
+    return brain
+
+
+def scores(brain: Brain) -> list[dict[int, float]]:
+    """The score of what is found of each question; words in another order change its last digits."""
+    places = brain.writer.places()
+    return [
+        {one.id: round(one.score, 3) for one in brain.searcher.find(asked, places)} for asked in QUESTIONS
+    ]
+
+
+def change(brain: Brain, what: str, chance: Random) -> None:
+    """One change of the memory, of a record that is chosen by chance."""
+    text = " ".join(chance.choices(WORDS, k=6))
+    facts = brain.database.query("SELECT id, uid, state FROM records WHERE kind = 'fact' ORDER BY id")
+    number, uid, state = chance.choice(facts) if facts else (0, "", "")
+    if what in ("remember", "hide"):
+        brain.remember(text, private=what == "hide", force=True)
+    elif what == "say":
+        brain.log(text, speaker=chance.choice(("Ann", "Bo")))
+    elif what == "correct" and state == "active":
+        (row,) = brain.space.records.rows([number])
+        with brain.database.write() as execute:
+            brain.writer.record_writer.change(
+                execute, row, {"text": text, "terms": encoded(text)}, "correct", ""
+            )
+    elif what == "forget" and state == "active":
+        brain.forget(uid)
+    elif what == "recover" and state == "forgotten":
+        brain.recover(uid)
+    elif what == "tidy":
+        tidy(brain.space)
+    elif what == "lose vectors":
+        with brain.database.write() as execute:
+            brain.space.vectors.drop(execute, number)
+
+
+def test_a_search_finds_what_a_new_process_would_after_any_change(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "FEW", 3)  # bits are asked, and what is remembered is dropped, from a few on
+    monkeypatch.setattr(record_cache, "MOST_RECORDS", 15)
+    searching, chance = agents.brain("reader"), Random(3)
+    writing = new_process(agents, searching, "coder")
+    for what in ("remember", "say") * 5 + tuple(chance.choices(CHANGES, k=40)):
+        change(writing, what, chance)
+        fresh = scores(new_process(agents, searching))
+        assert scores(searching) == [pytest.approx(one, abs=2e-3) for one in fresh], what
+
+
+def test_what_another_process_changed_is_read_again(agents: Agents) -> None:
+    writing, searching = agents.brain(), agents.brain("reader")
+    texts = [f"door {number} leads to the copper cellar" for number in range(8)]
+    ids = [writing.remember(text, force=True) for text in texts]
+    before = searching.search("copper cellar door")
+    elsewhere = open_database(agents.home / "brain.db", clock=agents.clock, ids=agents.ids)
+    other = Agents(elsewhere, agents.home, agents.clock, agents.ids).brain()
+    for forgotten in ids[:3]:
+        other.forget(forgotten)
+    after = searching.search("copper cellar door")
+    elsewhere.close()
+    assert {one.id for one in before} - {one.id for one in after} == set(ids[:3])
+
+
+def _forget_and_fail(agents: Agents, differs: Callable[[], bool]) -> None:
+    with agents.database.write() as execute:
+        execute("UPDATE records SET state = 'forgotten' WHERE id <= 4")
+        assert differs()
+        raise ZeroDivisionError
+
+
+def test_what_a_transaction_takes_back_is_not_remembered(agents: Agents) -> None:
+    writing, searching = agents.brain(), agents.brain("reader")
+    for number in range(8):
+        writing.remember(f"door {number} leads to the copper cellar", force=True)
+    before = scores(searching)
+    with pytest.raises(ZeroDivisionError):
+        _forget_and_fail(agents, lambda: scores(searching) != before)
+    assert scores(searching) == before
