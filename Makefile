@@ -5,8 +5,8 @@ FRAMEWORKS := .venv/.frameworks
 SITE := .venv/.site
 
 .PHONY: help install format site
-.PHONY: check style types test-changed
-.PHONY: demo test test-kernel lint bench prove explore docs picture clean
+.PHONY: check style types test-all test-changed
+.PHONY: demo test evals test-kernel lint bench prove explore docs picture clean
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
@@ -21,9 +21,17 @@ format: $(STAMP)  ## format the code, and fix what ruff can fix
 	$(BIN)/ruff format .
 
 # With bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test module.
-test test-kernel prove explore check test-changed: export PYTHONDONTWRITEBYTECODE =
-test: lint $(FRAMEWORKS)  ## lint, types, tests; three processes, since many tests wait for others
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal
+test test-all test-kernel prove explore check test-changed: export PYTHONDONTWRITEBYTECODE =
+test: style $(FRAMEWORKS)  ## lint, types, tests, evals
+	@$(MAKE) --no-print-directory -j 2 types test-all
+	@$(MAKE) --no-print-directory evals
+
+# More processes than cores, since many tests wait for others.
+test-all: $(FRAMEWORKS)  ## the tests alone
+	$(BIN)/python -m pytest -q -n 4 --dist worksteal
+
+evals: $(STAMP)  ## grade the demo's agent by evals/suites, every case must hold
+	$(BIN)/sb agent eval evals/suites --agent python:sb.demo.agent:run --fail-under 1.0 --no-save --quiet
 
 test-kernel: $(STAMP)  ## the kernel's tests alone
 	$(BIN)/python -m pytest -q tests/kernel

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.memories import confirmed
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
@@ -193,8 +193,7 @@ def approve(
     if not as_json:
         output.line(f"{agent}: {entry.state}")
         _print(entry, _changes(charters, entry))
-    if not yes and sys.stdin.isatty() and sys.stdout.isatty() and not typer.confirm("approve this charter?"):
-        raise typer.Abort
+    confirmed("approve this charter?", yes=yes)
     by = decider(ctx, authority, approved_by, "--approved-by")
     shown = entry.charter.fingerprint if entry.charter is not None else ""
     charter = charters.approve(agent, shown, by, reason)

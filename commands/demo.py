@@ -17,14 +17,12 @@ from sb.commands.options import AsJson, single
 from sb.demo.story import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
 from sb.errors import CheckFailed, UsageError
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.calls.narrative import log_line
 from sb.kernel.recovery.escalations import Escalation, Escalations
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.parts import open_approvals, open_baselines, open_log
 from sb.present.approvals import object_first
-from sb.present.tones import VERDICTS
 
 app = single()
 
@@ -69,7 +67,7 @@ def _tell(story: Demo, events: list[Event], state: str) -> None:
     for event in events:
         if event.seq == story.shipped_after + 1:
             output.line(f"\n{SHIPPED}\n", one_line=False)
-        output.line(log_line(event), tones=VERDICTS)
+        output.log_event(event)
     output.line(f"\nThe log is {state}, each chained to the one before. {_ledger(story)}", one_line=False)
 
 
@@ -106,7 +104,7 @@ def _decide(story: Demo, log: EventLog) -> None:
     go_on(story)
     output.line("\nWhat you decided, and the clerk's next attempt:\n", one_line=False)
     for event in log.events(after=told):
-        output.line(log_line(event), tones=VERDICTS)
+        output.log_event(event)
     output.line(f"\n{_ledger(story)}", one_line=False)
 
 

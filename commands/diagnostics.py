@@ -21,13 +21,15 @@ def note(text: str) -> None:
 
 
 def progress(doing: str) -> Callable[[int, int], None] | None:
-    """A line on stderr that counts up, to be called with what is done and what there is; None off a terminal."""
+    """A line on stderr that counts up, to be called with what is done and what there is, 0 if nobody knows; None off a
+    terminal.
+    """
     if not sys.stderr.isatty():
         return None
 
     def show(done: int, total: int) -> None:
-        percent = 100 * done // total if total else 100
-        sys.stderr.write(f"\r{doing} {percent:>3} %" + ("\r\x1b[K" if done >= total else ""))
+        how_much = f"{100 * done // total:>3} %" if total else f"{done:,}"
+        sys.stderr.write(f"\r{doing} {how_much}" + ("\r\x1b[K" if total and done >= total else ""))
         sys.stderr.flush()
 
     return show

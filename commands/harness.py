@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
-from sb.commands.diagnostics import note
+from sb.commands.diagnostics import note, progress
 from sb.commands.options import AsJson, group
+from sb.commands.report_files import STDOUT, check_places, write_report
 from sb.commands.session import configuration
 from sb.commands.usage_errors import usage_error
 
 from sb.cli import Group, is_help
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
 from sb.redaction import one_line
-from sb.text import human_bytes, nearest
+from sb.text import human_bytes, nearest, plain
 
 if TYPE_CHECKING:
     from sb.kernel.harness_audit import AuditReport, Catalogue, Comparison, Control
@@ -56,7 +56,6 @@ def _usage_errors_apart() -> Iterator[None]:
 
 app = group("Grade the harness against the forty controls.", cls=GateGroup)
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
-STDOUT = Path("-")
 _TONES = {"fail": "danger", "partial": "warn", "BLOCKED": "danger", "BROKEN": "danger"}
 SLOWEST_SHOWN = 5
 LONGEST_REPORT = 16 << 20  # bytes; one has some 60 KB
@@ -92,6 +91,9 @@ def audit(
     sarif: Report = None,
     junit: Report = None,
     markdown: Report = None,
+    steps: Annotated[
+        bool, typer.Option("--progress", help="Name each control on stderr as it begins.")
+    ] = False,
     slowest: Annotated[bool, typer.Option("--slowest", help="Show which probes took longest.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -117,11 +119,11 @@ def audit(
             "--diff and --baseline both compare", "leave --diff out; --baseline shows changes too"
         )
     before = diff or baseline
-    _check_places(reports, before, as_json)
+    check_places(reports.values(), [before] if before else [], as_json=as_json)
     earlier = _read(before) if before else b""
     chosen = _chosen(load_catalogue(), only or [], outcome, explain)
     with redirect_stdout(sys.stderr):  # installed tools are loaded, and some of them print
-        report = running.audit(chosen, strict=strict, fail_under=fail_under)
+        report = running.audit(chosen, strict=strict, fail_under=fail_under, progress=_progress(steps))
     compared = _compare(earlier, before, report)
     code = report.exit_code
     if write_baseline and not baseline:  # what is written down as the state to hold has not regressed from it
@@ -131,7 +133,7 @@ def audit(
     standing = _live(ctx) if live else []
     with output.whoever_reads():
         for renderer, path in reports.items():
-            _write(path, import_module(renderer).render(report))
+            write_report(path, import_module(renderer).render(report))
         if as_json:
             output.emit_json(_document(report, compared, standing) | {"exit_code": code})
         elif STDOUT not in reports.values():
@@ -144,32 +146,18 @@ def audit(
     raise typer.Exit(code)
 
 
-def _check_places(reports: dict[str, Path], earlier: Path | None, as_json: bool) -> None:
-    """Refuse before anything is run what could not be written afterwards."""
-    if as_json + list(reports.values()).count(STDOUT) > 1:
-        raise UsageError("only one document fits on stdout", "name a file for each report but one")
-    files = [_file(path) for path in reports.values() if path != STDOUT]
-    if len(files) != len(set(files)):
-        raise UsageError("two reports in one file", "name a file for each")
-    if earlier is not None and earlier.is_file() and earlier.resolve() in files:
-        raise UsageError(f"a report would overwrite {earlier}, which is compared with", "name another file")
+def _progress(named: bool) -> Callable[[int, int, Control], None]:
+    """Names each control on a line of its own, or counts up on a terminal."""
+    counted = None if named else progress("auditing")
 
+    def show(done: int, total: int, control: Control) -> None:
+        if named:
+            sys.stderr.write(f"{done + 1}/{total} {plain(control.title, one_line=True)}\n")
+            sys.stderr.flush()
+        elif counted is not None:
+            counted(done + (done + 1 == total), total)  # the last one takes the line away
 
-def _file(path: Path) -> Path:
-    """Where a report ends up, links followed; raises UsageError for what cannot be written."""
-    try:
-        file = path.resolve()
-        if file.is_dir():
-            raise UsageError(f"cannot write {path}: it is a folder")
-        if file.is_symlink():  # since Python 3.13 what leads to itself is resolved to itself
-            raise UsageError(f"cannot write {path}: a link that leads to itself")
-        if not os.access(file.parent, os.W_OK) or (file.exists() and not os.access(file, os.W_OK)):
-            reason = "may not be written" if file.parent.is_dir() else "no such folder"
-            raise UsageError(f"cannot write {path}: {reason}")
-    except (OSError, RuntimeError) as error:  # a name that is too long, a link that leads to itself
-        reason = getattr(error, "strerror", None) or "a link that leads nowhere"
-        raise UsageError(f"cannot write {path}: {reason}") from None
-    return file
+    return show
 
 
 def _chosen(catalogue: Catalogue, only: list[str], outcome: str, explain: str) -> list[Control]:
@@ -248,14 +236,6 @@ def _document(report: AuditReport, compared: Comparison | None, standing: list[F
     if standing:
         document["live"] = [vars(finding) for finding in standing]
     return document
-
-
-def _write(path: Path, text: str) -> None:
-    if path == STDOUT:
-        output.text(text)
-        return
-    output.write_file(path, [text])
-    note(f"written to {path}")
 
 
 def _print(

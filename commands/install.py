@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.serve import require_sdk
 from sb.commands.session import approval_queue, configuration, decider
 
 from sb.config import Config
@@ -23,7 +24,7 @@ from sb.hosts.install.environment import Environment
 from sb.hosts.install.host import Host, Places
 from sb.hosts.install.installing import Change, Installer
 from sb.hosts.install.sharing import committed_warning
-from sb.hosts.registry import host_settings, installable
+from sb.hosts.registry import WITH_SETTINGS, host_settings
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
 from sb.hosts.servers import configured_servers
 from sb.runtime import create_home
@@ -50,10 +51,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @app.command(epilog="Example: sb install claude-code --dry-run")
 def install(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(installable()) + ".")],
+    name: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(WITH_SETTINGS) + ".")],
     scope: Annotated[Scope, typer.Option(help="All of your projects, or this one.")] = Scope.USER,
     fail_closed: Annotated[
         bool, typer.Option("--fail-closed", help="Have the host deny calls when a hook fails.")
+    ] = False,
+    mcp: Annotated[
+        bool, typer.Option("--mcp", help="Connect it to the MCP server, instead of hooks.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -64,8 +68,10 @@ def install(
     Shows the change and asks first. Your own entries stay, and the file is backed up. Makes the home and its database
     where they are missing.
     """
+    if mcp:
+        require_sdk()
     host, installer = host_settings(name), open_installer()
-    change = installer.plan_install(host, scope=scope, fail_closed=fail_closed)
+    change = installer.plan_install(host, scope=scope, fail_closed=fail_closed, server=mcp)
     if change.needed and not as_json:
         output.line(change.diff, one_line=False)
     if not dry_run:
@@ -77,7 +83,8 @@ def install(
     renewed, unsigned = ([], 0) if dry_run else _renew_contracts(config)
     warning = committed_warning(change) if scope is Scope.PROJECT else ""
     connected = change.needed and not dry_run
-    servers = configured_servers(host.name, os.environ, Path.cwd())
+    servers = [] if mcp else configured_servers(host.name, os.environ, Path.cwd())
+    host = change.host
     if as_json:
         steps = _next_steps(host, servers) if connected else []
         steps += [_SIGN] if unsigned else []
@@ -87,8 +94,9 @@ def install(
         return
     for path in made:
         output.line(f"made {path}")
-    done = "would be changed" if dry_run else "now calls sb"
-    output.line(f"{change.current.path} {done if change.needed else 'already calls sb'}")
+    calls = "names the MCP server" if mcp else "calls sb"
+    done = "would be changed" if dry_run else f"now {calls}"
+    output.line(f"{change.current.path} {done if change.needed else f'already {calls}'}")
     if renewed:
         output.line(f"approved the contracts of this release: {', '.join(renewed)}")
     if unsigned:
@@ -157,6 +165,7 @@ def _next_steps(host: Host, servers: Sequence[Server]) -> list[str]:
         *host.steps,
         "check the installation: sb doctor",
         *server_steps(host.name, servers),
+        *(["try the MCP server: sb serve mcp --doctor"] if not host.has_hooks else []),
         "watch its calls: sb console",
         "see what it would have stopped in past sessions: sb scan",
         *([advice] if advice else []),

@@ -222,8 +222,7 @@ def _undo_of(opened: Runtime, result: ToolResult) -> str:
 def _exit_code(result: ToolResult) -> int:
     if result.success:
         return ExitCode.OK
-    denied = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
-    return ExitCode.DENIED if result.error_code in denied else ExitCode.FAILED
+    return ExitCode.DENIED if result.refused else ExitCode.FAILED
 
 
 def _result(result: ToolResult, context: RunContext) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from sb.commands.session import configuration, decider, event_log
 
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
-from sb.kernel.calls.narrative import log_line
 from sb.kernel.review.log_pruning import prunable, prune
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.verification_record import record_verification
@@ -26,7 +25,6 @@ from sb.log.event import Event
 from sb.log.kinds import require
 from sb.log.references import full_id, known_run
 from sb.parts import open_authority
-from sb.present.tones import VERDICTS
 from sb.sources import iso
 from sb.text import counted, plain
 
@@ -117,7 +115,7 @@ def show(
         output.emit_json({"items": [event.to_dict() for event in events]})
         return
     for event in events:
-        output.line(log_line(event), tones=VERDICTS)
+        output.log_event(event)
         details = {**event.subject._asdict(), **(event.payload or {"payload": "pruned"}), "hash": event.hash}
         for name, value in details.items():
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -202,4 +200,4 @@ def _print(events: Iterable[Event], as_json: bool) -> None:
         if as_json:
             output.emit_json_line(event.to_dict())
         else:
-            output.line(log_line(event), tones=VERDICTS)
+            output.log_event(event)

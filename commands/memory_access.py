@@ -26,15 +26,16 @@ def access(
     json_: AsJson = False,
 ) -> None:
     """Show who may read, write, promote and share memories."""
-    from sb.config.access import RIGHTS, allows, rule_for
+    from sb.config.access import RIGHTS, allows
     from sb.config.kinds import SCOPE
+    from sb.config.scope_patterns import rule_of
 
     if scope and not SCOPE.fullmatch(scope):
         raise UsageError(f"{scope!r} is not a scope", "use global, or TYPE:NAME such as project:api-v2")
     rules = configuration(ctx).memory.access
     items: list[dict[str, Any]] = []
     for name in (scope,) if scope else rules:
-        rule = rule_for(rules, name)
+        rule = rule_of(rules, name)
         rights = {right: ["*"] if rule is None else list(rule.get(right, ())) for right in RIGHTS}
         if agent:
             rights = {right: [agent] if allows(rules, right, name, agent) else [] for right in rights}

@@ -20,11 +20,14 @@ from sb.text import counted, nearest
 if TYPE_CHECKING:
     from sb.memory.bundle_import import Imported
     from sb.memory.bundles import Seal
+    from sb.memory.foreign.taking_in import TakenIn
     from sb.memory.operator_view import Overseer
 
 app = single()
 BUNDLE, MARKDOWN = "bundle", "markdown"
 FORMATS = (BUNDLE, MARKDOWN, "csv", "json")
+PROGRAMS = ("mem0", "brainctl", "kernle", "claude-memory", "basic-memory", "json", "csv", "markdown")
+IMPORTED = "imported"  # the agent of what other programs remembered
 
 
 @app.command(name="export", epilog="Example: sb memory export shop.sbmem --scope project:shop")
@@ -102,10 +105,24 @@ def _signed(seal: Seal) -> str:
     return f"signed by {seal.by} ({seal.key}){stranger}"
 
 
-@app.command(name="import", epilog="Example: sb memory import shop.sbmem --verify-only")
+@app.command(name="import", epilog="Example: sb memory import notes.json --from json --dry-run")
 def import_memories(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file written by `sb memory export`.")],
+    file: Annotated[Path, typer.Argument(help="A file of `sb memory export`, or of what --from names.")],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="PROGRAM",
+            help="Another program's file: mem0, json, csv, markdown…",
+            autocompletion=one_of(*PROGRAMS),
+        ),
+    ] = "",
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="With --from: whose memories they become.")
+    ] = IMPORTED,
+    trusted: Annotated[bool, typer.Option("--trusted", help="With --from: do not quarantine them.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --from: show what would come.")] = False,
     verify_only: Annotated[
         bool, typer.Option("--verify-only", help="Show its contents and signer, and import nothing.")
     ] = False,
@@ -119,7 +136,17 @@ def import_memories(
     who: As = "",
     json_: AsJson = False,
 ) -> None:
-    """Import memories from a file; existing ones stay."""
+    """Import memories from a file; existing ones stay.
+
+    What another program remembered is quarantined until an
+    operator releases it: sb quarantine list.
+    """
+    of_programs = {"--agent": agent != IMPORTED, "--trusted": trusted, "--dry-run": dry_run}
+    of_bundles = {"--verify-only": verify_only, "--from-anybody": from_anybody, "--embed": embed}
+    _refuse_options(of_bundles if source else of_programs, with_from=bool(source))
+    if source:
+        _take_in(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
+        return
     from sb.memory.bundle_import import load
     from sb.memory.bundles import opened, verify
     from sb.parts import open_authority
@@ -146,6 +173,76 @@ def import_memories(
     except ValueError as error:
         raise UsageError(str(error)) from None
     _imported(found, json_)
+
+
+def _refuse_options(given: dict[str, bool], *, with_from: bool) -> None:
+    """Refuse an option that the other kind of import has: left out of account, it would import what it should not."""
+    for name, is_given in given.items():
+        if is_given:
+            kind = "of `sb memory export` alone" if with_from else "of another program"
+            raise UsageError(f"{name} is for a file {kind}", f"leave {'--from' if with_from else name} out")
+
+
+def _take_in(
+    ctx: typer.Context,
+    source: str,
+    file: Path,
+    agent: str,
+    into: str,
+    who: str,
+    *,
+    trusted: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Import what another program remembered."""
+    from sb.memory import Brain
+    from sb.memory.foreign.taking_in import reader_of, take_in
+    from sb.parts import open_authority
+
+    reader_of(source, file)  # before a passphrase is asked for
+    overseeing, log = overseer(ctx)
+    by = IMPORTED if dry_run else decider(ctx, open_authority(overseeing.config, log), who).name
+    tell = progress("reading") or (lambda done, total: None)
+    try:
+        with Brain(agent, database=log.database, config=overseeing.config, warm=False) as brain:
+            found = take_in(
+                brain,
+                log,
+                source,
+                file,
+                actor=by,
+                into=into,
+                trusted=trusted,
+                dry_run=dry_run,
+                progress=lambda done: tell(done, 0),
+            )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    tell(1, 1)
+    if as_json:
+        output.emit_json(found.as_json())
+    else:
+        _taken_in(found, dry_run=dry_run)
+    if found.left_out:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _taken_in(found: TakenIn, *, dry_run: bool) -> None:
+    kinds = ", ".join(counted(count, kind) for kind, count in found.kinds.items())
+    would = "would be " if dry_run else ""
+    output.line(
+        f"{found.added:,} {would}new{f' ({kinds})' if kinds else ''}, {found.same:,} already here,"
+        f" {found.left_out:,} left out",
+        one_line=True,
+    )
+    note_masked(found.masked)
+    if found.quarantined:
+        note(f"{found.quarantined:,} quarantined: sb quarantine list")
+    for reference, reason in found.reasons:
+        output.line(f"left out {reference}: {reason}", one_line=True)
+    if found.left_out > len(found.reasons):
+        note(f"and {found.left_out - len(found.reasons):,} more were left out")
 
 
 def _sealed(seal: Seal, json_: bool) -> None:

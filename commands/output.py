@@ -21,6 +21,7 @@ from sb.text import json_text, plain
 
 if TYPE_CHECKING:
     from sb.kernel.review.findings import Finding
+    from sb.log.event import Event
 
 LONGEST_NOTED = 1600  # characters of a call that is approved: all of any that need not be opened
 
@@ -59,6 +60,14 @@ def line(text: str = "", *, one_line: bool = True, tones: Mapping[str, str] | No
     shown = plain(text, one_line=one_line)
     for part in shown.split("\n") if fits_terminal() else [shown]:
         write_line(part, sys.stdout, tones)
+
+
+def log_event(event: Event) -> None:
+    """An event as a line of the log, with its verdict set off."""
+    from sb.present.events import log_line, verdict
+
+    found = verdict(event)
+    line(log_line(event), tones={found.word: found.tone})
 
 
 def passage(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from sb.commands import output
@@ -13,7 +13,6 @@ from sb.commands.session import configuration, decider, event_log
 
 from sb.duration import human_age
 from sb.errors import UsageError
-from sb.references import full_one
 from sb.text import counted, plain, shorten
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def show(
 ) -> None:
     """Show a quarantined memory: untrusted text, in full."""
     quarantine, _, now = _opened(ctx)
-    found = quarantine.show(_full(quarantine, record, purged=True))
+    found = quarantine.show(quarantine.full_id(record, purged=True))
     if json_:
         output.emit_json(_as_json(found))
         return
@@ -109,8 +108,7 @@ def release(
     json_: AsJson = False,
 ) -> None:
     """Release quarantined memories as safe."""
-    quarantine, authority, items = _chosen(ctx, records, all_, reason, "release", yes)
-    _done(quarantine.release(items, by=decider(ctx, authority, who), reason=reason), json_)
+    _decide(ctx, "release", records, all_, reason, who, yes, json_)
 
 
 @app.command(epilog='Example: sb quarantine purge mem_7c2e91 --reason "an injected instruction"')
@@ -124,30 +122,32 @@ def purge(
     json_: AsJson = False,
 ) -> None:
     """Purge quarantined memories as malicious, for good."""
-    quarantine, authority, items = _chosen(ctx, records, all_, reason, "purge", yes)
-    _done(quarantine.purge(items, by=decider(ctx, authority, who), reason=reason), json_)
+    _decide(ctx, "purge", records, all_, reason, who, yes, json_)
 
 
-def _chosen(
-    ctx: typer.Context, records: list[str] | None, all_: bool, reason: str, verb: str, yes: bool
-) -> tuple[Quarantine, Authority, list[Held]]:
-    """What is decided, once it was shown and confirmed."""
+def _decide(
+    ctx: typer.Context,
+    verb: Literal["release", "purge"],
+    records: list[str] | None,
+    all_: bool,
+    reason: str,
+    who: str,
+    yes: bool,
+    json_: bool,
+) -> None:
+    """Shows what is decided, and decides it once that is confirmed."""
     required(reason)
     if bool(records) == all_:
         raise UsageError("which memories?", "give their IDs, or --all")
     quarantine, authority, now = _opened(ctx)
-    names = dict.fromkeys(_full(quarantine, one) for one in records or ())
+    names = dict.fromkeys(map(quarantine.full_id, records or ()))
     items = quarantine.items() if all_ else [quarantine.show(one) for one in names]
     if not yes:
         for one in items:
             _line(one, now)
     confirmed(f"{verb} {counted(len(items), 'memory')}?", yes=yes)
-    return quarantine, authority, items
-
-
-def _full(quarantine: Quarantine, record: str, *, purged: bool = False) -> str:
-    known = [*quarantine.items(), *(quarantine.items(purged=True) if purged else ())]
-    return full_one(record, (one.id for one in known))
+    decide = {"release": quarantine.release, "purge": quarantine.purge}[verb]
+    _done(decide(items, by=decider(ctx, authority, who), reason=reason), json_)
 
 
 def _as_json(found: Held) -> dict[str, Any]:

@@ -28,9 +28,9 @@ from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
+    from sb.kernel.recovery.answers import Undone
     from sb.kernel.recovery.escalations import Escalation
     from sb.kernel.recovery.loop import RuntimeDecisionRecord
-    from sb.kernel.recovery.service import Undone
     from sb.kernel.recovery.settling import Verdict
     from sb.runtime import Runtime
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.memories import confirmed
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
@@ -154,8 +154,7 @@ def pin(
     releases, authority = _opened(ctx)
     wanted = "" if lift else releases.entry(agent, release).id
     what = "lift the pin of" if lift else f"pin {wanted[:_SHORT]} for"
-    if not yes and sys.stdin.isatty() and sys.stdout.isatty() and not typer.confirm(f"{what} {agent}?"):
-        raise typer.Abort
+    confirmed(f"{what} {agent}?", yes=yes)
     by = decider(ctx, authority, approved_by, "--approved-by")
     releases.pin(agent, wanted, by, reason)
     if as_json:

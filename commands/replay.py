@@ -88,7 +88,7 @@ def run(
     if agent:
         sys.path.insert(0, "")  # as python itself finds modules of the current folder
     found = reproduce(packet, config, agent_named(agent) if agent else None)
-    parted = [_shown(one._asdict()) for one in found.divergences]
+    parted = [one._asdict() for one in found.divergences]
     if as_json:
         output.emit_json(
             {
@@ -118,10 +118,9 @@ def diff(
     shelf = open_packets(configuration(ctx))
     first, second = shelf.read(then), shelf.read(now)
     facts = [
-        _shown({"name": name, "then": before, "now": after})
-        for name, before, after in changed_facts(first, second)
+        {"name": name, "then": before, "now": after} for name, before, after in changed_facts(first, second)
     ]
-    parted = [_shown(one._asdict()) for one in divergences(first.steps, second.steps)]
+    parted = [one._asdict() for one in divergences(first.steps, second.steps)]
     if as_json:
         output.emit_json({"same": not (facts or parted), "facts": facts, "divergences": parted})
     else:
@@ -149,14 +148,6 @@ def _begun(packet: Packet) -> dict[str, Any]:
     return {name: begun[name] for name in ("run_id", "agent", "intent", "host", "version")} | {
         "at": iso(begun["at"])
     }
-
-
-def _shown(facts: dict[str, Any]) -> dict[str, Any]:
-    """What a packet holds may be secret; what is printed never is."""
-    from sb.redaction import redact
-
-    shown: dict[str, Any] = redact(facts)
-    return shown
 
 
 def _value(value: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
@@ -20,23 +22,23 @@ app = group("Encrypt the database, or decrypt it.")
 @app.command(epilog="Example: sb store encrypt")
 def encrypt(ctx: typer.Context, yes: Yes = False, as_json: AsJson = False) -> None:
     """Encrypt the database; no other process may have it open."""
-    from sb.store.encryption import encrypt as run
+    from sb.log.encryption import encrypt as run
 
     config, reference = _named(ctx)
     confirmed(
         f"encrypt {config.database} with the key in {reference}? without it nothing can be read", yes=yes
     )
-    _done(config, run(config.database, reference), as_json, encrypted=True)
+    _done(config, _run(run, config, reference), as_json, encrypted=True)
 
 
 @app.command(epilog="Example: sb store decrypt")
 def decrypt(ctx: typer.Context, yes: Yes = False, as_json: AsJson = False) -> None:
     """Decrypt the database; no other process may have it open."""
-    from sb.store.encryption import decrypt as run
+    from sb.log.encryption import decrypt as run
 
     config, reference = _named(ctx)
     confirmed(f"decrypt {config.database}? whoever reads the file then reads the memories", yes=yes)
-    _done(config, run(config.database, reference), as_json, encrypted=False)
+    _done(config, _run(run, config, reference), as_json, encrypted=False)
     note(f"take database_key out of {config.home.config_file}")
 
 
@@ -50,6 +52,13 @@ def _named(ctx: typer.Context) -> tuple[Config, str]:
             f'set database_key: "file:/PATH" in {config.home.config_file}: docs/reference/store.md',
         )
     return config, config.database_key
+
+
+def _run(change: Callable[..., int], config: Config, reference: str) -> int:
+    from sb.kernel.authority.enrolment import login_name
+    from sb.parts import open_log
+
+    return change(config.database, reference, by=login_name(), log=lambda: open_log(config))
 
 
 def _done(config: Config, size: int, as_json: bool, *, encrypted: bool) -> None:

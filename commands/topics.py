@@ -119,7 +119,8 @@ Colour says nothing that a word does not say. It is off in a pipe, with `NO_COLO
                 "usage or configuration: an unknown command, arguments that are not JSON, a wrong key in `config.yaml`",
             ),
             ("3", "the database cannot be used: locked for 30 s, missing, damaged, of another version"),
-            ("4", "denied, or a person has to decide first"),
+            ("4", "denied, or a person has to decide first (`apr_… waits for a decision`)"),
+            ("5", "`sb agent eval`: the agent could not be run"),
             (
                 "64",
                 "`sb harness audit` was called wrongly; there 1 is a score below the threshold, and 2 a P0 control that blocks",

@@ -27,7 +27,7 @@ from sb.tools.roots import absolute
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
     from sb.kernel.contracts import MutationRef
-    from sb.kernel.recovery.service import Plan
+    from sb.kernel.recovery.answers import Plan
     from sb.runtime import Runtime
 
 app = single()

@@ -18,8 +18,9 @@ from sb.text import nearest, plain, shorten
 
 # The commands of each group; a test compares them with the groups themselves.
 VERBS = {
-    "agent": "charter",
+    "agent": "charter eval",
     "agent charter": "list show check approve",
+    "agent eval": "run init diff convert",
     "approvals": "list show approve deny revoke grants watch servers",
     "checkpoint": "save list show diff restore",
     "config": "show check trust organization sign",
@@ -37,6 +38,8 @@ VERBS = {
     "replay": "capture list run diff delete",
     "release": "list show diff pin",
     "runtime-guard": "tools mismatches show snapshot approve-contract",
+    "serve": "mcp token",
+    "serve token": "create list revoke",
     "sources": "list check",
     "stack": "list show create search load dump maintain export import sync conflicts resolve",
     "suggestions": "list show accept dismiss",
@@ -73,6 +76,8 @@ SYNONYMS = {
     "disconnect": ("uninstall",),
     "edit": ("memory remember", "config show"),
     "enroll": ("operator init", "operator add"),
+    "eval": ("agent eval",),
+    "evals": ("agent eval",),
     "events": ("log tail",),
     "find": ("memory search", "entity search", "stack search"),
     "get": ("memory show", "config show", "log show", "approvals show"),
@@ -108,7 +113,7 @@ SYNONYMS = {
     "start": ("init", "console"),
     "stop": ("kill",),
     "store": ("memory remember",),
-    "test": ("doctor", "harness audit", "explain"),
+    "test": ("doctor", "agent eval", "harness audit"),
     "tools": ("kernel tools", "runtime-guard tools"),
     "tui": ("console",),
     "ui": ("console",),

@@ -35,14 +35,19 @@ def play_session(folder: Path) -> Config:
     (shop / "legacy").mkdir()
     (shop / "legacy" / "prices.csv").write_text("sku,price\n1,20\n", encoding="utf-8")
     config = load_config(env={"SB_HOME": str(folder / ".sb"), "HOME": str(folder)}, cwd=shop, flags={})
-    for payload in _events(shop):
+    for payload in events_of(shop):
         common = {"session_id": "5e3c1f0a", "transcript_path": "/t", "cwd": str(shop)}
         common["permission_mode"] = "default"
         judge(config, CLAUDE_CODE, CLAUDE_CODE.read({**common, **payload}))
     return config
 
 
-def _events(shop: Path) -> Iterator[dict[str, Any]]:
+def events_of(shop: Path) -> Iterator[dict[str, Any]]:
+    """What the host tells of that session.
+
+    Args:
+        shop: the project, with a folder `legacy` and a file `settings.ini`.
+    """
     yield {"hook_event_name": "SessionStart", "source": "startup"}
     settings = shop / "settings.ini"
     yield from _made("Read", "1", "[shop]", file_path=str(settings))
@@ -63,6 +68,14 @@ def _made(tool: str, use_id: str, response: Any, **given: Any) -> Iterator[dict[
     call = _call(tool, use_id, **given)
     yield {"hook_event_name": "PreToolUse", **call}
     yield {"hook_event_name": "PostToolUse", **call, "tool_response": response}
+
+
+def shell_call(command: str, use_id: str, *, ran: bool = False) -> Iterator[dict[str, Any]]:
+    """What the host tells of a command line: that it is to run and, if it `ran`, its outcome."""
+    if ran:
+        yield from _made("Bash", use_id, {"stdout": "ok"}, command=command)
+    else:
+        yield {"hook_event_name": "PreToolUse", **_call("Bash", use_id, command=command)}
 
 
 def _call(tool: str, use_id: str, **given: Any) -> dict[str, Any]:

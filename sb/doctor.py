@@ -33,12 +33,11 @@ from sb.kernel.review.findings import (
 from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
 from sb.parts import (
+    boundary_findings,
     open_authority,
-    open_charters,
     open_kill_switch,
     open_registry,
     open_snapshots,
-    open_sources,
     shipped_registry,
 )
 from sb.store import driver, migrate
@@ -81,10 +80,9 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded("operators", lambda: operators(config, open_authority(config, log)))
         findings += _guarded("killed", lambda: _kills(config, log))
         findings += _guarded("baselines", lambda: _baselines(config, log))
-        if config.agent_charters != "off":
-            findings += _guarded("charters", lambda: _charters(config, log))
-        if config.context_sources != "off":
-            findings += _guarded("sources", lambda: _sources(config, log))
+        findings += _guarded(
+            "boundaries", lambda: boundary_findings(config, log, open_authority(config, log))
+        )
         findings += _guarded("approvals", lambda: _approvals(log))
         findings += _guarded("recovery", lambda: _recovery(log))
         findings += _guarded("memory", lambda: _memory(config, database))
@@ -244,21 +242,6 @@ def _connected(config: Config, log: EventLog) -> Iterator[Finding]:
         told.append(f"and {len(found) - _MOST_CONNECTED} more (sb console)")
     hint = "" if found or Records(config.home).all() else "sb install claude-code"
     yield Finding("connected", Status.OK, "; ".join(told) or "no session of a coding agent yet", hint)
-
-
-def _charters(config: Config, log: EventLog) -> Iterator[Finding]:
-    entries = open_charters(config, log, open_authority(config, log)).entries()
-    amiss = [entry.problem for entry in entries if entry.problem]
-    if amiss:
-        more = f" (and {len(amiss) - 1} more)" if len(amiss) > 1 else ""
-        yield Finding("charters", Status.WARN, amiss[0] + more, "sb agent charter check")
-    else:
-        yield Finding("charters", Status.OK, f"{counted(len(entries), 'charter')} approved")
-
-
-def _sources(config: Config, log: EventLog) -> Iterator[Finding]:
-    found = list(open_sources(config, log, open_authority(config, log)).load())
-    yield Finding("sources", Status.OK, f"{counted(len(found), 'registered source')} of context")
 
 
 def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:

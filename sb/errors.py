@@ -35,6 +35,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     STORE = 3
     DENIED = 4
+    AGENT = 5  # of `sb agent eval`: the agent could not be run
     GATE_USAGE = 64  # of `sb harness audit`, where 2 is a P0 blocker
     INTERNAL = 70
     INTERRUPTED = 130

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, chain, pairwise
 
 from sb.sources import MICROSECONDS
 
@@ -104,6 +105,60 @@ def fit_hits(text: str, cells: int, cut: Cut = Cut.END, hits: Sequence[Span] = (
     if hits and not any(start <= hits[0][0] and hits[0][1] <= end for start, end in pieces):
         pieces = [_around(measured, cells, hits[0])]
     return _joined(text, pieces, hits)
+
+
+@lru_cache(maxsize=1_024)
+def fit_keeping(text: str, cells: int, words: tuple[str, ...]) -> str:
+    """A command of one line in at most so many cells, cut so that these of its words stay in view.
+
+    A path may lose its folders. Where there is no room for all, the first words stay.
+    """
+    cut = fit(text, cells, Cut.MIDDLE)
+    spans = [(at, at + len(word)) for word in words if word and (at := text.find(word)) >= 0]
+    hidden = [(start, end) for start, end in spans if text[start:end] not in cut]
+    if not hidden or cells < 1:
+        return cut
+    if not text.isascii():
+        return fit(text, cells, Cut.MIDDLE, hidden[0])
+    shown = _Shown(text, cells)
+    shown.add(range(len(text.partition(" ")[0])))
+    names = [(max(text.rfind("/", start, end - 1) + 1, start), end) for start, end in spans]
+    for name in names:
+        shown.add(range(*name))
+    folders = chain.from_iterable(range(end - 1, start - 1, -1) for start, end in spans)
+    for place in chain(folders, range(len(text))):
+        shown.add((place,))
+    return str(shown)
+
+
+class _Shown:
+    """The characters of an ASCII text that are shown in so many cells; each gap between them takes one."""
+
+    def __init__(self, text: str, cells: int) -> None:
+        self._text = text
+        self._cells = cells
+        self._places = {-1, len(text)}
+        self._cost = 1
+
+    def add(self, places: Sequence[int]) -> None:
+        """Show these characters too, if there is room for all of them."""
+        places = [place for place in places if place not in self._places]
+        cost = self._cost
+        for place in places:
+            cost += 2 - ((place - 1) in self._places) - ((place + 1) in self._places)
+            self._places.add(place)
+        if cost <= self._cells:
+            self._cost = cost
+        else:
+            self._places.difference_update(places)
+
+    def __str__(self) -> str:
+        ordered = sorted(self._places)
+        pieces = pairwise(ordered)
+        return "".join(
+            (ELLIPSIS if after - before > 1 else "") + self._text[after : after + 1]
+            for before, after in pieces
+        )
 
 
 def padded(text: str, cells: int, *, right: bool = False) -> str:

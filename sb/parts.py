@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.execution.output_guard import OutputGate
     from sb.kernel.execution.result_guards import ResultGuard
     from sb.kernel.replay.shelf import PacketShelf
+    from sb.kernel.review.findings import Finding
     from sb.kernel.run_context import RunContext
     from sb.store.snapshots import SnapshotStore
     from sb.tools.discovery import LoadFailure
@@ -152,10 +153,15 @@ def shell_rules(config: Config) -> Ruleset:
     return ruleset(config.hooks.packs_disabled, config.hooks.packs, config.home.compiled_packs)
 
 
+def judging_files(config: Config) -> list[Path]:
+    """Files and folders outside of the home by which agents are judged: rules for their calls, and their evals."""
+    return [*(pack.path for pack in config.hooks.packs), *config.release.eval]
+
+
 def _guarded_below(roots: Sequence[Path], config: Config) -> Iterator[Path]:
     """What decides how calls are judged and lies in a folder that is open to tools."""
     folders = [os.path.realpath(root) for root in roots]
-    for place in guarded(config.home, os.environ).places if folders else ():
+    for place in guarded(config.home, os.environ, judging_files(config)).places if folders else ():
         if any(os.path.realpath(place.path).startswith(folder.rstrip("/") + "/") for folder in folders):
             yield Path(place.path)
 
@@ -317,6 +323,18 @@ def open_sources(config: Config, log: EventLog, authority: Authority) -> SourceF
     from sb.kernel.boundaries.source_files import SourceFile
 
     return SourceFile(config.home.context_sources, clock=log.clock, owner_refusal=Owners(authority).refusal)
+
+
+def boundary_findings(config: Config, log: EventLog, authority: Authority) -> Iterator[Finding]:
+    """Whether the charters and context sources that are switched on can be relied on; one finding each."""
+    charters, sources = config.agent_charters, config.context_sources
+    if charters != "off" or sources != "off":
+        from sb.kernel.review.boundary_findings import charters_finding, sources_finding
+
+        if charters != "off":
+            yield charters_finding(open_charters(config, log, authority), enforced=charters == "enforce")
+        if sources != "off":
+            yield sources_finding(open_sources(config, log, authority), enforced=sources == "enforce")
 
 
 def open_releases(

@@ -17,7 +17,8 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.replay.comparing import Divergence, divergences
-from sb.kernel.replay.packet import RAN, REFUSED, MemoryCapture, Packet, Step
+from sb.kernel.replay.deciding import DecidedCapture
+from sb.kernel.replay.packet import RAN, REFUSED, Packet, Step
 from sb.kernel.replay.serving import ServedAttempts
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.parts import open_authority, open_baselines, open_log
@@ -62,7 +63,7 @@ def reproduce(
         ConfigError, StoreError: the home or its configuration cannot be used.
         CheckFailed: the agent itself failed.
     """
-    captured = MemoryCapture()
+    captured = DecidedCapture(packet.steps)
     with _own_runtime(packet, config, captured, register or (lambda runtime: None)) as runtime:
         ctx = _context(packet, runtime)
         if agent is None:
@@ -108,7 +109,7 @@ def agent_named(reference: str) -> Agent:
 
 @contextmanager
 def _own_runtime(
-    packet: Packet, config: Config, captured: MemoryCapture, register: Callable[[Runtime], object]
+    packet: Packet, config: Config, captured: DecidedCapture, register: Callable[[Runtime], object]
 ) -> Iterator[Runtime]:
     """A kernel with the same settings and tools, and a home that is removed at the end."""
     clock, ids = SteeredClock(), CountingIds()
@@ -125,7 +126,13 @@ def _own_runtime(
         served = ServedAttempts(packet.steps, clock, ids, config.max_result_bytes)
         hosted = any(step.host for step in packet.steps)
         with open_runtime(
-            own, clock=clock, ids=ids, hosted=hosted, capture=captured, attempts=served
+            own,
+            clock=clock,
+            ids=ids,
+            hosted=hosted,
+            capture=captured,
+            attempts=served,
+            person=captured.decide,
         ) as runtime:
             register(runtime)
             runtime.baselines.seen.note_all(runtime.registry)
@@ -155,19 +162,14 @@ def _context(packet: Packet, runtime: Runtime) -> RunContext:
     )
 
 
-def _again(step: Step, runtime: Runtime, ctx: RunContext, captured: MemoryCapture) -> Step:
+def _again(step: Step, runtime: Runtime, ctx: RunContext, captured: DecidedCapture) -> Step:
     """The same call, made now."""
     if step.verdict == REFUSED and step.rule in _PEOPLE:
+        captured.steps.append(step)
         return step
     if step.host:
         return _judged(step, runtime, ctx)
-    result = runtime.executor.execute(ctx, step.tool_id, step.args, step=step.step)
-    if step.verdict == RAN and step.asked and result.data and "approval_id" in result.data:
-        try:
-            runtime.approvals.approve(result.data["approval_id"], _WHO, "approved in the packet")
-        except SBError:  # it stays refused, which is the divergence
-            return captured.steps[-1]
-        runtime.executor.execute(ctx, step.tool_id, step.args, step=step.step)
+    runtime.executor.execute(ctx, step.tool_id, step.args, step=step.step)
     return captured.steps[-1]
 
 

@@ -17,7 +17,7 @@ from sb.errors import ConfigError, SBError, StoreError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
-from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.execution.executor import Person, ToolExecutor
 from sb.kernel.execution.telemetry import Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.registry.credentials import Credentials
@@ -67,6 +67,7 @@ class Runtime:
         baselines, reversals: the contracts, and the ways back, that an operator approved.
         load_failures: third-party tools that could not be loaded.
         orphans: calls of dead processes that were found unfinished and are now in doubt.
+        warm: whether memories load what searches need in the background; see `sb.memory.Brain`.
     """
 
     config: Config
@@ -78,6 +79,7 @@ class Runtime:
     reversals: ContractBaselineStore
     load_failures: tuple[LoadFailure, ...] = ()
     orphans: int = field(default=0)
+    warm: bool = True
 
     def memory_store(self, agent_name: str) -> MemoryStore:
         """The durable memory of one agent."""
@@ -100,6 +102,7 @@ class Runtime:
         return Brain(
             agent_id,
             database=self.database,
+            warm=more.pop("warm", self.warm),
             config=self.config,
             scope_refusal=self._scope_refusal,
             clock=self.log.clock,
@@ -316,6 +319,7 @@ def open_runtime(
     hosted: bool = False,
     capture: Capturing | None = None,
     attempts: Attempts | None = None,
+    person: Person | None = None,
 ) -> Runtime:
     """Everything, wired; database and folders are made where they are missing.
 
@@ -324,6 +328,7 @@ def open_runtime(
         tracer_provider: an OpenTelemetry provider of spans; by default the one of the process.
         hosted: as for open_registry.
         capture, attempts: as for ToolExecutor; by default what the home captures, and the tools themselves.
+        person: as for ToolExecutor.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -365,6 +370,7 @@ def open_runtime(
             max_result_bytes=config.max_result_bytes,
             result_guards=result_guards(config, log),
             credentials=Credentials(config.credentials, config.home.folder),
+            person=person,
             telemetry=Telemetry(arguments=config.telemetry.arguments, tracer_provider=tracer_provider),
             clock=clock,
             ids=ids,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, cached_property
 
+from sb.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Recogniser:
     """One shape of a sensitive value.
 
@@ -164,6 +165,7 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shape("google_key", _FREE + r"(?:ya29\.[0-9A-Za-z_\-]{20,255}|GOCSPX-[0-9A-Za-z_\-]{28,40})", "ya29.", "gocspx-"),
     _shape("azure_sas", r"[?&;]sig=(?P<value>[A-Za-z0-9%+/]{40,120}(?:={1,2})?)", "sig=", near=r"[a-z0-9%+/]{40}"),
     _shape("azure_secret", r"(?<![A-Za-z0-9_~.\-])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.\-]{31,34}(?![A-Za-z0-9_~\-])", "q~", near=r"[a-z0-9_~.\-]{31}"),
+    _shape("sb_token", r"sbt_[a-f0-9]{16}_[a-f0-9]{64}", "sbt_"),
     _shape("npm_token", r"npm_[A-Za-z0-9]{30,255}", "npm_"),
     _shape("pypi_token", r"pypi-[A-Za-z0-9_\-]{40,255}", "pypi-"),
     _shape("rubygems_key", _FREE + r"rubygems_[a-f0-9]{48}", "rubygems_"),

@@ -20,22 +20,30 @@ from hypothesis import HealthCheck, settings
 
 from sb.cli import run
 from sb.config import database_key
+from sb.kernel.authority import keys
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
 from sb.sources import CountingIds, SteeredClock, iso
 from sb.store import database, migrate
 from sb.store.database import MEMORY, Database
 
+EXAMPLES = 50  # of a property that says no number of its own
+
 # A shared machine stalls now and then. The same examples in each run, so that a failure belongs to the change that
 # is tested; `make explore` looks for new ones.
 settings.register_profile(
-    "sb", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+    "sb",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    database=None,
+    max_examples=EXAMPLES,
 )
-settings.register_profile("explore", settings.get_profile("sb"), derandomize=False)
+settings.register_profile("explore", settings.get_profile("sb"), derandomize=False, max_examples=4 * EXAMPLES)
 settings.load_profile("explore" if os.environ.get("SB_EXPLORE") else "sb")
 
 FAILED = pytest.StashKey[bool]()
-WALKED_ONCE_IN = 200  # smaller collections: some 1.4 million new objects
+ENOUGH_GARBAGE, MOST_GARBAGE = 100_000, 1_000_000  # new objects: after a test, and within one
 numbers = itertools.count()
 
 
@@ -47,14 +55,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay to the end: the collector need not walk through them again and again, a tenth of the time.
-
-    And what lives outside of them is so little that it would be walked through every few tests: another fifth of the
-    time of a console's tests. Young garbage, which nearly all of it is, is collected as always.
-    """
+    """Thousands of tests stay to the end: the collector need not walk through them again and again, a tenth of the time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*gc.get_threshold()[:2], WALKED_ONCE_IN)
+    gc.set_threshold(MOST_GARBAGE, *gc.get_threshold()[1:])
+
+
+def pytest_runtest_logfinish() -> None:
+    """Collect between tests, when nearly all that they made is garbage: in their midst it is walked through for nothing."""
+    if gc.isenabled() and gc.get_count()[0] > ENOUGH_GARBAGE:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture
@@ -152,6 +163,14 @@ def schema_made_once() -> Iterator[None]:
         patch.setattr(database, "migrate", copying)
         yield
     template.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def passphrases_opened_at_once() -> Iterator[None]:
+    """A passphrase costs a fifth of a second to try; in this process a hundredth of that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys, "SCRYPT_N", 2**10)
+        yield
 
 
 @pytest.fixture

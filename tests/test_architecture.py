@@ -21,8 +21,19 @@ GROUND = ("contracts", "results", "reversal_contracts", "run_context", "error_ki
 # docs/concepts/architecture.md, "Layers": a module may import from its own layer and those below it, the ground first.
 LAYERS = (
     (
-        *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
+        *(
+            "sb.errors",
+            "sb.text",
+            "sb.sources",
+            "sb.canonical",
+            "sb.duration",
+            "sb.lazy",
+            "sb.frozen",
+            "sb.discovery",
+        ),
         "sb.fitting",
+        "sb.fields",
+        "sb.located",
         *(
             "sb.files",
             "sb.numeric",
@@ -34,7 +45,7 @@ LAYERS = (
             "sb.protocols",
         ),
     ),
-    ("sb.redaction", "sb.secret_shapes", "sb.classification"),
+    ("sb.redaction", "sb.secret_shapes", "sb.classification", "sb.secret_sources"),
     ("sb.store",),
     ("sb.log",),
     # The kernel's ground floor. A command line's parser stands on it: who decides is shown a line as it is parsed.
@@ -48,15 +59,15 @@ LAYERS = (
     ("sb.parts", "sb.runtime"),
     ("sb.present",),
     ("sb.hosts",),
-    ("sb.harness", "sb.reproduction", "sb.demo", "sb.doctor", "sb.attention"),
-    ("sb.cli", "sb.__main__", "sb.commands", "sb.screens", "sb.resident"),
+    ("sb.evals", "sb.harness", "sb.reproduction", "sb.demo", "sb.doctor", "sb.attention"),
+    ("sb.cli", "sb.__main__", "sb.commands", "sb.screens", "sb.resident", "sb.mcp"),
 )
 # The floors of `sb.kernel`: each imports only from itself and those before it.
 FLOORS = (
     GROUND,
     *(
         [name]
-        for name in "attacks memory_read_policy authority registry failures policy calls approvals baselines incidents boundaries".split()
+        for name in "attacks memory_read_policy trajectories authority registry failures policy calls approvals baselines incidents boundaries".split()
     ),
     *(
         [name]
@@ -78,6 +89,7 @@ DOORS = {
     "sb.kernel.release_tuple",
     "sb.kernel.red_team",
     "sb.kernel.reversibility",
+    "sb.kernel.trajectory_eval",
     "sb.kernel.tooling",
     "sb.kernel.tooling.executor",
     "sb.kernel.tooling.permissions",

@@ -18,7 +18,6 @@ import pytest
 
 from sb.errors import DeniedError, SBError
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
-from sb.kernel.authority import keys as key_module
 from sb.kernel.authority.authority import Assurance, Authority
 from sb.kernel.authority.enrolment import Enrolment, decider
 from sb.kernel.authority.keys import KeyFolder, make_key
@@ -100,8 +99,7 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path, clock: SteeredClock, monkeypatch: pytest.MonkeyPatch) -> House:
-    monkeypatch.setattr(key_module, "SCRYPT_N", 2**10)
+def house(tmp_path: Path, clock: SteeredClock) -> House:
     return House(tmp_path, clock)
 
 

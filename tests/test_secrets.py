@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolRegistry
-from sb.kernel.calls.narrative import log_line
 from sb.kernel.execution.executor import ToolExecutor
 from sb.log.event_log import EventLog
+from sb.present.events import log_line
 from sb.redaction import (
     is_card_number,
     may_be_sensitive,
@@ -42,6 +42,7 @@ SECRETS = {
     "openai_key": "sk-proj-" + "a1" * 20,
     "stripe_key": "sk_live_" + "a1" * 10,
     "google_key": "AIza" + "a1" * 17 + "x",
+    "sb_token": "sbt_" + "a1" * 8 + "_" + "c3" * 32,
     "npm_token": "npm_" + "a1" * 18,
     "pypi_token": "pypi-" + "a1" * 30,
     "huggingface_token": "hf_" + "a1" * 17,

@@ -11,6 +11,7 @@ from evals.bench import (
     first_search,
     kernel,
     kill,
+    mcp,
     memory,
     memory_peers,
     memory_screen,
@@ -18,6 +19,7 @@ from evals.bench import (
     replay,
     snapshots,
     sync,
+    trajectories,
     workflows,
 )
 from evals.retrieval import bars
@@ -28,6 +30,7 @@ REPORTS = (
     kill.report,
     recovery.report,
     replay.report,
+    trajectories.report,
     snapshots.report,
     approvals.report,
     workflows.report,
@@ -37,6 +40,7 @@ REPORTS = (
     audit.report,
     memory.report,
     first_search.report,
+    mcp.report,
     memory_peers.report,
     sync.report,
     bars.report,

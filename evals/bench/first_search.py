@@ -42,16 +42,24 @@ def _measured(folder: Path, pause_s: float) -> str:
             clock, cpu = time.perf_counter(), time.thread_time()
             brain.search(question)
             spent.append(((time.thread_time() - cpu) * 1e3, (time.perf_counter() - clock) * 1e3))
-    (cpu_ms, first_ms), later = spent[0], sorted(wall for _, wall in spent[1:])
-    middle, slow = median(later), later[len(later) * 99 // 100]
+    cpu_ms, first_ms = spent[0]
+    later = [wall for _, wall in spent[1:]]
+    middle, slow = median(later), _slowest(later)
+    of_cpu = [own for own, _ in spent[1:]]
     verdict = ""
     if pause_s:
         met = first_ms <= _FIRST_MS and slow <= _SPREAD * middle
         verdict = f"  bars {_FIRST_MS:g} ms and {_SPREAD:g}x  {'ok' if met else 'OVER'}"
     return (
         f"first search {pause_s:g} s after opening {first_ms:.1f} ms ({cpu_ms:.1f} of CPU);"
-        f" the next {len(later)}: p50 {middle:.1f}, p99 {slow:.1f} ms, {slow / middle:.2f}x{verdict}"
+        f" the next {len(later)}: p50 {middle:.1f}, p99 {slow:.1f} ms, {slow / middle:.2f}x,"
+        f" of CPU {_slowest(of_cpu) / median(of_cpu):.2f}x{verdict}"
     )
+
+
+def _slowest(times: list[float]) -> float:
+    """The 99th percentile."""
+    return sorted(times)[len(times) * 99 // 100]
 
 
 if __name__ == "__main__":

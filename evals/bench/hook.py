@@ -41,7 +41,8 @@ def report(python: Path, folder: Path) -> Iterator[str]:
         return (time.perf_counter() - started) * 1000
 
     def payload(event: str, use_id: int, tool: str = "Write") -> dict[str, object]:
-        given = {"file_path": str(folder / "shop" / "a.txt"), "content": "x", "command": "make"}
+        path = {"file_path": str(folder / "shop" / "a.txt")}
+        given = {"Read": path, "Write": {**path, "content": "x"}, "Bash": {"command": "make"}}[tool]
         call = {"tool_name": tool, "tool_use_id": str(use_id), "tool_input": given, "tool_response": "ok"}
         told = {"source": "startup", "reason": "other"}
         session = {"session_id": f"s{use_id}", "transcript_path": "/t", "cwd": str(folder / "shop"), **told}
@@ -62,20 +63,21 @@ def report(python: Path, folder: Path) -> Iterator[str]:
         ours, ratio = median(row[column] for row in rows), median(row[column] / row[-1] for row in rows)
         verdict = f"bar {bar:g}x  {'ok' if ratio <= bar else 'OVER'}"
         yield f"sb hook, {event:<36} {ours:>9.0f} ms   import typer {theirs:>28.0f} ms   {ratio:>5.2f}x  {verdict}"
-    yield from _helped(python, hook, lambda event, tool: payload(event, next(use_ids), tool), once, home)
+    yield from _helped(python, hook, payload, next(use_ids), once, home)
 
 
 def _helped(
     python: Path,
     hook: list[str],
-    payload: Callable[[str, str], dict[str, object]],
+    payload: Callable[[str, int, str], dict[str, object]],
+    first: int,
     once: Callable[..., float],
     env: dict[str, str],
 ) -> Iterator[str]:
     """The same with the helper, a moment after each other as an agent's calls are."""
     bare, search = [str(python), "-c", "pass"], [str(python.parent / "sb"), "memory", "search", "orders"]
     for _ in range(2):  # the first one starts it, and the first search has it import what searches need
-        once(hook, payload("PreToolUse", "Bash"), env)
+        once(hook, payload("PreToolUse", first, "Read"), env)
         once(search, None, env)
         time.sleep(STARTING_S)
     calls = [("PreToolUse", "Read"), ("PreToolUse", "Bash"), ("PostToolUse", "Bash")]
@@ -83,9 +85,11 @@ def _helped(
     timed: dict[str, list[tuple[float, float]]] = {
         name: [] for name in (*names, "sb memory search with the helper")
     }
-    for _ in range(RUNS):
+    for use_id in range(first, first + RUNS):
         for name, (event, tool) in zip(names, calls, strict=True):
-            timed[name].append((once(hook, payload(event, tool), env), once(bare, None, env)))
+            # What is read has an id of its own; a command's end follows its beginning.
+            given = payload(event, 2 * use_id + (tool == "Bash"), tool)
+            timed[name].append((once(hook, given, env), once(bare, None, env)))
             time.sleep(BETWEEN_S)
         timed["sb memory search with the helper"].append((once(search, None, env), once(bare, None, env)))
         time.sleep(BETWEEN_S)

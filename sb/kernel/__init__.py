@@ -102,6 +102,12 @@ if TYPE_CHECKING:
     from sb.kernel.run_context import RunBudget as RunBudget
     from sb.kernel.run_context import RunContext as RunContext
     from sb.kernel.run_context import SafetyMode as SafetyMode
+    from sb.kernel.trajectory_eval import RecordedCall as RecordedCall
+    from sb.kernel.trajectory_eval import Trajectory as Trajectory
+    from sb.kernel.trajectory_eval import TrajectoryGrade as TrajectoryGrade
+    from sb.kernel.trajectory_eval import TrajectoryStep as TrajectoryStep
+    from sb.kernel.trajectory_eval import grade as grade
+    from sb.kernel.trajectory_eval import read_trajectory as read_trajectory
 else:
     from sb.lazy import lazy_exports
 
@@ -152,6 +158,9 @@ else:
             ),
             "sb.kernel.run_context": (
                 "IrreversibilityBudget LocaleCode RiskDimension RunBudget RunContext SafetyMode"
+            ),
+            "sb.kernel.trajectory_eval": (
+                "RecordedCall Trajectory TrajectoryGrade TrajectoryStep grade read_trajectory"
             ),
         },
     )

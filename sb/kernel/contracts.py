@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.errors import ContractError
+from sb.frozen import frozen
 from sb.kernel.results import (
     ResultDetails,
     ToolError,
@@ -131,7 +132,7 @@ def _known_type(owner: str, type_name: str) -> None:
         raise ContractError(f"{owner}: unknown type {type_name!r}", "types: " + ", ".join(VALUE_TYPES))
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolArgSchema:
     """One declared argument.
 
@@ -152,7 +153,7 @@ class ToolArgSchema:
         _known_type(f"argument {self.name}", self.type)
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolReturnSchema:
     """The type of the returned value; "any" checks nothing."""
 
@@ -389,7 +390,7 @@ class AgentCapabilities:
     version: str = "1.0.0"
 
 
-@dataclass(frozen=True)
+@frozen
 class CompiledContextItem:
     """One piece of context, ready for a prompt.
 

@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from typing import Any
-
-import orjson
+from typing import Any, NamedTuple
 
 from sb.config.reading import ReadRule, ReadRules
+from sb.config.scope_patterns import rule_of
 from sb.duration import human_age
 from sb.store.database import Database
-from sb.store.records.columns import ACTIVE, Row
+from sb.store.records.columns import Row
+from sb.store.records.consent import LACKS_CONSENT, NOT_AGREED, row_lacks_consent
 from sb.store.records.places import Execute, Places
 
 _MOST_DENIALS = 1_000  # of one operation, that are named one by one
+Condition = tuple[str, tuple[Any, ...]]
+# Every new record and every change of one makes one of these another number.
+_STAMP = (
+    "SELECT (SELECT max(id) FROM records), (SELECT max(id) FROM record_history),"
+    " (SELECT value FROM index_state WHERE name = 'changes')"
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +50,6 @@ class DeniedRead:
         return asdict(self)
 
 
-def rule_for(rules: ReadRules, scope: str) -> ReadRule | None:
-    """The rule of a scope: by its own name, else by the longest pattern; None where there is none."""
-    names = [scope, *sorted(rules, key=len, reverse=True)]
-    return next((rules[one] for one in names if one in rules and fnmatchcase(scope, one)), None)
-
-
 class ReadPolicy:
     """What one agent may read of one database.
 
@@ -68,10 +68,11 @@ class ReadPolicy:
         self._database, self._rules, self._places = database, rules, places
         self._agent, self._now = agent, now
         self._denied: dict[tuple[str, str, str], int] = {}  # scope, reason and record to how many memories
+        self._counts: tuple[Any, Any, dict[tuple[str, str, str], int]] | None = None
 
     def purpose(self, scope: str) -> str:
         """For what this agent reads a scope; "" where no rule says."""
-        rule = rule_for(self._rules, scope)
+        rule = rule_of(self._rules, scope)
         return rule.purpose if rule is not None and self._reads(rule) else ""
 
     def refusal(self, row: Row) -> str:
@@ -83,43 +84,69 @@ class ReadPolicy:
 
     def reason(self, row: Row) -> str:
         """`refusal` of a record that nobody asked for: it is not put on record."""
-        rule = rule_for(self._rules, self._places.numbered(row["place"]).scope)
+        rule = rule_of(self._rules, self._places.numbered(row["place"]).scope)
         return "" if rule is None or self._agent() is None else self._reason(rule, row)
 
-    def hidden(self, numbers: Sequence[int]) -> list[int]:
-        """The numbers of the records in these places that this agent may not read.
+    def condition(self, numbers: Sequence[int]) -> Condition:
+        """What this agent may not read of the records in these places, as SQL over `r`; "" for nothing.
 
         How many of them are active, and so could have been found, is remembered by reason.
         """
         if self._agent() is None:
-            return []
-        ruled = [
-            one for one in numbers if rule_for(self._rules, self._places.numbered(one).scope) is not None
-        ]
-        if not ruled:
-            return []
-        columns = ("id", "place", "state", "fields", "updated_at")
-        marks = ", ".join("?" * len(ruled))
-        rows = self._database.query(
-            f"SELECT {', '.join(columns)} FROM records WHERE place IN ({marks}) AND state <> 'erased'",
-            tuple(ruled),
+            return "", ()
+        parts = [part for number in numbers for part in self._parts(number)]
+        if not parts:
+            return "", ()
+        for (scope, reason, _), memories in self._counted(parts).items():
+            self._denied[scope, reason, ""] = memories
+        return " OR ".join(f"({part.sql})" for part in parts), tuple(
+            value for part in parts for value in part.parameters
         )
-        found, counts = [], dict[tuple[str, str, str], int]()
-        for values in rows:
-            row = dict(zip(columns, values, strict=True))
-            scope = self._places.numbered(row["place"]).scope
-            rule = rule_for(self._rules, scope)
-            if rule is not None and (reason := self._reason(rule, row)):
-                found.append(row["id"])
-                if row["state"] == ACTIVE:
-                    counts[scope, reason, ""] = counts.get((scope, reason, ""), 0) + 1
-        self._denied |= counts
+
+    def hidden(self, numbers: Sequence[int]) -> list[int]:
+        """The numbers of the records in these places that this agent may not read, in any state but erased."""
+        condition, parameters = self.condition(numbers)
+        if not condition:
+            return []
+        marks = ", ".join("?" * len(numbers))
+        sql = f"SELECT r.id FROM records AS r WHERE r.place IN ({marks}) AND r.state <> 'erased' AND ({condition})"
+        return [number for (number,) in self._database.query(sql, (*numbers, *parameters))]
+
+    def _parts(self, number: int) -> list[_Part]:
+        """What a place's rule withholds, for each reason; the same as `_reason` says of one record."""
+        scope = self._places.numbered(number).scope
+        rule = rule_of(self._rules, scope)
+        if rule is None:
+            return []
+        if not self._reads(rule):
+            return [_Part(scope, _other_readers(rule), "r.place = ?", (number,))]
+        found = []
+        if rule.consent:
+            found.append(_Part(scope, NOT_AGREED, f"r.place = ? AND {LACKS_CONSENT}", (number,)))
+        if rule.max_age_s:
+            agreed = f"NOT ({LACKS_CONSENT})" if rule.consent else "1"
+            stale = f"r.place = ? AND r.updated_at < ? AND {agreed}"
+            found.append(_Part(scope, _too_old(rule), stale, (number, self._now() - rule.max_age_s)))
         return found
+
+    def _counted(self, parts: Sequence[_Part]) -> dict[tuple[str, str, str], int]:
+        """How many active records each part withholds; counted anew once a record was written or changed, or in a minute."""
+        stamp = tuple(self._database.query(_STAMP)[0]), int(self._now() // 60)
+        key = tuple((part.reason, part.parameters[0]) for part in parts)
+        if self._counts is None or self._counts[:2] != (stamp, key):
+            counts: dict[tuple[str, str, str], int] = {}
+            for part in parts:
+                sql = f"SELECT count(*) FROM records AS r WHERE r.state = 'active' AND {part.sql}"
+                if memories := self._database.query(sql, part.parameters)[0][0]:
+                    name = part.scope, part.reason, ""
+                    counts[name] = counts.get(name, 0) + memories
+            self._counts = stamp, key, counts
+        return self._counts[2]
 
     def flush(self, execute: Execute) -> None:
         """Put on record what was denied since the last time, within a transaction."""
         for (scope, reason, record), memories in self._denied.items():
-            rule = rule_for(self._rules, scope)
+            rule = rule_of(self._rules, scope)
             execute(
                 "INSERT INTO denied_reads (at, agent, scope, purpose, reason, record, memories)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -146,18 +173,29 @@ class ReadPolicy:
 
     def _reason(self, rule: ReadRule, row: Row) -> str:
         if not self._reads(rule):
-            return (
-                f"its scope is read for {rule.purpose} only"
-                if rule.purpose
-                else "its scope has other readers"
-            )
-        if rule.consent and '"subject_ids"' in row["fields"]:
-            fields = orjson.loads(row["fields"])
-            if set(fields.get("subject_ids") or ()) - set(fields.get("consent_grants") or ()):
-                return "somebody whom it is about has not agreed"
+            return _other_readers(rule)
+        if rule.consent and row_lacks_consent(row):
+            return NOT_AGREED
         if rule.max_age_s and self._now() - row["updated_at"] > rule.max_age_s:
-            return f"it is older than {human_age(rule.max_age_s)}"
+            return _too_old(rule)
         return ""
+
+
+class _Part(NamedTuple):
+    """The records of a place that one reason withholds, as SQL over `r`; the place is the first parameter."""
+
+    scope: str
+    reason: str
+    sql: str
+    parameters: tuple[Any, ...]
+
+
+def _other_readers(rule: ReadRule) -> str:
+    return f"its scope is read for {rule.purpose} only" if rule.purpose else "its scope has other readers"
+
+
+def _too_old(rule: ReadRule) -> str:
+    return f"it is older than {human_age(rule.max_age_s)}"
 
 
 def denied_reads(database: Database, *, agent: str = "", limit: int = 0) -> list[DeniedRead]:

@@ -25,6 +25,7 @@ class ToolErrorCode(StrEnum):
     UNEXPECTED = "UNEXPECTED"
 
 
+REFUSALS = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
 # Of a call with side effects: nobody knows whether it happened, so it is never retried.
 OUTCOME_UNKNOWN = frozenset((ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR))
 
@@ -88,6 +89,11 @@ class ToolResult:
     effect: Effect = Effect.UNSTATED
     rule: str = ""
     warning: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether policy, contract, a person or the budget said no."""
+        return self.error_code in REFUSALS
 
     @classmethod
     def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any
 
 from sb.errors import ContractError, SBError
+from sb.frozen import frozen
 from sb.redaction import SENSITIVE, redact
 from sb.sources import iso_micros
 
@@ -45,7 +46,7 @@ class Unresolved(SBError):
     kind = "unresolved"
 
 
-@dataclass(frozen=True)
+@frozen
 class BlastRadius:
     """The most that one run may do with a tool; None for no limit.
 
@@ -63,7 +64,7 @@ class BlastRadius:
                 raise ContractError(f"{name} is {limit!r}, must be a number from 0")
 
 
-@dataclass(frozen=True)
+@frozen
 class Assumption:
     """Something that justifies a call; when it turns false, the way back is offered.
 
@@ -101,7 +102,7 @@ class Assumption:
         return {**vars(self), "args": dict(self.args)}
 
 
-@dataclass(frozen=True)
+@frozen
 class ReversalSpec:
     """How what a tool did is undone. One that is reversible and names nothing else leaves nothing behind.
 
@@ -211,7 +212,7 @@ class MutationState(StrEnum):
     REVERSED = "reversed"
 
 
-@dataclass(frozen=True)
+@frozen
 class MutationRef:
     """An executable pointer back from what one call did, bound when it was done.
 

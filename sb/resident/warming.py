@@ -15,6 +15,7 @@ from sb.hosts.hooks.event import HookEvent, Moment, NativeCall
 from sb.hosts.hooks.main import settings_folder
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.registry import WITH_HOOKS, adapter_for, events_module
+from sb.tools.hosted.guarding import guarded
 
 # As in the warm-up of a runtime: what a hook imports on its way to a verdict.
 _MODULES = (
@@ -122,5 +123,9 @@ def rehearse(home: Path) -> Opening:
 def prepare(hint: Hint) -> Opening:
     """Open the runtime that the next request probably needs."""
     opening = Opening()
-    opening.prepare(load_config(env=hint.environment, cwd=settings_folder(hint.cwd), flags={}))
+    config = load_config(env=hint.environment, cwd=settings_folder(hint.cwd), flags={})
+    opening.prepare(config)
+    _ = guarded(
+        config.home, hint.environment
+    ).places  # reads what says which these are; each is looked at again
     return opening

@@ -11,11 +11,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.frozen import frozen
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.text import normal_name
 from sb.tools.failures import denied, display, invalid, not_found, os_failure
@@ -31,7 +31,7 @@ def file_identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
-@dataclass(frozen=True)
+@frozen
 class Protected:
     """Places that tools must not touch, even below a root.
 

@@ -169,6 +169,11 @@ def checks(sb: Session, folder: Path) -> None:
     (folder / "page.txt").write_text("The parcel comes on Monday.", encoding="utf-8")
     sb(f"red-team check {folder / 'page.txt'}", 0, 1)
     sb("red-team list")
+    (folder / "facts.json").write_text('["The vault is blue."]', encoding="utf-8")
+    sb(f"memory import {folder / 'facts.json'} --from json --dry-run")
+    token = sb("serve token create clerk --reason laptop")["id"]
+    sb("serve token list")
+    sb(f"serve token revoke {token} --reason lost")
     sb("memory denied")
     sb("replay capture clerk")
     sb("kernel run files.list --agent clerk", 0, 1, 2, 3, 4)
@@ -211,6 +216,20 @@ def charters(sb: Session) -> None:
     sb("sources check wiki/refunds")
     for line in ("list", "show scribe", "diff scribe"):
         sb(f"release {line}")
+
+
+def evaluations(sb: Session) -> None:
+    Path("shop_agent.py").write_text(
+        "def run(text, *, tools):\n    tools.execute('files.list', {'path': '.'})\n    return 'hello'\n",
+        encoding="utf-8",
+    )
+    given = "--agent python:shop_agent:run"
+    sb(f"agent eval init {given} --input hello")
+    sb("agent eval run evals --list")
+    sb(f"agent eval run evals {given} --save-baseline baseline.json", 0, 1)
+    sb(f"agent eval run evals {given} --baseline baseline.json --repeat 2", 0, 1)
+    sb("agent eval diff baseline.json last", 0, 1)
+    sb("agent eval convert evals/first.yaml --to promptfoo.yaml")
 
 
 def stops(sb: Session) -> None:
@@ -367,6 +386,7 @@ def run_all(sb: Session, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Itera
     looking_back(sb)
     checks(sb, folder)
     stops(sb)
+    evaluations(sb)
     people(sb, folder)
     memories(sb)
     selves(sb, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,16 @@ def test_connected_agents_are_named_with_their_project(runtime: Runtime, home: P
     assert "Connected  claude-code in shop, just now" in found.lines()
 
 
+def test_agents_over_mcp_are_connected_by_their_own_names(runtime: Runtime, home: Path) -> None:
+    for agent in ("claude-desktop", "scribe"):
+        ctx = RunContext.create(agent, metadata={"host": "mcp", "project": "/"})
+        runtime.executor.execute(ctx, "mail.send", {"to": "bob"})
+    found = replace(now(home), installed=("claude-desktop", "cursor"))
+    assert (
+        "Connected  scribe over MCP, just now; claude-desktop over MCP, just now; cursor waits for its first session"
+    ) in found.lines()
+
+
 def test_a_lost_operators_file_is_what_to_mend_first(sb: CommandLine, home: Path) -> None:
     sb("init")
     sb("operator", "init", "ana", "--no-passphrase", "--yes")
@@ -198,3 +209,17 @@ def test_a_damaged_database_is_exit_code_3(sb: CommandLine, home: Path) -> None:
     done = sb("status")
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith("sb: error: ")
+
+
+@pytest.mark.parametrize("mode", ["observe", "enforce"])
+def test_sources_that_cannot_be_read_are_said_with_what_follows(
+    sb: CommandLine, home: Path, mode: str
+) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text(f"context_sources: {mode}\n", encoding="utf-8")
+    assert sb("init").code == 0
+    assert "sources" in sb("status").out.partition("Enforced")[2], "an empty file is none that is broken"
+    (home / "sources.yaml").write_text("sources: [nothing\n", encoding="utf-8")
+    (line,) = [line for line in sb("status").out.splitlines() if "sources:" in line]
+    assert line.startswith("fail" if mode == "enforce" else "warn")
+    assert ("are refused" in line) == (mode == "enforce")

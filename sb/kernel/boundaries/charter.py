@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from sb.canonical import canonical_bytes, digest
+from sb.config.scope_patterns import any_matches
 from sb.errors import ContractError
 from sb.kernel.contracts import AgentCapabilities, SafetyClass, ToolSpec
 from sb.kernel.policy.patterns import any_fits
@@ -84,7 +85,7 @@ class AgentCharter:
 
     def scope_refusal(self, scope: str) -> str:
         """Why the agent may not use memories of this scope; "" if it may."""
-        if not self.data_scopes or any_fits_one(self.data_scopes, scope):
+        if not self.data_scopes or any_matches(self.data_scopes, scope):
             return ""
         return f"scope {scope} is outside the data scopes of the charter of {self.agent}"
 

@@ -6,6 +6,7 @@ have happened. So is one whose process died before the outcome.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from enum import StrEnum
@@ -337,17 +338,22 @@ class Intents:
         return [intent for intent in self._all() if self._is_running(intent)]
 
     def _all(self, where: str = "") -> list[Intent]:
-        rows = self._log.database.query(f"SELECT {INTENT_COLUMNS} FROM intents {where} ORDER BY id")
-        return [self._as_written(intent_of(row)) for row in rows]
+        query = self._log.database.query
+        intents = [
+            intent_of(row) for row in query(f"SELECT {INTENT_COLUMNS} FROM intents {where} ORDER BY id")
+        ]
+        if not intents:
+            return []
+        announced = f"SELECT {EVENT_COLUMNS} FROM events WHERE id IN (SELECT value FROM json_each(?))"
+        events = {row[0]: row for row in query(announced, (json.dumps([intent.id for intent in intents]),))}
+        return [self._as_written(intent, events.get(intent.id)) for intent in intents]
 
-    def _as_written(self, intent: Intent) -> Intent:
+    def _as_written(self, intent: Intent, row: tuple[Any, ...] | None) -> Intent:
         """With who runs it until when as its event says: the row alone could make a running call look dead."""
-        row = f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?"
-        rows = self._log.database.query(row, (intent.id,))
-        if rows and rows[0][12] is None:
+        if row and row[12] is None:
             return intent
         try:
-            said = sound(self._log, rows[0]).payload or {} if rows else {}
+            said = sound(self._log, row).payload or {} if row else {}
         except StoreCorrupt:
             said = {}
         if not said:

@@ -314,9 +314,10 @@ class MutationStore:
         rows = self.log.database.query(f"{_SELECT} WHERE e.run_id = ? ORDER BY m.id", (run_id,))
         return [self._ref(row) for row in rows]
 
-    def newest(self, *, limit: int = 50) -> list[MutationRef]:
-        """The last mutations, newest first; 0 for all."""
-        rows = self.log.database.query(f"{_SELECT} ORDER BY m.id DESC LIMIT +?", (limit or -1,))
+    def newest(self, *, limit: int = 50, agent: str = "") -> list[MutationRef]:
+        """The last mutations, newest first; 0 for all, "" for those of every agent."""
+        where, of = (" WHERE e.agent = ?", (agent,)) if agent else ("", ())
+        rows = self.log.database.query(f"{_SELECT}{where} ORDER BY m.id DESC LIMIT +?", (*of, limit or -1))
         return [self._ref(row) for row in rows]
 
     def resolve(self, reference: str) -> str:

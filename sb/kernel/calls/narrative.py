@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, RELEASE_SURFACE, ToolErrorCode
+from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, RELEASE_SURFACE
 from sb.kernel.reversal_contracts import UNDO
 from sb.log.event import Event
 from sb.log.kinds import (
@@ -16,7 +16,6 @@ from sb.log.kinds import (
     APPROVAL_REVOKED,
     APPROVAL_USED,
     BASELINE_CHANGED,
-    BUDGET_EXCEEDED,
     GRANT_MADE,
     GRANT_REVOKED,
     INCIDENT_CLOSED,
@@ -40,7 +39,6 @@ from sb.log.kinds import (
     SESSION_TOLD,
     SESSION_TURN,
 )
-from sb.sources import iso_micros
 from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
@@ -61,20 +59,18 @@ _SETTLED = {
 }
 
 
-def describe(event: Event) -> str:
-    """One line without control characters; what a pruned event was about is still said."""
+def describe(event: Event, *, outcome: bool = True) -> str:
+    """One line without control characters; what a pruned event was about is still said.
+
+    Args:
+        outcome: begin what is said of a call with the word for how it ended; False where that stands beside it.
+    """
     if event.payload is None:
         return plain(f"{event.kind} {event.subject.tool_id} (details pruned)", one_line=True)
-    return plain(_sentence(event, event.payload), one_line=True)
+    return plain(_sentence(event, event.payload, outcome), one_line=True)
 
 
-def log_line(event: Event) -> str:
-    """One line with the row's number, time and run; what `sb log` prints."""
-    run = plain(event.subject.run_id, one_line=True) or "-"
-    return f"{event.seq:>6}  {iso_micros(event.at)[:19]}Z  {run:<20}  {describe(event)}"
-
-
-def _sentence(event: Event, payload: dict[str, Any]) -> str:
+def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
     agent = event.subject.agent
     if event.kind == RUN_STARTED:
         return f"{agent} started a run" + (f": {payload['intent']}" if payload.get("intent") else "")
@@ -112,7 +108,8 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind.startswith("recovery."):
         return _recovery_sentence(event, payload)
     if event.subject.tool_id:
-        return f"{agent}: {_call_sentence(event, payload)}"
+        word, text = _call_sentence(event, payload)
+        return f"{agent}: {word} {text}" if word and outcome else f"{agent}: {text}"
     return f"{event.kind} {_brief(payload)}"
 
 
@@ -128,7 +125,7 @@ def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == RECOVERY_ESCALATED and payload.get("cause") == UNDO:
         return f"undo of {what}{_why(payload)}"
     if event.kind == RECOVERY_ESCALATED:
-        return f"RECOVERY {what} needs a person{_why(payload)}"
+        return f"{what} needs a person{_why(payload)}"
     if event.kind == RECOVERY_DECIDED:
         return f"recovery {payload.get('action')} {what}{_why(payload)}"
     if event.kind == RECOVERY_SETTLED:
@@ -146,7 +143,7 @@ def _incident_sentence(event: Event, payload: dict[str, Any]) -> str:
     said = found if isinstance(found, dict) else {}
     stopped = f"{said.get('scope')} {said.get('target', '')}".rstrip()
     what = {
-        KILL_THROWN: f"KILLED {stopped}",
+        KILL_THROWN: f"stopped {stopped}",
         KILL_LIFTED: f"lifted the kill of {stopped}",
         INCIDENT_OPENED: f"opened {said.get('severity')} incident {said.get('id')}, {said.get('title')}",
         INCIDENT_CLOSED: f"closed incident {said.get('id')}",
@@ -183,29 +180,30 @@ def _why(payload: dict[str, Any]) -> str:
     return f": {payload['reason']}" if payload.get("reason") else ""
 
 
-def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
+def _call_sentence(event: Event, payload: dict[str, Any]) -> tuple[str, str]:
+    """A word for how a call ended, "" while it has not, and what is said of it."""
     call = call_of(event.subject.tool_id, payload.get("args"))
     phase = payload.get("phase")
     if phase == "intent":
-        verb = "call" if call.startswith(event.subject.tool_id) else "run"
-        return f"will {verb} {call}"
+        return "", call
     if phase == "replayed":
-        return f"again {event.subject.tool_id}: step {payload.get('step', '')} is done, nothing was run"
+        step = payload.get("step", "")
+        return "again", f"{event.subject.tool_id}: step {step} is done, nothing was run"
     if phase == "settled":
-        return f"settled {event.subject.tool_id}: {payload.get('state')}{_way_back(payload)}"
+        return "settled", f"{event.subject.tool_id}: {payload.get('state')}{_way_back(payload)}"
     if phase == "in_doubt":
-        return f"IN DOUBT {event.subject.tool_id}: {payload.get('cause', '')}"
+        return "unknown", f"{event.subject.tool_id}: {payload.get('cause', '')}"
     if phase == "refused":
-        word = _refusal_word(event, payload)
-        return f"{word} {call}: {payload.get('reason', '')}"
+        return _refusal_word(payload), f"{call}: {payload.get('reason', '')}"
     if payload.get("state") == "unreported":
-        return f"unreported {event.subject.tool_id}: its host did not say that it ran"
+        return "unreported", f"{event.subject.tool_id}: its host did not say that it ran"
     changed = " (its contract has changed)" if payload.get("tool_contract_mismatch") else ""
     if payload.get("code"):
-        word = "IN DOUBT" if payload.get("state") == "in_doubt" else "failed"
-        return f"{word} {_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
+        word = "unknown" if payload.get("state") == "in_doubt" else "failed"
+        return word, f"{_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
     size, took = human_bytes(int(_number(payload, "result_bytes"))), _number(payload, "latency_ms")
-    return f"ok {_named(event, payload, call)} gave {size} in {took:.1f} ms{changed}{_way_back(payload)}"
+    text = f"{_named(event, payload, call)} gave {size} in {took:.1f} ms{changed}{_way_back(payload)}"
+    return "ok", text
 
 
 def _number(payload: dict[str, Any], name: str) -> float:
@@ -231,12 +229,8 @@ def _way_back(payload: dict[str, Any]) -> str:
     return f"; sb undo {payload['mutation']}" if offered else ""
 
 
-def _refusal_word(event: Event, payload: dict[str, Any]) -> str:
-    if event.kind == BUDGET_EXCEEDED:
-        return "BUDGET"
-    if payload.get("rule") == "requires_approval":
-        return "NEEDS A PERSON"
-    return "DENIED" if payload.get("code") == ToolErrorCode.PERMISSION_DENIED else "REFUSED"
+def _refusal_word(payload: dict[str, Any]) -> str:
+    return "asked" if payload.get("rule") == "requires_approval" else "refused"
 
 
 def _named(event: Event, payload: dict[str, Any], call: str) -> str:

@@ -1,18 +1,20 @@
 """Admit a call or refuse it: every check before the intent, in one order, each failing closed.
 
-Order (docs/concepts/architecture.md): canonical arguments, lookup, kill switch, contract, deny by policy, arguments against the schema,
-budget and blast radius reserved, callable, then all reasons for which a person has to decide.
+Order (docs/concepts/architecture.md): canonical arguments, lookup, kill switch, charter, contract, deny by policy,
+arguments against the schema, assumptions, budget and blast radius reserved, callable, then all reasons for which a
+person has to decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from sb.canonical import NotCanonical, digest, freeze
 from sb.errors import ContractError
+from sb.frozen import frozen
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.calls.call import Answer, Refused, ToolCall
@@ -48,7 +50,7 @@ class ContractEnforcement(StrEnum):
     ENFORCE = "enforce"
 
 
-@dataclass(frozen=True)
+@frozen
 class Admission:
     """The checks before a call.
 

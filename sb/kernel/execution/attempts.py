@@ -17,11 +17,12 @@ from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.recorder import safe_message
 from sb.kernel.failures.error_codes import code_for, may_retry, message_for
 from sb.kernel.registry.arguments import secret_texts
-from sb.kernel.registry.credentials import COMMAND_S, Credentials
+from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolFunction
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.kernel.results import Effect
 from sb.redaction import scrub
+from sb.secret_sources import COMMAND_S
 from sb.sources import Clock, Ids
 from sb.text import human_bytes
 

@@ -6,7 +6,7 @@ Source: the kernel reference, "Execution pipeline", with the refinements of docs
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from sb.kernel.boundaries.boundaries import Boundaries
 
+Person = Callable[[Approvals, str, ToolCall], bool]
 _workers = Workers()
 _current: ContextVar[tuple[ToolExecutor, RunContext] | None] = ContextVar("sb_run", default=None)
 
@@ -82,6 +83,8 @@ class ToolExecutor:
         workers: runs calls that have a hard deadline; replaced to test without waiting.
         result_guards: look at each result before the caller is given it.
         credentials: fetches what tools get by reference; by default no name is known.
+        person: called with the queue, the id of each request as it is opened, and its call, and may decide it; says
+            whether the call goes on at once with that decision. By default requests wait.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class ToolExecutor:
         workers: Workers | None = None,
         result_guards: Sequence[ResultGuard] = (),
         credentials: Credentials | None = None,
+        person: Person | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -155,6 +159,7 @@ class ToolExecutor:
         self._telemetry = telemetry or Telemetry()
         self._ids = ids
         self._result_guards = tuple(result_guards)
+        self._person = person
 
     @contextmanager
     def run(self, ctx: RunContext) -> Iterator[RunContext]:
@@ -336,7 +341,7 @@ class ToolExecutor:
             return self._replay(call, known)
         except Refused as refusal:
             result = self._refuse(call, refusal)
-            waiting = self._decided(refusal, result, wait_s)
+            waiting = self._decided(call, refusal, result, wait_s)
             if not waiting:
                 return result
             again = ToolCall(
@@ -356,12 +361,17 @@ class ToolExecutor:
         self._telemetry.measure(call.spec, result)
         return result
 
-    def _decided(self, refusal: Refused, result: ToolResult, wait_s: float) -> str:
+    def _decided(self, call: ToolCall, refusal: Refused, result: ToolResult, wait_s: float) -> str:
         """The id of the approval that was decided while this waited for it, or ""."""
-        if not (wait_s > 0 and refusal.rule == "requires_approval" and result.data):
+        if not (
+            (self._person is not None or wait_s > 0) and refusal.rule == "requires_approval" and result.data
+        ):
             return ""
         waiting = str(result.data["approval_id"])
         try:
+            goes_on = self._person is None or self._person(self.approvals, waiting, call)
+            if not (goes_on or wait_s > 0):
+                return ""
             return waiting if self._gate.wait(waiting, wait_s) else ""
         except (SBError, driver.Error) as error:
             result.error_message += f" (and the decision could not be waited for: {error})"

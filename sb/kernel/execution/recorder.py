@@ -128,10 +128,11 @@ class Recorder:
         facts: dict[str, Any] = {"elapsed_ms": _milliseconds(ctx.elapsed_ms())}
         if not ctx.metadata.get("host"):  # each call of a host is judged with a budget of its own
             facts["budget"] = ctx.budget.to_dict()
+        if self._capture is not None:
+            self._announce_captured(ctx)
+            facts |= self._capture.finished(ctx, error)
         with self.log.write() as write:
             self._announce(write, ctx)
-            if self._capture is not None:
-                facts |= self._capture.finished(ctx, error)
             write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)
 
     def turn_began(self, ctx: RunContext) -> None:
@@ -146,6 +147,12 @@ class Recorder:
         """End a run of which this log has the start."""
         if self.log.database_id in ctx.__dict__.get("_announced_in", ()):
             self.run_finished(ctx)
+
+    def _announce_captured(self, ctx: RunContext) -> None:
+        """Begin the packet of a run before a call is added to it: a packet is written while nobody waits for the log."""
+        if self.log.database_id not in ctx.__dict__.get("_announced_in", ()):
+            with self.log.write() as write:
+                self._announce(write, ctx)
 
     def _announce(self, write: LogWrite, ctx: RunContext) -> None:
         """The run's first event, once per run and log; the open transaction keeps other threads out."""
@@ -188,11 +195,12 @@ class Recorder:
             **call.boundary,
             **({} if call.recovery is None else call.recovery.facts),
         }
+        if self._capture is not None:
+            self._announce_captured(call.ctx)
+            facts |= self._capture.refused(call, refusal)
         with self.log.write() as write:
             self._announce(write, call.ctx)
             self._meet(write, call)
-            if self._capture is not None:
-                facts |= self._capture.refused(call, refusal)
             if refusal.opens is not None:
                 opened = self._gate.open(write, refusal.opens, call)
                 refusal.name_request(opened)
@@ -346,13 +354,17 @@ class Recorder:
         kept = self._kept(call, outcome, state)
         if kept is not None:
             facts["step_digest"] = kept.digest()
+        reported = bool(call.performed_by and intent_id)
+        if self._capture is not None and not reported:
+            self._announce_captured(call.ctx)
+            facts |= self._capture.ended(call, outcome)
         with self.log.write() as write:
-            if call.performed_by and intent_id and not self.intents.still_started(write.execute, intent_id):
+            if reported and intent_id and not self.intents.still_started(write.execute, intent_id):
                 raise Ended(call.call_id)
             if intent_id is None:  # else both are on record since it was announced
                 self._announce(write, call.ctx)
                 self._meet(write, call)
-            if self._capture is not None:
+            if self._capture is not None and reported:  # here, since two hooks may report the same call
                 facts |= self._capture.ended(call, outcome)
             if call.bound and state is IntentState.DONE:
                 event_id = self._bind(write, call, outcome, said, facts)

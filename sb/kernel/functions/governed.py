@@ -327,6 +327,16 @@ def register_governed(registry: ToolRegistry, *functions: Callable[..., Any]) ->
         function.register(registry)
 
 
+def register_every_governed(registry: ToolRegistry) -> None:
+    """Register the governed functions that this process has loaded, so that their contracts can be approved.
+
+    Raises:
+        ContractError: another contract has the tool id of one.
+    """
+    for function in list(_functions.values()):
+        function.register(registry)
+
+
 def _wrapped(function: GovernedFunction) -> Callable[..., Any]:
     fn = function.fn
     wrapper: Any

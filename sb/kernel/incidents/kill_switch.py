@@ -7,10 +7,11 @@ read stops everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
+from sb.frozen import frozen
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.calls.intents import Intent, Intents
@@ -50,7 +51,7 @@ class Thrown(NamedTuple):
         return self.kill.to_dict() | {"running": running}
 
 
-@dataclass(frozen=True)
+@frozen
 class _Known:
     """What the statements add up to, as of a version and a turn of the log, and the size of the file beside it."""
 

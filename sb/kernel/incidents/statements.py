@@ -1,4 +1,4 @@
-"""Statements of people about kills and incidents, in order, each with whether it counts.
+"""Statements of people about kills, incidents and tokens, in order, each with whether it counts.
 
 Each statement is an event on the log, bound to the database and to the one before it, so that none can be put on the
 log again, and signed where whoever made it has a key. A home also holds each in a file outside the database, written
@@ -23,6 +23,8 @@ from sb.store.statement_file import Recorded, StatementFile, StatementLine
 
 KILLS = "kill"  # what the events about kills are found under
 INCIDENTS = "incidents"  # and those about incidents
+TOKENS = "tokens"  # and about agents' tokens
+REFERENCES = (KILLS, INCIDENTS, TOKENS)
 
 
 def may_be_anybody(kind: str) -> bool:
@@ -58,7 +60,7 @@ class Statements:
 
     Args:
         authority: says who may decide.
-        reference: what their events are found under, KILLS or INCIDENTS.
+        reference: what their events are found under, one of REFERENCES.
     """
 
     def __init__(self, log: EventLog, authority: Authority, reference: str) -> None:
@@ -187,7 +189,7 @@ class Statements:
         recorded = self._recorded()
         known = {line.hash for line in recorded.lines}
         lines = [] if recorded.here else [StatementLine(*self._place())]
-        for reference in (self._reference,) if recorded.known else (KILLS, INCIDENTS):
+        for reference in (self._reference,) if recorded.known else REFERENCES:
             for one in Statements(self._log, self._authority, reference).read():
                 if one.event.hash in known or (one.doubt and not may_be_anybody(one.event.kind)):
                     continue

@@ -7,11 +7,10 @@ undone; agreement to it is an approval of its exact arguments.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from sb.errors import DeniedError, SBError
-from sb.kernel.approvals.disclosure import SHOWN, Argument, arguments_of
+from sb.kernel.approvals.disclosure import SHOWN, arguments_of
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.calls.approval import Approval, ApprovalState
@@ -19,6 +18,7 @@ from sb.kernel.calls.mutations import assumption_name, secrets_of
 from sb.kernel.contracts import ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.recovery.answers import Plan, Undone
 from sb.kernel.recovery.calls import Look, PartialReversal, Reversal, open_escalation
 from sb.kernel.recovery.compensation import begins_itself
 from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
@@ -45,52 +45,6 @@ _ASKED_AGAIN = (
     EscalationState.FAILED,
     EscalationState.EXPIRED,
 )  # what stood in the way may be gone
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What undoing a mutation would do.
-
-    Args:
-        ok: whether it would be tried. detail: why not, or what it would do.
-        arguments: of the reversal, as who decides is shown them. checked: whether a tool looked whether it would work.
-    """
-
-    ref: MutationRef
-    ok: bool
-    detail: str
-    arguments: tuple[Argument, ...]
-    checked: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"mutation": self.ref.to_dict(), "ok": self.ok, "detail": self.detail, "checked": self.checked}
-
-
-@dataclass(frozen=True)
-class Undone:
-    """What came of one reversal.
-
-    Args:
-        state: "reversed", "failed", "in doubt", "under way" where somebody else is at it, or "waiting" for a second
-            person.
-        detail: one line for a person.
-    """
-
-    mutation_id: str
-    state: str
-    detail: str
-    result: ToolResult | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        call_id = self.result.call_id if self.result else ""
-        return {
-            "mutation_id": self.mutation_id,
-            "state": self.state,
-            "detail": self.detail,
-            "call_id": call_id,
-        }
 
 
 class Recovery:
@@ -298,6 +252,25 @@ class Recovery:
             return self.fire(ref)
         ctx = self.context(f"ask whether to undo {ref.mutation_id}")
         return self._ask(ctx, ref, "partial effect", f"{ref.tool_id} failed after a part of its effect")
+
+    @begins_itself
+    def undo_own(self, ref: MutationRef, reason: str) -> Undone:
+        """Take back a call at the wish of the agent that made it: at once where nobody has to agree, else by a request.
+
+        Args:
+            reason: the agent's own words.
+
+        Raises:
+            NoReversalToken: there is no undo, or not any more.
+        """
+        self._require_reversible(ref)
+        ctx = self._undoing(ref, UNDO)
+        if self.resolver()(ref) is RecoveryApprovalMode.AUTO:
+            result = self._call(ctx, ref, self._reversal(ref, UNDO, []))
+        else:
+            result = self._ask(ctx, ref, UNDO, f"{ref.agent} asks to undo its own call: {reason}")
+        waits = _request_in(result)
+        return Undone(ref.mutation_id, "waiting", waits, result) if waits else self._undone(ref, result, None)
 
     def escalate(self, ref: MutationRef, event: AssumptionInvalidated, why: str) -> tuple[str, str]:
         """Put a reversal before a person; once for each cause, and not again after it was dismissed.

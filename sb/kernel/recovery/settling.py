@@ -12,9 +12,10 @@ from sb.kernel.authority.signing import Decider, required
 from sb.kernel.calls.intents import Intent, IntentState, Step, StepResult
 from sb.kernel.calls.mutations import Done, sources_of
 from sb.kernel.contracts import Assumption, ReversalSpec
+from sb.kernel.recovery.answers import Undone
 from sb.kernel.recovery.calls import AFTER, Look
 from sb.kernel.recovery.reversal_guard import NoReversalToken
-from sb.kernel.recovery.service import Recovery, Undone
+from sb.kernel.recovery.service import Recovery
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.reversal_contracts import MutationState
 from sb.log.event import Subject

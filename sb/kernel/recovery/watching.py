@@ -13,8 +13,9 @@ from typing import Any
 
 from sb.errors import StoreCorrupt
 from sb.kernel.events import AssumptionInvalidated
+from sb.kernel.recovery.answers import Undone
 from sb.kernel.recovery.calls import Look
-from sb.kernel.recovery.service import Recovery, Undone
+from sb.kernel.recovery.service import Recovery
 from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext

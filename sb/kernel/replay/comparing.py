@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sb.kernel.replay.packet import Packet, Step
+from sb.redaction import redact
 
 _FACETS = (  # of a call that both made: what may differ, as people say it
     ("fingerprint", "contract"),
@@ -21,7 +22,7 @@ class Divergence(NamedTuple):
 
     Args:
         position: of the call, from 1. what: call, contract, verdict, asked for, error, result, missing or extra.
-        then, now: plain JSON; None for nothing.
+        then, now: plain JSON, redacted: packets hold values as they were; None for nothing.
     """
 
     position: int
@@ -40,15 +41,19 @@ def divergences(then: Sequence[Step], now: Sequence[Step]) -> list[Divergence]:
     for position, (before, after) in enumerate(zip(then, now, strict=False), 1):
         if before.key != after.key:
             called = ({"tool_id": one.tool_id, "args": one.args} for one in (before, after))
-            return [*found, Divergence(position, before.tool_id, "call", *called)]
+            return [*found, _redacted(position, before.tool_id, "call", *called)]
         found += _of_one_call(position, before, after)
     if len(then) > len(now):
         missing = then[len(now)]
-        found.append(Divergence(len(now) + 1, missing.tool_id, "missing", missing.args, None))
+        found.append(_redacted(len(now) + 1, missing.tool_id, "missing", missing.args, None))
     elif len(now) > len(then):
         extra = now[len(then)]
-        found.append(Divergence(len(then) + 1, extra.tool_id, "extra", None, extra.args))
+        found.append(_redacted(len(then) + 1, extra.tool_id, "extra", None, extra.args))
     return found
+
+
+def _redacted(position: int, tool_id: str, what: str, then: Any, now: Any) -> Divergence:
+    return Divergence(position, tool_id, what, redact(then), redact(now))
 
 
 def _of_one_call(position: int, before: Step, after: Step) -> list[Divergence]:
@@ -56,14 +61,18 @@ def _of_one_call(position: int, before: Step, after: Step) -> list[Divergence]:
     for name, what in _FACETS:
         then, now = getattr(before, name), getattr(after, name)
         if then != now:
-            found.append(Divergence(position, before.tool_id, what, then, now))
+            found.append(_redacted(position, before.tool_id, what, then, now))
             if what == "verdict":  # then error and result follow from it
                 break
     return found
 
 
 def changed_facts(then: Packet, now: Packet) -> list[tuple[str, Any, Any]]:
-    """What the starts of two runs say differently, as name, before and after; ids and times left out."""
+    """What the starts of two runs say differently, as name, before and after, redacted; ids and times left out."""
     left, right = ({**one.rules, **one.begun} for one in (then, now))
     names = [name for name in dict.fromkeys([*left, *right]) if name not in ("run_id", "at", "from_start")]
-    return [(name, left.get(name), right.get(name)) for name in names if left.get(name) != right.get(name)]
+    return [
+        (name, redact(left.get(name)), redact(right.get(name)))
+        for name in names
+        if left.get(name) != right.get(name)
+    ]

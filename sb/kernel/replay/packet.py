@@ -9,6 +9,7 @@ from typing import Any
 from sb.canonical import canonical_bytes
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.execution.outcome import Outcome
+from sb.kernel.replay.packet_file import TORN
 
 REFUSED, RAN = "refused", "ran"
 
@@ -61,6 +62,7 @@ class Packet:
         steps: its calls in the order in which they ended.
         ended: how the run ended, "" for without an error; None while it has not, or if its end is missing.
         full: later calls are missing, since the packet had reached its largest size.
+        torn: a call is missing, since its process was killed while it wrote it down.
     """
 
     begun: dict[str, Any]
@@ -68,6 +70,7 @@ class Packet:
     ended: str | None = None
     full: bool = False
     rules: dict[str, Any] = field(default_factory=dict)
+    torn: bool = False
 
     @property
     def run_id(self) -> str:
@@ -80,6 +83,8 @@ class Packet:
             return "its first calls were made before it was captured"
         if self.full:
             return "the packet had reached its largest size"
+        if self.torn:
+            return "a record was cut off when its process was killed"
         return "it has not ended, or its end was cut off" if self.ended is None else ""
 
 
@@ -88,7 +93,7 @@ def packet_of(records: Iterable[dict[str, Any]]) -> Packet | None:
     begun: dict[str, Any] | None = None
     steps: list[Step] = []
     ended: str | None = None
-    full = False
+    full = torn = False
     rules: dict[str, Any] = {}
     for record in records:
         kind, facts = record["kind"], record.get("facts", {})
@@ -100,9 +105,11 @@ def packet_of(records: Iterable[dict[str, Any]]) -> Packet | None:
             ended = facts["error"]
         elif kind == "rules":
             rules = facts
+        elif kind == TORN["kind"]:
+            torn = True
         else:
             full = True
-    return None if begun is None else Packet(begun, tuple(steps), ended, full, rules)
+    return None if begun is None else Packet(begun, tuple(steps), ended, full, rules, torn)
 
 
 def _step(facts: dict[str, Any]) -> Step:

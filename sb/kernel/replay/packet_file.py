@@ -21,6 +21,7 @@ VERSION = 1
 _LINE = MAGIC + str(VERSION).encode() + b"\n"
 _SIZE, _NONCE, _TAG = 4, 12, 16
 _FIRST = b"\0" * _TAG  # in place of the record before the first one
+TORN = {"kind": "torn"}  # the record in place of one that was cut off
 
 
 class PacketFull(Exception):
@@ -39,9 +40,10 @@ class PacketFile:
 
         self.path = path
         self._cipher = ChaCha20Poly1305(key)
+        self._end = 0  # up to here the file is known to be whole
 
     def append(self, record: dict[str, Any], first: Callable[[], dict[str, Any]], max_bytes: int) -> None:
-        """Add a record, whole or not at all.
+        """Add a record, whole or not at all; what a killed process left of one gives way to a note of it.
 
         Args:
             first: makes the record that a new file begins with.
@@ -50,27 +52,56 @@ class PacketFile:
         Raises:
             OSError: it cannot be written.
             PacketFull: it would be larger than that.
+            ConfigError, DeniedError: the file is of a newer version, or was changed.
         """
         handle = os.open(
             self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
         )
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            size = os.fstat(handle).st_size
+            size, torn = self._cut_torn(handle)
             before = os.pread(handle, _TAG, size - _TAG) if size else _FIRST
             data = b""
+            for one in (*(() if size else (first(),)), *((TORN,) if torn else ()), record):
+                sealed = self._seal(one, before)
+                data, before = data + sealed, sealed[-_TAG:]
             if not size:
-                sealed = self._seal(first(), before)
-                data, before = _LINE + sealed, sealed[-_TAG:]
-            data += self._seal(record, before)
+                data = _LINE + data
             if size + len(data) > max_bytes:
                 raise PacketFull
             written = os.write(handle, data)
             if written < len(data):
                 os.ftruncate(handle, size)
                 raise OSError(28, "No space left on device")
+            self._end = size + written
         finally:
             os.close(handle)
+
+    def _cut_torn(self, handle: int) -> tuple[int, bool]:
+        """The size of the file without a record that was cut off at its end, and whether there was one."""
+        size = os.fstat(handle).st_size
+        if size == self._end:
+            return size, False
+        line = os.pread(handle, len(_LINE), 0)
+        end = 0
+        if len(line) == len(_LINE) or not _LINE.startswith(line):
+            self._require_version(line)
+            end = max(self._end, len(_LINE)) if size >= self._end else len(_LINE)
+            while (
+                after := end + _SIZE + _NONCE + int.from_bytes(os.pread(handle, _SIZE, end), "big")
+            ) <= size:
+                end = after
+            if end == len(_LINE):
+                end = 0  # nothing of it is left to go on from
+        if end == size:
+            return size, False
+        if end:
+            for (
+                _
+            ) in self.records():  # an end that was cut off is torn only behind records that nobody changed
+                pass
+        os.ftruncate(handle, end)
+        return end, True
 
     def _seal(self, record: dict[str, Any], before: bytes) -> bytes:
         nonce = os.urandom(_NONCE)

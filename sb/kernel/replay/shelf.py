@@ -25,6 +25,7 @@ from sb.sources import Clock
 from sb.store.secret import derived_key, home_secret
 
 _AGENTS = "agents.json"
+EVERY_AGENT = "*"
 _SUFFIX = ".packet"
 _DAY_S = 86_400.0
 _SHOWN = 80  # characters of an id in a message
@@ -158,7 +159,11 @@ class PacketShelf:
 
 
 class Capture:
-    """Takes down the runs of some agents; see `sb.kernel.execution.capturing`."""
+    """Takes down the runs of some agents; see `sb.kernel.execution.capturing`.
+
+    Args:
+        agents: their names; EVERY_AGENT among them is all.
+    """
 
     def __init__(self, shelf: PacketShelf, agents: Collection[str], clock: Clock) -> None:
         self._shelf = shelf
@@ -166,26 +171,29 @@ class Capture:
         self._clock = clock
 
     def began(self, ctx: RunContext, facts: dict[str, Any]) -> dict[str, Any]:
-        if ctx.agent_name not in self._agents:
+        if not self._captures(ctx):
             return {}
         self._shelf.remove_old()
         return self._shelf.append(ctx, {"kind": "rules", "facts": facts}, from_start=True)
 
     def refused(self, call: ToolCall, refusal: Refused) -> dict[str, Any]:
-        if call.ctx.agent_name not in self._agents:
+        if not self._captures(call.ctx):
             return {}
         return self._step(call, refused_facts(call, refusal, self._clock.now()))
 
     def ended(self, call: ToolCall, outcome: Outcome) -> dict[str, Any]:
-        if call.ctx.agent_name not in self._agents:
+        if not self._captures(call.ctx):
             return {}
         return self._step(call, ended_facts(call, outcome, self._clock.now()))
+
+    def _captures(self, ctx: RunContext) -> bool:
+        return ctx.agent_name in self._agents or EVERY_AGENT in self._agents
 
     def _step(self, call: ToolCall, facts: dict[str, Any]) -> dict[str, Any]:
         return self._shelf.append(call.ctx, {"kind": "step", "facts": facts})
 
     def finished(self, ctx: RunContext, error: str) -> dict[str, Any]:
-        if ctx.agent_name not in self._agents:
+        if not self._captures(ctx):
             return {}
         return self._shelf.append(ctx, {"kind": "ended", "facts": {"error": error}})
 

@@ -366,6 +366,8 @@ def topmost(paths: Iterable[str]) -> list[str]:
 
 def would(changes: Sequence[Change], files: Sequence[Mapping[str, Any]]) -> str:
     """What restoring these would do, in one line."""
+    if not files:
+        return "nothing that it changed was kept"
     if not changes:
         named = ", ".join(display(one["path"]) for one in files[:MOST_NAMED])
         return f"{named} {'is' if len(files) == 1 else 'are'} already restored"

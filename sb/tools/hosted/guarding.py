@@ -9,8 +9,9 @@ import shlex
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 import sb
@@ -46,10 +47,15 @@ def wrapper_path(home: Home) -> Path:
 def current_runtime(home: Home) -> Path | None:
     """The folder that the wrapper starts `sb` from, or None: it was written by a version without."""
     try:
-        found = _RUNTIME.search(wrapper_path(home).read_text(encoding="utf-8"))
-        return Path("".join(shlex.split(found[1]))) if found else None
+        return _runtime_of(wrapper_path(home).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+
+
+@lru_cache(maxsize=1)
+def _runtime_of(wrapper: str) -> Path | None:
+    found = _RUNTIME.search(wrapper)
+    return Path("".join(shlex.split(found[1]))) if found else None
 
 
 def guarded(home: Home, env: Mapping[str, str], rules: Sequence[Path] = ()) -> Guarded:
@@ -57,7 +63,7 @@ def guarded(home: Home, env: Mapping[str, str], rules: Sequence[Path] = ()) -> G
 
     Args:
         env: its PATH names folders in which `sb` would be found.
-        rules: files of rules that calls are judged by.
+        rules: files and folders that agents are judged by.
     """
     own = [Place(str(path), whole=False) for path in rules]
     return Guarded(lambda: dict.fromkeys([*_recorded(home), *with_links_followed([*own, *_launchers(env)])]))
@@ -66,12 +72,17 @@ def guarded(home: Home, env: Mapping[str, str], rules: Sequence[Path] = ()) -> G
 def _recorded(home: Home) -> Iterator[Place]:
     runtime = current_runtime(home)
     try:
-        fields = json.loads((runtime / RECORD).read_bytes()) if runtime else {}
-        places = [Place(path, asks, whole, tuple(free)) for path, asks, whole, free in fields["places"]]
+        places: Iterable[Place] = _places_of((runtime / RECORD).read_bytes() if runtime else b"{}")
     except (OSError, ValueError, TypeError, KeyError):
         here = (*installation_places(kind_here()), *interpreter_places(interpreter()))
         places = with_links_followed(here)
     yield from places
+
+
+@lru_cache(maxsize=1)
+def _places_of(record: bytes) -> tuple[Place, ...]:
+    fields = json.loads(record)["places"]
+    return tuple(Place(path, asks, whole, tuple(free)) for path, asks, whole, free in fields)
 
 
 def _launchers(env: Mapping[str, str]) -> Iterator[Place]:

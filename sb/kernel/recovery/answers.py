@@ -1,0 +1,56 @@
+"""What undoing a call would do, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sb.kernel.approvals.disclosure import Argument
+from sb.kernel.contracts import ToolResult
+from sb.kernel.reversal_contracts import MutationRef
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What undoing a mutation would do.
+
+    Args:
+        ok: whether it would be tried. detail: why not, or what it would do.
+        arguments: of the reversal, as who decides is shown them. checked: whether a tool looked whether it would work.
+    """
+
+    ref: MutationRef
+    ok: bool
+    detail: str
+    arguments: tuple[Argument, ...]
+    checked: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"mutation": self.ref.to_dict(), "ok": self.ok, "detail": self.detail, "checked": self.checked}
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What came of one reversal.
+
+    Args:
+        state: "reversed", "failed", "in doubt", "under way" where somebody else is at it, or "waiting" for a second
+            person.
+        detail: one line for a person.
+    """
+
+    mutation_id: str
+    state: str
+    detail: str
+    result: ToolResult | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        call_id = self.result.call_id if self.result else ""
+        return {
+            "mutation_id": self.mutation_id,
+            "state": self.state,
+            "detail": self.detail,
+            "call_id": call_id,
+        }
