@@ -6,6 +6,7 @@ through from its end in growing steps instead, so that the newest hits come at o
 
 from __future__ import annotations
 
+import string
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sb.log.event_log import EventLog
 FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000
 MOST_WORDS = 100  # of a filter; SQLite refuses conditions that are much deeper
+_HEX = frozenset(string.hexdigits)
 Clause = tuple[str, tuple[str, ...]]
 
 
@@ -66,8 +68,14 @@ class LogFilter:
         )
 
     def word(self, word: str) -> Clause:
-        """What one word asks for."""
-        return contains(word, *self.ANYWHERE, *self.FIELDS.values())
+        """What one word asks for. One that could be part of a digest has to begin one there, or a word."""
+        columns, texts = contains(word, *self.FIELDS.values())
+        anywhere, more = contains(word, *self.ANYWHERE)
+        if _HEX.issuperset(word):
+            begins = " OR ".join(f"lower({column}) GLOB ?" for column in self.ANYWHERE)
+            anywhere = f"({anywhere} AND ({begins}))"
+            more += (f"*[^0-9a-f]{word.lower()}*",) * len(self.ANYWHERE)
+        return f"({columns} OR {anywhere})", texts + more
 
 
 def contains(text: str, *columns: str) -> Clause:

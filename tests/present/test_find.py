@@ -25,7 +25,7 @@ def runtime(home: Path, clock: SteeredClock, ids: CountingIds) -> Iterator[Runti
         budget = RunBudget(max_tool_calls=10**6, max_latency_ms=10**9)
         ctx = RunContext.create("codex", intent="tidy", metadata=where, budget=budget, clock=clock, ids=ids)
         opened.executor.execute(ctx, "notes.look", {"path": "retry.md"})
-        opened.executor.execute(ctx, "bank.pay", {"to": "ada"})
+        opened.executor.execute(ctx, "bank.pay", {"to": "grace"})
         Brain("clerk", database=opened.log.database, clock=clock).remember("retries wait 73 seconds")
         yield opened
 
@@ -35,9 +35,9 @@ def search(runtime: Runtime, text: str) -> list[tuple[str, str, str]]:
 
 
 def test_words_name_requests_calls_agents_and_memories(runtime: Runtime) -> None:
-    assert search(runtime, "ada") == [
-        ("request", "bank.pay to=ada", "waiting"),
-        ("call", "bank.pay to=ada", "asked"),
+    assert search(runtime, "grace") == [
+        ("request", "bank.pay to=grace", "waiting"),
+        ("call", "bank.pay to=grace", "asked"),
     ]
     assert search(runtime, "retr") == [
         ("call", "look retry.md", "ok"),
@@ -51,7 +51,7 @@ def test_words_name_requests_calls_agents_and_memories(runtime: Runtime) -> None
 
 def test_the_beginning_of_an_id_names_its_record(runtime: Runtime) -> None:
     kinds = {}
-    for text in ("ada", "retr", "shop"):
+    for text in ("grace", "retr", "shop"):
         for one in find_records(runtime.log, text):
             kinds[one.kind] = one.reference
     (request, call, memory, run) = (kinds[one] for one in ("request", "call", "memory", "agent"))

@@ -173,6 +173,15 @@ def test_a_filter_finds_what_mentions_every_word_wherever_it_stands(
     assert hits == expected[::-1]
 
 
+def test_a_name_of_hexadecimal_letters_is_not_found_within_digests(log: EventLog) -> None:
+    digest = "sha256:4a2cada1" + "0" * 56
+    wanted = [log.append(MEMORY_PUT, {"to": text, "digest": digest}, Subject()) for text in ("Ada", "canada")]
+    newest = log.append(MEMORY_PUT, {"digest": digest}, Subject())
+    for word, seqs in (("ada", wanted), ("4A2c", [*wanted, newest])):
+        hits = [seq for step in search(log, LogFilter.parse(word), newest=newest) for seq in step.seqs]
+        assert hits == seqs[::-1]
+
+
 def test_terms_look_in_one_column_and_other_colons_are_words() -> None:
     assert LogFilter.parse("tool:bank agent: a:b x") == LogFilter((("tool", "bank"),), ("agent:", "a:b", "x"))
     assert not LogFilter.parse("  ")
