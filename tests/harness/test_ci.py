@@ -72,14 +72,6 @@ def resolved(value: str, given: dict[str, str]) -> str:
     return given[name]
 
 
-@pytest.fixture(scope="module")
-def audited() -> tuple[int, Any]:
-    """Exit code and document of the whole audit."""
-    command = [str(BIN / "sb"), "harness", "audit", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, json.loads(done.stdout)
-
-
 def test_the_action_is_what_github_accepts() -> None:
     Draft7Validator(SCHEMA).validate(ACTION)
     assert not Draft7Validator(SCHEMA).is_valid({**ACTION, "runs": {"using": "composite"}})
@@ -92,9 +84,9 @@ def test_no_input_is_written_into_a_script() -> None:
 
 
 def test_the_action_fails_as_the_audit_does_and_hands_on_its_score_and_summary(
-    job: Any, audited: tuple[int, Any]
+    job: Any, audited: subprocess.CompletedProcess[bytes]
 ) -> None:
-    code, document = audited
+    code, document = audited.returncode, json.loads(audited.stdout)
     step = job(sarif="reports of mine.sarif")
     assert step.code == code == document["exit_code"]
     assert step.outputs == {"exit-code": str(code), "score": str(document["score"])}
@@ -154,14 +146,17 @@ def test_what_the_action_installs_by_default_is_the_repository_that_it_is_in() -
     assert (folder / "constraints.txt").is_file()
 
 
-def test_the_hook_runs_the_audit_and_fails_as_it_does(audited: tuple[int, Any]) -> None:
+def test_the_hook_runs_the_audit_and_fails_as_it_does(audited: subprocess.CompletedProcess[bytes]) -> None:
     (hook,) = HOOKS
     assert {"id", "name", "entry", "language"} <= hook.keys()
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
     environment = {"PATH": f"{BIN}:{os.environ['PATH']}"}
     command = shlex.split(hook["entry"])
-    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == audited[0]
+    assert (
+        subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+        == audited.returncode
+    )
     usage = subprocess.run([*command, "--fail-under", "2"], env=environment, capture_output=True, check=False)
     assert usage.returncode == 64
 

@@ -15,19 +15,11 @@ import pytest
 from sb.runtime import open_runtime
 from sb.store import driver
 from tests.conftest import CommandLine
+from tests.harness.conftest import run_audit
 
 # A control that passes, two that are partial (a P1 and a P0), one that fails (P0).
 PASSES, PARTIAL_P1, PARTIAL_P0, FAILS = "HA-12", "HA-25", "HA-02", "HA-26"
 TWICE = '{"id": "HA-12", "title": "", "status": "pass"}'
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "sb", "harness", "audit", *arguments],
-        capture_output=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
 
 
 @pytest.mark.parametrize(
@@ -93,12 +85,13 @@ def test_a_usage_error_with_json_is_json(sb: CommandLine, arguments: list[str]) 
     assert outcome.json["error"]["kind"] == "usage"
 
 
-def test_two_processes_print_the_same_bytes_whatever_surrounds_them(tmp_path: Path) -> None:
+def test_two_processes_print_the_same_bytes_whatever_surrounds_them(
+    audited: subprocess.CompletedProcess[bytes], tmp_path: Path
+) -> None:
     other = tmp_path / "elsewhere"
     other.mkdir()
     (other / "sb.yaml").write_text("safety_mode: strict\n", encoding="utf-8")
-    plain = run("--json", PYTHONHASHSEED="1", TZ="UTC")
-    moved = run(
+    moved = run_audit(
         "--json",
         PYTHONHASHSEED="2",
         TZ="Asia/Kolkata",
@@ -107,14 +100,14 @@ def test_two_processes_print_the_same_bytes_whatever_surrounds_them(tmp_path: Pa
         SB_DB=str(other / "other.db"),
         LC_ALL="C",
     )
-    assert plain.returncode == moved.returncode == 2
-    assert plain.stdout == moved.stdout
-    assert plain.stderr == moved.stderr == b""
+    assert audited.returncode == moved.returncode == 2
+    assert audited.stdout == moved.stdout
+    assert audited.stderr == moved.stderr == b""
     assert sorted(path.name for path in other.iterdir()) == ["sb.yaml"]  # no home, no database, no leftovers
 
 
-def test_the_document_has_what_programs_need(sb: CommandLine) -> None:
-    document = sb("harness", "audit", "--json").json
+def test_the_document_has_what_programs_need(audited: subprocess.CompletedProcess[bytes]) -> None:
+    document = json.loads(audited.stdout)
     assert document["format"] == 1
     assert document["pass"] + document["partial"] + document["fail"] == len(document["controls"]) == 40
     assert document["score"] == (document["pass"] + document["partial"] / 2) / 40
@@ -165,7 +158,7 @@ def test_an_outcome_is_named_by_its_number_too(sb: CommandLine) -> None:
 @pytest.fixture(scope="module")
 def report() -> str:
     """What this version says of a control that passes and of one that fails."""
-    return run("--json", "--only", PASSES, "--only", FAILS).stdout.decode()
+    return run_audit("--json", "--only", PASSES, "--only", FAILS).stdout.decode()
 
 
 def earlier(report: str, path: Path, **changes: Any) -> Path:
@@ -285,7 +278,10 @@ def test_the_verdict_holds_when_nobody_reads_the_output(option: str) -> None:
 
 def test_settings_of_opentelemetry_do_not_change_the_answer() -> None:
     settings = {"OTEL_TRACES_SAMPLER": "always_off", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "2"}
-    assert run("--json", "--only", "HA-22", **settings).stdout == run("--json", "--only", "HA-22").stdout
+    assert (
+        run_audit("--json", "--only", "HA-22", **settings).stdout
+        == run_audit("--json", "--only", "HA-22").stdout
+    )
 
 
 def test_installed_tools_that_print_spoil_no_document(tmp_path: Path) -> None:
@@ -294,7 +290,7 @@ def test_installed_tools_that_print_spoil_no_document(tmp_path: Path) -> None:
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: chatty\nVersion: 1\n", encoding="utf-8")
     (package / "entry_points.txt").write_text("[sb.tools]\nchatty = chatty:register\n", encoding="utf-8")
-    found = run("--json", "--only", PASSES, PYTHONPATH=str(tmp_path))
+    found = run_audit("--json", "--only", PASSES, PYTHONPATH=str(tmp_path))
     assert json.loads(found.stdout)["pass"] == 1
     assert b"hello" in found.stderr
 
