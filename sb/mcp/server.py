@@ -21,6 +21,7 @@ from sb.mcp.answers import error_line, plain_errors
 from sb.mcp.desk import AgentDesk
 from sb.mcp.kernel_tools import KernelTools
 from sb.mcp.memory_tools import MemoryTools
+from sb.mcp.stdio import bounded_stdio
 from sb.mcp.toolsets import Offer, Toolset
 from sb.memory.views import plain_json
 from sb.text import json_text
@@ -46,6 +47,11 @@ class _Server(MCPServer[Any]):
     desk: Callable[[], AgentDesk]
     toolset_of: Mapping[str, Toolset]
     arguments_of: Mapping[str, Collection[str]]
+
+    async def run_stdio_async(self) -> None:
+        async with bounded_stdio() as (messages, answers):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(messages, answers, options)
 
     async def list_tools(self) -> list[Tool]:
         allowed = self.desk().toolsets
