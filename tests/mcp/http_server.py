@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
@@ -49,9 +49,12 @@ class Served:
         return self.tokens.create(agent, toolsets or ("core",), ADA, "a test")[0]
 
     def post(self, token: str = "", content: Any = None, **headers: str) -> int:
+        return self.send(token, content, **headers).status_code
+
+    def send(self, token: str = "", content: Any = None, **headers: str) -> httpx.Response:
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         body = {"content": content} if content is not None else {"json": HELLO}
-        return httpx.post(self.url, headers=ACCEPT | bearer | headers, timeout=20, **body).status_code
+        return httpx.post(self.url, headers=ACCEPT | bearer | headers, timeout=20, **body)
 
     def call(self, token: str, tool: str, **arguments: Any) -> Any:
         async def asked(client: Client) -> Any:
@@ -95,13 +98,15 @@ class Served:
 
 
 @contextmanager
-def listening(host: str, proxy: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> Iterator[Served]:
+def listening(
+    host: str, proxy: Callable[[ASGIApp], ASGIApp] = lambda app: app, proxied: Sequence[str] = ()
+) -> Iterator[Served]:
     with socket.socket() as found:
         found.bind((host, 0))
         port = found.getsockname()[1]
     config = current_config()
     with open_runtime(config) as runtime, closing(HttpDesks(runtime)) as desks:
-        app = proxy(http_app(runtime, desks, host, port))
+        app = proxy(http_app(runtime, desks, host, port, proxied))
         server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="error"))
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from sb.mcp import http_limits
 from sb.mcp.serving import MAX_BODY
 from tests.conftest import CommandLine
-from tests.mcp.http_server import ADA, Served, listening
+from tests.mcp.http_server import ACCEPT, ADA, Served, listening
 
 
 @pytest.fixture
@@ -40,6 +42,42 @@ def test_at_every_address_a_proxy_of_this_machine_is_answered(home: Path) -> Non
         token = served.token("scribe")
         assert served.post(token) == 200
         assert served.post(token, Host="evil.example") == 421
+
+
+def test_a_proxy_is_answered_under_the_names_that_were_allowed(home: Path) -> None:
+    with listening("127.0.0.1", proxied=["brain.example.com"]) as served:
+        token = served.token("scribe")
+        assert served.post(token, Host="brain.example.com") == 200
+        assert served.post(token, Host="brain.example.com", Origin="https://brain.example.com") == 200
+        assert served.post(token, Host="brain.example.com", Origin="http://evil.example") == 403
+        assert served.post(token, Host="brain.example.com.evil.example") == 421
+
+
+def test_sessions_of_one_token_are_bounded_and_others_not_shut_out(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_limits, "MAX_SESSIONS", 2)
+    greedy, other = served.token("scribe"), served.token("clerk")
+    first = served.send(greedy).headers["mcp-session-id"]
+    assert [served.post(greedy), served.post(greedy)] == [200, 429]
+    assert served.post(other) == 200
+    assert "result" in served.call(greedy, "search", query="anything")  # a revision without sessions
+    headers = {"Authorization": f"Bearer {greedy}", "mcp-session-id": first}
+    assert httpx.delete(served.url, headers=headers, timeout=20).status_code == 200
+    assert served.post(greedy) == 200
+
+
+def test_requests_of_one_token_at_once_are_bounded_and_others_not_shut_out(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_limits, "MAX_REQUESTS", 1)
+    greedy, other = served.token("scribe"), served.token("clerk")
+    session = served.send(greedy).headers["mcp-session-id"]
+    headers = {"Authorization": f"Bearer {greedy}", "mcp-session-id": session, **ACCEPT}
+    with httpx.stream("GET", served.url, headers=headers, timeout=20) as stream:
+        assert stream.status_code == 200
+        assert served.post(greedy) == 429
+        assert served.post(other) == 200
 
 
 def test_bad_requests_end_in_an_error_and_the_server_goes_on(served: Served) -> None:
@@ -73,6 +111,7 @@ def test_without_tls_it_stays_on_this_machine_unless_told(sb: CommandLine, home:
     assert refused.code == 2
     assert "without encryption" in refused.err
     assert "is no address" in sb("serve", "mcp", "--http", "here").err
+    assert "is no host's name" in sb("serve", "mcp", "--http", "8765", "--allow-host", "a b").err
     assert "there is no token" in sb("serve", "mcp", "--http", "8765").err
 
 
