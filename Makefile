@@ -3,10 +3,11 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 FRAMEWORKS := .venv/.frameworks
 SITE := .venv/.site
+DOORS := .venv/.doors
 
 .PHONY: help install format site
 .PHONY: check style types test-all test-changed
-.PHONY: demo test evals test-kernel lint bench prove explore docs picture clean
+.PHONY: demo test evals test-kernel lint bench prove explore docs picture clean test-doors
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
@@ -40,6 +41,9 @@ evals: $(STAMP)  ## grade the demo's agent by evals/suites, every case must hold
 
 test-kernel: $(STAMP)  ## the kernel's tests alone
 	$(BIN)/python -m pytest -q tests/kernel
+
+test-doors: $(DOORS)/.installed  ## the MCP server with clients and checks that nobody here wrote
+	SB_DOORS=$(CURDIR)/$(DOORS) $(BIN)/python -m pytest -q tests/doors
 
 lint: style types  ## ruff and mypy
 
@@ -92,3 +96,11 @@ $(FRAMEWORKS): $(STAMP)
 $(SITE): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $(SITE)
+
+# Only for `make test-doors`: the package's lock would name the index that it was made with, so its versions are exact.
+$(DOORS)/.installed: tests/doors/package.json $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[doors]'
+	mkdir -p $(DOORS)
+	cp tests/doors/package.json $(DOORS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(DOORS) install --silent --no-audit --no-fund --no-package-lock --ignore-scripts
+	touch $@

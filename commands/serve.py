@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 app = group("Give agents memory and governed calls over MCP.")
 app.add_typer(token_app, name="token")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 AGENT = "mcp"  # who connects over stdio, unless told
 
 
@@ -38,6 +40,10 @@ def mcp(
     public: Annotated[
         bool, typer.Option("--public", help="Allow an address that other machines reach.")
     ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A proxy's name, allowed as Host over HTTP; repeatable."),
+    ] = None,
     doctor: Annotated[
         bool, typer.Option("--doctor", help="Check that it would work, and show what it offers.")
     ] = False,
@@ -55,7 +61,7 @@ def mcp(
     if doctor:
         _check(config, agent, offered)
     elif http:
-        _serve_http(config, http, public)
+        _serve_http(config, http, public, allow_host or [])
     else:
         from sb.mcp.serving import serve_stdio
 
@@ -66,7 +72,7 @@ def mcp(
         serve_stdio(config, agent, offered)
 
 
-def _serve_http(config: Config, address: str, public: bool) -> None:
+def _serve_http(config: Config, address: str, public: bool, proxied: list[str]) -> None:
     from sb.mcp.serving import PATH, is_loopback, serve_http
 
     host, port = _address(address)
@@ -75,8 +81,13 @@ def _serve_http(config: Config, address: str, public: bool) -> None:
             f"{host} may be reached from other machines, and this is HTTP without encryption",
             "put a proxy with TLS before 127.0.0.1, or add --public",
         )
+    for name in proxied:
+        if not _HOST.fullmatch(name):
+            raise UsageError(
+                f"--allow-host: {name!r} is no host's name", "for example --allow-host brain.example.com"
+            )
     note(f"MCP at http://{host}:{port}{PATH}; Ctrl+C ends it")
-    serve_http(config, host, port)
+    serve_http(config, host, port, proxied)
 
 
 def _check(config: Config, agent: str, offered: tuple[Toolset, ...]) -> None:

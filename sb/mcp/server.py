@@ -11,7 +11,8 @@ from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp_types import Resource, ResourceTemplate, Tool, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations
 from pydantic import ValidationError
 
 from sb import __version__
@@ -20,6 +21,7 @@ from sb.mcp.answers import error_line, plain_errors
 from sb.mcp.desk import AgentDesk
 from sb.mcp.kernel_tools import KernelTools
 from sb.mcp.memory_tools import MemoryTools
+from sb.mcp.stdio import bounded_stdio
 from sb.mcp.toolsets import Offer, Toolset
 from sb.memory.views import plain_json
 from sb.text import json_text
@@ -45,6 +47,11 @@ class _Server(MCPServer[Any]):
     desk: Callable[[], AgentDesk]
     toolset_of: Mapping[str, Toolset]
     arguments_of: Mapping[str, Collection[str]]
+
+    async def run_stdio_async(self) -> None:
+        async with bounded_stdio() as (messages, answers):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(messages, answers, options)
 
     async def list_tools(self) -> list[Tool]:
         allowed = self.desk().toolsets
@@ -82,6 +89,15 @@ class _Server(MCPServer[Any]):
         if not self._reads_memory():
             raise ResourceNotFoundError(f"memories are not offered to {self.desk().agent}")
         return await super().read_resource(uri, *args, **more)
+
+    async def list_prompts(self) -> list[Prompt]:
+        # The prompt names tools of core.
+        return await super().list_prompts() if Toolset.CORE in self.desk().toolsets else []
+
+    async def get_prompt(self, name: str, *args: Any, **more: Any) -> Any:
+        if name not in (known := [prompt.name for prompt in await self.list_prompts()]):
+            raise MCPError(INVALID_PARAMS, f"no prompt {name!r}; there are {', '.join(known) or 'none'}")
+        return await super().get_prompt(name, *args, **more)
 
     def _reads_memory(self) -> bool:
         return not _READS_MEMORY.isdisjoint(self.desk().toolsets)

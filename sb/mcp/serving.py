@@ -86,26 +86,50 @@ class HttpDesks:
         self._open.close()
 
 
-def http_app(runtime: Runtime, desks: HttpDesks, host: str, port: int) -> Starlette:
-    """The application that answers HTTP: a bearer token for each request, `Host` and `Origin` checked."""
+def http_app(
+    runtime: Runtime, desks: HttpDesks, host: str, port: int, proxied: Sequence[str] = ()
+) -> Starlette:
+    """The application that answers HTTP: a bearer token for each request, `Host` and `Origin` checked.
+
+    Args:
+        proxied: further names that `Host` may have, those of a proxy that speaks TLS before it.
+    """
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{port}"
     own = {"issuer_url": url, "resource_server_url": f"{url}{PATH}", "validate_token_resource": False}
     auth = AuthSettings.model_validate(own)  # every token that is verified was made for this home
+    from starlette.middleware import Middleware
+
+    from sb.mcp.http_limits import IDLE_S, TokenLimits
+
     server = build_server(desks.current, tuple(Toolset), verifier=desks, auth=auth)
     local = is_loopback(host) or host in _EVERY_ADDRESS
     names = [name, *(("localhost", "127.0.0.1", "[::1]") if local else ())]
     security = TransportSecuritySettings(
-        allowed_hosts=[f"{one}:{port}" for one in names],
-        allowed_origins=[f"http://{one}:{port}" for one in names],
+        allowed_hosts=[f"{one}:{port}" for one in names] + _any_port("", proxied),
+        allowed_origins=[f"http://{one}:{port}" for one in names] + _any_port("https://", proxied),
     )
-    return server.streamable_http_app(
-        streamable_http_path=PATH, max_request_body_size=MAX_BODY, transport_security=security, host=host
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_BODY,
+        transport_security=security,
+        host=host,
+        session_idle_timeout=IDLE_S,
+        max_sessions=None,  # one limit for all would let one token shut out the others
     )
+    app.user_middleware.append(Middleware(TokenLimits))  # the last: it sees who was authenticated
+    return app
 
 
-def serve_http(config: Config, host: str, port: int) -> None:
+def _any_port(scheme: str, names: Sequence[str]) -> list[str]:
+    return [f"{scheme}{one}{port}" for one in names for port in ("", ":*")]
+
+
+def serve_http(config: Config, host: str, port: int, proxied: Sequence[str] = ()) -> None:
     """Answer HTTP until interrupted.
+
+    Args:
+        proxied: as in `http_app`.
 
     Raises:
         ConfigError, StoreError: the home cannot be used. UsageError: nobody has a token.
@@ -116,7 +140,11 @@ def serve_http(config: Config, host: str, port: int) -> None:
         if not AccessTokens(runtime.log, open_authority(config, runtime.log)).all():
             raise UsageError("nobody could connect: there is no token", "sb serve token create AGENT")
         settings = uvicorn.Config(
-            http_app(runtime, desks, host, port), host=host, port=port, log_level="warning", access_log=False
+            http_app(runtime, desks, host, port, proxied),
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
         )
         uvicorn.Server(settings).run()
 

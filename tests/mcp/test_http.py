@@ -2,116 +2,16 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
 
-import anyio
 import httpx
 import pytest
-import uvicorn
-from mcp import Client, MCPError
 
-from sb.config import current_config
-from sb.kernel.authority.signing import Label
-from sb.kernel.boundaries.tokens import AccessTokens
-from sb.mcp.serving import MAX_BODY, PATH, HttpDesks, http_app
-from sb.parts import open_authority
-from sb.runtime import open_runtime
+from sb.mcp import http_limits
+from sb.mcp.serving import MAX_BODY
 from tests.conftest import CommandLine
-
-T = TypeVar("T")
-ADA = Label("ada")
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    },
-}
-ACCEPT = {"Accept": "application/json, text/event-stream"}
-
-
-class Served:
-    """A server on this machine, and the tokens of its home."""
-
-    def __init__(self, port: int, tokens: AccessTokens) -> None:
-        self.port = port
-        self.tokens = tokens
-        self.url = f"http://127.0.0.1:{port}{PATH}"
-
-    def token(self, agent: str, *toolsets: str) -> str:
-        return self.tokens.create(agent, toolsets or ("core",), ADA, "a test")[0]
-
-    def post(self, token: str = "", content: Any = None, **headers: str) -> int:
-        bearer = {"Authorization": f"Bearer {token}"} if token else {}
-        body = {"content": content} if content is not None else {"json": HELLO}
-        return httpx.post(self.url, headers=ACCEPT | bearer | headers, timeout=20, **body).status_code
-
-    def call(self, token: str, tool: str, **arguments: Any) -> Any:
-        async def asked(client: Client) -> Any:
-            answer = await client.call_tool(tool, arguments)
-            return answer.structured_content if not answer.is_error else str(answer.content[0])
-
-        return self.ask(token, asked)
-
-    def read(self, token: str, uri: str) -> str:
-        """The text of a resource, or why there is none."""
-
-        async def asked(client: Client) -> str:
-            try:
-                return str(getattr((await client.read_resource(uri)).contents[0], "text", ""))
-            except MCPError as error:
-                return str(error)
-
-        return self.ask(token, asked)
-
-    def resources(self, token: str) -> list[str]:
-        async def asked(client: Client) -> list[str]:
-            whole = [one.uri for one in (await client.list_resources()).resources]
-            made = (await client.list_resource_templates()).resource_templates
-            return [*map(str, whole), *(one.uri_template for one in made)]
-
-        return self.ask(token, asked)
-
-    def ask(self, token: str, question: Callable[[Client], Awaitable[T]]) -> T:
-        async def asked() -> T:
-            import httpx2
-            from mcp.client.streamable_http import streamable_http_client
-
-            headers = {"Authorization": f"Bearer {token}"}
-            async with (
-                httpx2.AsyncClient(headers=headers, timeout=20) as http,
-                Client(streamable_http_client(self.url, http_client=http)) as client,
-            ):
-                return await question(client)
-
-        return anyio.run(asked)
-
-
-@contextmanager
-def listening(host: str) -> Iterator[Served]:
-    with socket.socket() as found:
-        found.bind((host, 0))
-        port = found.getsockname()[1]
-    config = current_config()
-    with open_runtime(config) as runtime, closing(HttpDesks(runtime)) as desks:
-        app = http_app(runtime, desks, host, port)
-        server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="error"))
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield Served(port, AccessTokens(runtime.log, open_authority(config, runtime.log)))
-        server.should_exit = True
-        thread.join(10)
+from tests.mcp.http_server import ACCEPT, ADA, Served, listening
 
 
 @pytest.fixture
@@ -142,6 +42,42 @@ def test_at_every_address_a_proxy_of_this_machine_is_answered(home: Path) -> Non
         token = served.token("scribe")
         assert served.post(token) == 200
         assert served.post(token, Host="evil.example") == 421
+
+
+def test_a_proxy_is_answered_under_the_names_that_were_allowed(home: Path) -> None:
+    with listening("127.0.0.1", proxied=["brain.example.com"]) as served:
+        token = served.token("scribe")
+        assert served.post(token, Host="brain.example.com") == 200
+        assert served.post(token, Host="brain.example.com", Origin="https://brain.example.com") == 200
+        assert served.post(token, Host="brain.example.com", Origin="http://evil.example") == 403
+        assert served.post(token, Host="brain.example.com.evil.example") == 421
+
+
+def test_sessions_of_one_token_are_bounded_and_others_not_shut_out(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_limits, "MAX_SESSIONS", 2)
+    greedy, other = served.token("scribe"), served.token("clerk")
+    first = served.send(greedy).headers["mcp-session-id"]
+    assert [served.post(greedy), served.post(greedy)] == [200, 429]
+    assert served.post(other) == 200
+    assert "result" in served.call(greedy, "search", query="anything")  # a revision without sessions
+    headers = {"Authorization": f"Bearer {greedy}", "mcp-session-id": first}
+    assert httpx.delete(served.url, headers=headers, timeout=20).status_code == 200
+    assert served.post(greedy) == 200
+
+
+def test_requests_of_one_token_at_once_are_bounded_and_others_not_shut_out(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_limits, "MAX_REQUESTS", 1)
+    greedy, other = served.token("scribe"), served.token("clerk")
+    session = served.send(greedy).headers["mcp-session-id"]
+    headers = {"Authorization": f"Bearer {greedy}", "mcp-session-id": session, **ACCEPT}
+    with httpx.stream("GET", served.url, headers=headers, timeout=20) as stream:
+        assert stream.status_code == 200
+        assert served.post(greedy) == 429
+        assert served.post(other) == 200
 
 
 def test_bad_requests_end_in_an_error_and_the_server_goes_on(served: Served) -> None:
@@ -175,6 +111,7 @@ def test_without_tls_it_stays_on_this_machine_unless_told(sb: CommandLine, home:
     assert refused.code == 2
     assert "without encryption" in refused.err
     assert "is no address" in sb("serve", "mcp", "--http", "here").err
+    assert "is no host's name" in sb("serve", "mcp", "--http", "8765", "--allow-host", "a b").err
     assert "there is no token" in sb("serve", "mcp", "--http", "8765").err
 
 

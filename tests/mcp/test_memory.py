@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS
 
 from sb.errors import UsageError
 from sb.mcp.toolsets import DEFAULT, Toolset, toolsets
@@ -76,6 +78,22 @@ def test_a_server_for_calls_alone_reads_no_memory(home: Path) -> None:
 
     session(keep)
     session(read, Toolset.KERNEL)
+
+
+def test_a_prompt_that_is_none_or_not_offered_is_an_error_of_the_caller(home: Path) -> None:
+    async def scene(s: Session) -> None:
+        assert [prompt.name for prompt in (await s.client.list_prompts()).prompts] == ["session_start"]
+        with pytest.raises(MCPError, match="no prompt 'begin'; there are session_start") as refused:
+            await s.client.get_prompt("begin")
+        assert refused.value.error.code == INVALID_PARAMS
+
+    async def calls(s: Session) -> None:
+        assert (await s.client.list_prompts()).prompts == []
+        with pytest.raises(MCPError, match="no prompt"):
+            await s.client.get_prompt("session_start")
+
+    session(scene, Toolset.CORE)
+    session(calls, Toolset.KERNEL)
 
 
 def test_a_memory_of_a_megabyte_does_not_fill_a_search(home: Path) -> None:

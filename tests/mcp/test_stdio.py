@@ -7,14 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from sb.config import current_config
+from sb.mcp.stdio import BUSY, MAX_MESSAGE, MAX_REQUESTS
 from sb.memory import Brain
 from tests.conftest import CommandLine
 
@@ -36,17 +39,28 @@ def environment(home: Path) -> dict[str, str]:
     return {"SB_HOME": str(home), "PATH": os.environ["PATH"], "HOME": str(home.parent)}
 
 
-def request(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
+def request(number: int, tool: str, /, **arguments: Any) -> dict[str, Any]:
     params = {"name": tool, "arguments": arguments}
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def allowed(folder: Path) -> str:
+    """Configuration that lets the agent write there, and remove with a person's agreement."""
+    return (
+        f"files:\n  roots: [{folder}]\nagents:\n  claude-desktop:\n"
+        "    tools: [files.write, shell.run]\n    ceiling: destructive\n"
+    )
 
 
 class Server:
     """The server's process, spoken to line by line."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, toolset: str = "core", config: str = "") -> None:
+        if config:
+            home.mkdir(mode=0o700)
+            (home / "config.yaml").write_text(config, encoding="utf-8")
         self.process = subprocess.Popen(
-            SERVE,
+            [*SERVE, "--toolset", toolset],
             env=environment(home),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -84,11 +98,7 @@ def test_a_session_remembers_finds_asks_waits_acts_and_takes_back(
     home.mkdir(mode=0o700)
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.txt").write_text("a", encoding="utf-8")
-    (home / "config.yaml").write_text(
-        f"files:\n  roots: [{tmp_path}]\nagents:\n  claude-desktop:\n"
-        "    tools: [files.write, shell.run]\n    ceiling: destructive\n",
-        encoding="utf-8",
-    )
+    (home / "config.yaml").write_text(allowed(tmp_path), encoding="utf-8")
     server = StdioServerParameters(
         command=SERVE[0], args=[*SERVE[1:], "--toolset", "core", "--toolset", "kernel"], env=environment(home)
     )
@@ -126,17 +136,81 @@ def test_a_session_remembers_finds_asks_waits_acts_and_takes_back(
     anyio.run(played)
 
 
-def test_lines_that_are_no_message_end_nothing(home: Path) -> None:
+def test_lines_that_are_no_message_are_answered_with_an_error(home: Path) -> None:
     server = Server(home)
-    for bad in (b"", b"not json", b"[]", b'{"jsonrpc": "2.0"}', b'{"id": 7}', b"\xff\xfe", b"[" * 10_000):
-        server.write(bad)
-    server.write(request(9, "search", query="anything"))
-    while (answer := server.read()).get("id") != 9:
-        assert "error" in answer
-    assert answer["result"]["isError"] is False
+    for bad, code in (
+        (b"not json", PARSE_ERROR),
+        (b"\xff\xfe", PARSE_ERROR),
+        (b"[" * 10_000, PARSE_ERROR),
+        (b"[]", INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0"}', INVALID_REQUEST),
+        (b'[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', INVALID_REQUEST),
+        (b"x" * (MAX_MESSAGE + 1), INVALID_REQUEST),
+    ):
+        answer = server.ask(bad)
+        assert (answer["id"], answer["error"]["code"]) == (None, code), bad[:50]
+    server.write(b"")
+    answer = server.ask(request(9, "search", query="anything"))
+    assert (answer["id"], answer["result"]["isError"]) == (9, False)
     unknown = server.ask({"jsonrpc": "2.0", "id": 10, "method": "no/such"})
     assert unknown["error"]["code"] == -32601
     assert server.end() == 0
+
+
+def test_requests_without_an_answer_are_bounded_and_their_ids_not_reused(home: Path, tmp_path: Path) -> None:
+    slow = {"tool": "shell.run", "args": {"argv": ["rm", "-rf", "old"]}, "wait_s": 50.0}
+    (tmp_path / "old").mkdir()
+    server = Server(home, "kernel", config=allowed(tmp_path))
+    for number in range(MAX_REQUESTS):
+        server.write(request(number + 2, "call_tool", **slow))
+    assert server.ask(request(2, "list_tools"))["error"]["code"] == INVALID_REQUEST
+    refused = server.ask(request(999, "list_tools"))
+    assert (refused["id"], refused["error"]["code"]) == (999, BUSY)
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    server.write(cancelled)
+    deadline = time.monotonic() + 60
+    while "result" not in (answer := server.ask(request(999, "list_tools"))):
+        assert time.monotonic() < deadline, "a cancelled request still counts"
+    assert answer["id"] == 999
+    assert server.end() == 0
+
+
+def test_a_client_that_never_reads_is_not_read_and_costs_no_memory(home: Path) -> None:
+    server = Server(home)
+    assert server.process.stdin is not None
+    os.set_blocking(server.process.stdin.fileno(), False)
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode() + b"\n"
+    taken, quiet_since = 0, time.monotonic()
+    while time.monotonic() - quiet_since < 2:
+        try:
+            taken += os.write(server.process.stdin.fileno(), line * 100)
+            quiet_since = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.05)
+        assert taken < 10 << 20, "everything is taken in, though nothing is read"
+    assert server.process.stdout is not None
+    server.process.stdin.close()
+    server.process.stdout.close()  # a client that dies
+    assert server.process.wait(20) == 0
+
+
+def test_an_interrupt_on_a_terminal_ends_it(home: Path) -> None:
+    ours, terminal = os.openpty()
+    with subprocess.Popen(
+        SERVE,
+        env=environment(home),
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        os.write(ours, json.dumps(HELLO).encode() + b"\n")
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    os.close(ours)
+    os.close(terminal)
 
 
 def test_two_servers_on_one_database_lose_nothing_and_a_kill_neither(home: Path) -> None:

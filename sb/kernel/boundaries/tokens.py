@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sb.errors import NotFoundError, UsageError
-from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.incidents.statements import TOKENS, Statement, Statements
 from sb.log.event_log import EventLog
@@ -21,6 +21,9 @@ from sb.text import checked_name
 PREFIX = "sbt_"
 _SECRET_BYTES = 32
 _TOKEN = re.compile(r"(sbt_[0-9a-f]{16})_([0-9a-f]{64})")
+# What differs once a token was made or revoked, or a row about that deleted or put in another's place.
+_HASHES = f"SELECT hash FROM events WHERE call_id IN ('{TOKENS}', '{OPERATORS}') ORDER BY id"
+_LONGEST_TIME = 20  # digits
 LONGEST_S = 366 * 86_400  # of a token's life
 
 
@@ -64,7 +67,9 @@ class AccessTokens:
 
     def __init__(self, log: EventLog, authority: Authority) -> None:
         self._log = log
+        self._authority = authority
         self.clock = log.clock
+        self._known: tuple[object, dict[str, AccessToken]] = (None, {})
         self._statements = Statements(log, authority, TOKENS)
 
     def create(
@@ -150,10 +155,17 @@ class AccessTokens:
         parts = _TOKEN.fullmatch(token)
         if parts is None:
             return None
-        known = next((one for one in self.all() if one.id == parts[1]), None)
+        known = self._current().get(parts[1])
         if known is None or not hmac.compare_digest(known.digest, _digest(parts[2])):
             return None
         return known if known.valid(round(self.clock.now() * MICROSECONDS)) else None
+
+    def _current(self) -> dict[str, AccessToken]:
+        """Every token by its id, read again once a statement or who may decide has changed; raises like `all`."""
+        stamp = (self._authority.token(), self._statements.size(), tuple(self._log.database.query(_HASHES)))
+        if stamp != self._known[0]:
+            self._known = (stamp, {token.id: token for token in self.all()})
+        return self._known[1]
 
 
 def _made(statement: Statement, said: dict[str, str]) -> AccessToken:
@@ -172,7 +184,7 @@ def _made(statement: Statement, said: dict[str, str]) -> AccessToken:
 
 def _microseconds(text: str) -> int:
     """The time, or 0 for what is none: a token that ends at an unreadable time has ended."""
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_TIME else 0
 
 
 def _digest(secret: str) -> str:

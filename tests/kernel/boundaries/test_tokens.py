@@ -47,6 +47,21 @@ def delete_revocations(runtime: Runtime) -> None:
         execute("DELETE FROM events WHERE kind = 'token.revoked'")
 
 
+def test_what_another_process_decides_counts_at_the_next_request(
+    runtime: Runtime, tokens: AccessTokens
+) -> None:
+    secret = make(tokens)
+    assert tokens.verify(secret) is not None
+    with open_runtime(current_config(), clock=runtime.log.clock) as elsewhere:
+        others = AccessTokens(elsewhere.log, open_authority(elsewhere.config, elsewhere.log))
+        added = make(others, "clerk")
+        assert tokens.verify(added) is not None
+        others.revoke(secret[:20], ADA, "lost")
+        assert tokens.verify(secret) is None
+    delete_revocations(runtime)
+    assert tokens.verify(secret) is None
+
+
 def test_a_token_is_its_agents_until_it_is_revoked(tokens: AccessTokens) -> None:
     secret, other = make(tokens), make(tokens, "clerk")
     known = tokens.verify(secret)
