@@ -52,7 +52,7 @@ def _approve_shipped(ctx: typer.Context, who: str, yes: bool, quietly: bool) -> 
     Args:
         who: as for `decider`. quietly: print nothing.
     """
-    from sb.commands.install import confirm
+    from sb.commands.file_changes import confirm
 
     from sb.kernel.baselines.seeding import approve_outdated, outdated_contracts
     from sb.parts import open_surfaces, shipped_registry

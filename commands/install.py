@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from enum import StrEnum
@@ -11,20 +10,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from sb.commands import output
+from sb.commands import agents_md, output
 from sb.commands.diagnostics import note
+from sb.commands.file_changes import confirm, described
 from sb.commands.serve import require_sdk
 from sb.commands.session import approval_queue, configuration, decider
 
 from sb.config import Config
 from sb.config.home import Home
-from sb.errors import SBError, UsageError
+from sb.errors import SBError
 from sb.hosts.hooks.event import Server
 from sb.hosts.install.environment import Environment
 from sb.hosts.install.host import Host, Places
-from sb.hosts.install.installing import Change, Installer
+from sb.hosts.install.installing import Installer
 from sb.hosts.install.sharing import committed_warning
-from sb.hosts.registry import WITH_SETTINGS, host_settings
+from sb.hosts.registry import host_settings
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
 from sb.hosts.servers import configured_servers
 from sb.runtime import create_home
@@ -51,7 +51,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @app.command(epilog="Example: sb install claude-code --dry-run")
 def install(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(WITH_SETTINGS) + ".")],
+    name: Annotated[str, typer.Argument(metavar="HOST", help=agents_md.TARGETS)],
     scope: Annotated[Scope, typer.Option(help="All of your projects, or this one.")] = Scope.USER,
     fail_closed: Annotated[
         bool, typer.Option("--fail-closed", help="Have the host deny calls when a hook fails.")
@@ -59,6 +59,7 @@ def install(
     mcp: Annotated[
         bool, typer.Option("--mcp", help="Connect it to the MCP server, instead of hooks.")
     ] = False,
+    project: agents_md.Project = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -68,6 +69,9 @@ def install(
     Shows the change and asks first. Your own entries stay, and the file is backed up. Makes the home and its database
     where they are missing.
     """
+    if agents_md.is_meant(name, project, scope == Scope.PROJECT, fail_closed, mcp):
+        agents_md.install(project, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
     if mcp:
         require_sdk()
     host, installer = host_settings(name), open_installer()
@@ -90,7 +94,7 @@ def install(
         steps += [_SIGN] if unsigned else []
         more = {"scope": str(scope), "next_steps": steps, "made": [str(path) for path in made]}
         more |= {"contracts": renewed}
-        output.emit_json({**described(change, dry_run), **more, "warning": warning or None})
+        output.emit_json({**described(host.name, change, dry_run), **more, "warning": warning or None})
         return
     for path in made:
         output.line(f"made {path}")
@@ -174,29 +178,3 @@ def _next_steps(host: Host, servers: Sequence[Server]) -> list[str]:
 
 def open_installer() -> Installer:
     return Installer(Home.locate(os.environ), Places(os.environ, Path.cwd()))
-
-
-def described(change: Change, dry_run: bool) -> dict[str, object]:
-    """A change, for JSON."""
-    return {
-        "host": change.host.name,
-        "file": str(change.current.path),
-        "changed": change.needed and not dry_run,
-        "would_change": change.needed,
-        "diff": change.diff,
-    }
-
-
-def confirm(question: str) -> None:
-    """Ask the user at the terminal.
-
-    Raises:
-        UsageError: there is no terminal.
-        SBError: the answer was no.
-    """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(
-            f"needs a terminal, or --yes, to {question.removesuffix('?')}", "--dry-run shows the change"
-        )
-    if not typer.confirm(plain(question, one_line=True), err=True):
-        raise SBError("nothing was changed")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from sb.commands import output
-from sb.commands.install import AsJson, DryRun, Yes, confirm, described, open_installer
+from sb.commands import agents_md, output
+from sb.commands.file_changes import confirm, described
+from sb.commands.install import AsJson, DryRun, Yes, open_installer
 
-from sb.hosts.registry import WITH_SETTINGS, host_settings
+from sb.hosts.registry import host_settings
 
 app = typer.Typer(
     help="Disconnect a coding agent and restore its settings.",
@@ -19,10 +20,11 @@ app = typer.Typer(
 
 @app.command(epilog="Example: sb uninstall claude-code --dry-run")
 def uninstall(
-    name: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(WITH_SETTINGS) + ".")],
+    name: Annotated[str, typer.Argument(metavar="HOST", help=agents_md.TARGETS)],
     purge: Annotated[
         bool, typer.Option("--purge", help="Also remove backups, and the wrapper if unused.")
     ] = False,
+    project: agents_md.Project = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -31,6 +33,9 @@ def uninstall(
 
     A file unchanged since the install is restored byte for byte; from any other only our entries are removed.
     """
+    if agents_md.is_meant(name, project, purge):
+        agents_md.uninstall(project, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
     host, installer = host_settings(name), open_installer()
     changes = installer.plan_uninstall(host)
     needed = [change for change in changes if change.needed]
@@ -46,7 +51,7 @@ def uninstall(
         purged = [str(path) for path in installer.remove_runtimes()]
         purged += [str(path) for path in installer.purge(host)] if purge else []
     if as_json:
-        items = [described(change, dry_run) for change in changes]
+        items = [described(name, change, dry_run) for change in changes]
         output.emit_json({"items": items, "purged": purged})
         return
     for change in needed:

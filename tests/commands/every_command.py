@@ -371,6 +371,8 @@ def hosts(sb: Session, user: Path) -> None:
     sb("approvals servers claude-code")
     sb("uninstall claude-code --dry-run --yes")
     sb("uninstall claude-code --yes")
+    sb("install agents-md --yes")
+    sb("uninstall agents-md --yes")
 
 
 def run_all(sb: Session, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[str]:

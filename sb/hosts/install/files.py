@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import os
 import stat
@@ -48,6 +49,35 @@ class FileContent:
         """A text as this file holds it: with a byte order mark if there was one."""
         mark = "\ufeff" if (self.content or b"").startswith(b"\xef\xbb\xbf") else ""
         return (mark + text).encode()
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """The change of one file.
+
+    Args:
+        current: the file now.
+        after: its content after the change; None: no file.
+    """
+
+    current: FileContent
+    after: bytes | None
+
+    @property
+    def needed(self) -> bool:
+        return self.after != self.current.content
+
+    @property
+    def diff(self) -> str:
+        """The change as a diff, with recognised secrets masked."""
+        from sb.redaction import redact_text
+
+        old, new = (
+            (content or b"").decode(errors="replace").splitlines()
+            for content in (self.current.content, self.after)
+        )
+        name = str(self.current.path)
+        return redact_text("\n".join(difflib.unified_diff(old, new, name, name, n=1, lineterm="")))
 
 
 def refusal(path: Path, why: str, hint: str = "") -> ConfigError:

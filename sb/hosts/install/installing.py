@@ -7,7 +7,6 @@ content, and the record lets `sb uninstall` restore it from either.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from sb.errors import UsageError
 from sb.hosts.hooks import resident
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Layout, merged, stripped
-from sb.hosts.install.files import FileContent, read_file, refusal, refuse_unwritable
+from sb.hosts.install.files import FileChange, FileContent, read_file, refusal, refuse_unwritable
 from sb.hosts.install.files import replace as replace_file
 from sb.hosts.install.host import Host, Places, Wanted
 from sb.hosts.install.records import Record, Records, digest
@@ -28,37 +27,17 @@ from sb.tools.hosted.guarding import wrapper_path
 
 
 @dataclass(frozen=True)
-class Change:
-    """The change of one file.
+class Change(FileChange):
+    """The change of one file of a host.
 
     Args:
-        current: the file now.
-        after: its content after the change; None: no file.
         record: of an install, the record to write; of an uninstall, the one that was written.
         before: of an install, the content without our entries, which an uninstall restores.
     """
 
     host: Host
-    current: FileContent
-    after: bytes | None
     record: Record | None
     before: bytes | None = None
-
-    @property
-    def needed(self) -> bool:
-        return self.after != self.current.content
-
-    @property
-    def diff(self) -> str:
-        """The change as a diff, with recognised secrets masked."""
-        from sb.redaction import redact_text
-
-        old, new = (
-            (content or b"").decode(errors="replace").splitlines()
-            for content in (self.current.content, self.after)
-        )
-        name = str(self.current.path)
-        return redact_text("\n".join(difflib.unified_diff(old, new, name, name, n=1, lineterm="")))
 
 
 class Installer:
@@ -105,7 +84,7 @@ class Installer:
             after = current.encoded(merged(text, form, layout))
             before = self._without_us(current, known, form, layout)
         if after == current.content and known is not None and known.fail_closed == fail_closed:
-            return Change(host, current, after, known, before)
+            return Change(current, after, host, known, before)
         if after != current.content:
             refuse_unwritable(current)
         made = [str(folder) for folder in _missing(current.target.parent)]
@@ -119,7 +98,7 @@ class Installer:
             fail_closed=fail_closed,
             server=server,
         )
-        return Change(host, current, after, record, before)
+        return Change(current, after, host, record, before)
 
     def install(self, change: Change) -> None:
         """Carry out a planned install, or nothing of it.
@@ -168,7 +147,7 @@ class Installer:
         layout = host.layout(Wanted(wrapper_path(self._home)))
         with _as_refusal(current):
             after = self._without_us(current, record, host.format_of(file), layout)
-        change = Change(host, current, after, record)
+        change = Change(current, after, host, record)
         if change.needed:
             refuse_unwritable(current)
         return change

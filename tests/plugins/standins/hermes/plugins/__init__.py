@@ -1,0 +1,1 @@
+"""Where Hermes looks for plugins."""
