@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,18 +16,22 @@ from sb.commands.session import decider
 from sb.commands.stacks import one_of
 
 from sb.errors import ExitCode, UsageError
+from sb.sources import SYSTEM_CLOCK
 from sb.text import counted, nearest
 
 if TYPE_CHECKING:
     from sb.memory.bundle_import import Imported
     from sb.memory.bundles import Seal
+    from sb.memory.foreign.record import ForeignMemory
     from sb.memory.foreign.taking_in import TakenIn
     from sb.memory.operator_view import Overseer
 
 app = single()
 BUNDLE, MARKDOWN = "bundle", "markdown"
 FORMATS = (BUNDLE, MARKDOWN, "csv", "json")
+HOSTS = ("claude-code", "codex", "gemini-cli")  # whose past sessions are read
 PROGRAMS = ("mem0", "brainctl", "kernle", "claude-memory", "basic-memory", "json", "csv", "markdown")
+_MOST_PROBLEMS = 10
 IMPORTED = "imported"  # the agent of what other programs remembered
 
 
@@ -108,14 +113,16 @@ def _signed(seal: Seal) -> str:
 @app.command(name="import", epilog="Example: sb memory import notes.json --from json --dry-run")
 def import_memories(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file of `sb memory export`, or of what --from names.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="A file of `sb memory export`, or of what --from names.")
+    ] = None,
     source: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="PROGRAM",
-            help="Another program's file: mem0, json, csv, markdown…",
-            autocompletion=one_of(*PROGRAMS),
+            help="Another program: mem0, json, csv, claude-code, codex…",
+            autocompletion=one_of(*PROGRAMS, *HOSTS),
         ),
     ] = "",
     agent: Annotated[
@@ -139,11 +146,17 @@ def import_memories(
     """Import memories from a file; existing ones stay.
 
     What another program remembered is quarantined until an
-    operator releases it: sb quarantine list.
+    operator releases it: sb quarantine list. Past sessions of
+    claude-code, codex and gemini-cli need no FILE.
     """
     of_programs = {"--agent": agent != IMPORTED, "--trusted": trusted, "--dry-run": dry_run}
     of_bundles = {"--verify-only": verify_only, "--from-anybody": from_anybody, "--embed": embed}
     _refuse_options(of_bundles if source else of_programs, with_from=bool(source))
+    if source in HOSTS:
+        _past(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
+        return
+    if file is None:
+        raise UsageError("Missing argument 'FILE'.", f"only --from {', '.join(HOSTS)} needs none")
     if source:
         _take_in(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
         return
@@ -196,11 +209,68 @@ def _take_in(
     as_json: bool,
 ) -> None:
     """Import what another program remembered."""
+    from sb.memory.foreign.taking_in import memories_of, reader_of
+
+    if source not in PROGRAMS:
+        known = (*PROGRAMS, *HOSTS)
+        raise UsageError(f"no importer {source!r}{nearest(source, known)}", f"one of {', '.join(known)}")
+    reader_of(source, file)  # before a passphrase is asked for
+    found = _kept(ctx, source, memories_of(source, file), agent, into, who, trusted=trusted, dry_run=dry_run)
+    if as_json:
+        output.emit_json(found.as_json())
+    else:
+        _taken_in(found, dry_run=dry_run)
+    if found.left_out:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _past(
+    ctx: typer.Context,
+    host: str,
+    path: Path | None,
+    agent: str,
+    into: str,
+    who: str,
+    *,
+    trusted: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Import the past sessions of a coding agent's host."""
+    from sb.hosts.install.host import Places
+    from sb.hosts.past.importing import past_sessions
+
+    past = past_sessions(host, Places(os.environ, Path.cwd()), path, now=SYSTEM_CLOCK.now())
+    found = _kept(ctx, host, past.memories(), agent, into, who, trusted=trusted, dry_run=dry_run)
+    if as_json:
+        more = {"transcripts": past.files, "skipped_lines": past.skipped, "unreadable": past.unreadable}
+        output.emit_json(found.as_json() | more)
+    else:
+        _taken_in(found, dry_run=dry_run)
+        if past.skipped:
+            note(f"{counted(past.skipped, 'line')} of {counted(past.files, 'transcript')} could not be read")
+        for problem in past.unreadable[:_MOST_PROBLEMS]:
+            note(f"not read: {problem}")
+    if found.left_out:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _kept(
+    ctx: typer.Context,
+    source: str,
+    memories: Iterable[ForeignMemory],
+    agent: str,
+    into: str,
+    who: str,
+    *,
+    trusted: bool,
+    dry_run: bool,
+) -> TakenIn:
+    """Write memories of another program, with a progress bar."""
     from sb.memory import Brain
-    from sb.memory.foreign.taking_in import reader_of, take_in
+    from sb.memory.foreign.taking_in import take_in
     from sb.parts import open_authority
 
-    reader_of(source, file)  # before a passphrase is asked for
     overseeing, log = overseer(ctx)
     by = IMPORTED if dry_run else decider(ctx, open_authority(overseeing.config, log), who).name
     tell = progress("reading") or (lambda done, total: None)
@@ -210,7 +280,7 @@ def _take_in(
                 brain,
                 log,
                 source,
-                file,
+                memories,
                 actor=by,
                 into=into,
                 trusted=trusted,
@@ -220,12 +290,7 @@ def _take_in(
     except ValueError as error:
         raise UsageError(str(error)) from None
     tell(1, 1)
-    if as_json:
-        output.emit_json(found.as_json())
-    else:
-        _taken_in(found, dry_run=dry_run)
-    if found.left_out:
-        raise typer.Exit(ExitCode.FAILED)
+    return found
 
 
 def _taken_in(found: TakenIn, *, dry_run: bool) -> None:

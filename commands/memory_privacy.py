@@ -1,4 +1,4 @@
-"""`sb memory pii|denied|retention|forget-subject`: personal data, denied reads, retention, all about one person."""
+"""`sb memory pii|denied|retention|forget-subject|prune`: what may not stay."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from sb.commands.memories import overseer, required, with_times
 from sb.commands.memory_records import erase_found
 from sb.commands.options import As, AsJson, ChangeReason, Limit, Yes, group, single
 
+from sb.duration import parse_duration
+from sb.errors import UsageError
 from sb.sources import iso
 from sb.text import counted
 
@@ -116,6 +118,31 @@ def forget_subject(
     required(reason)
     brain, log = overseer(ctx)
     _erase(ctx, brain, log, about(brain.space, subject), reason, who=who, yes=yes, json_=json_)
+
+
+@app.command(epilog="Example: sb memory prune --older-than 90d")
+def prune(
+    ctx: typer.Context,
+    session: Annotated[str, typer.Option(metavar="ID", help="Only this session of a host.")] = "",
+    older_than: Annotated[str, typer.Option(help="Only what happened longer ago: 90d, 52w…")] = "",
+    host: Annotated[str, typer.Option(help="Only this host, such as claude-code.")] = "",
+    reason: ChangeReason = "pruned",
+    who: As = "",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Erase imported past sessions, for good.
+
+    Only what `sb memory import --from claude-code` and the other hosts brought. Transcripts stay.
+    """
+    from sb.memory.foreign.past import past_memories
+
+    if not (session or older_than or host):
+        raise UsageError("name what to erase", "--session ID, --older-than 90d or --host NAME")
+    brain, log = overseer(ctx)
+    limits = {"before": log.clock.now() - parse_duration(older_than)} if older_than else {}
+    found = past_memories(brain.space, session=session, host=host, **limits)
+    _erase(ctx, brain, log, found, required(reason), who=who, yes=yes, json_=json_)
 
 
 def _erase(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 app = single()
 WIDEST = 100  # characters of a memory on one line
+_MOST_NAMED = 20  # memories that are erased at once
 
 
 @app.command(epilog='Example: sb memory forget mem_7c2e91 --reason "no longer true"')
@@ -128,8 +129,10 @@ def erase_found(
     from sb.memory.erasure import old_copies
     from sb.parts import open_authority
 
-    for one in found:
+    for one in found[:_MOST_NAMED]:
         note(plain(f"{memory_heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))
+    if len(found) > _MOST_NAMED:
+        note(f"and {len(found) - _MOST_NAMED:,} more")
     what = "this memory" if len(found) == 1 else f"these {len(found)} memories"
     confirmed(f"erase {what}?", yes=yes)
     confirmed("nothing brings it back; erase?", yes=yes)
@@ -155,8 +158,10 @@ def erase_found(
 
 
 def _erased(done: Erased, copies: list[str]) -> None:
-    for record in done.ids:
+    for record in done.ids[:_MOST_NAMED]:
         output.line(f"{record} erased")
+    if len(done.ids) > _MOST_NAMED:
+        output.line(f"and {len(done.ids) - _MOST_NAMED:,} more erased")
     if not done.ids:
         note("already erased; the files were cleaned again")
     for record in done.quoting:

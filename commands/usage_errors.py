@@ -31,7 +31,7 @@ VERBS = {
     "kernel policy": "check explain replay",
     "log": "verify tail show export prune",
     "memory": "remember decide log entity relate search orient think gate access outcome calibrate wrap-up handoff resume show history why graph "
-    "forget recover protect erase tidy stats export import pii denied retention forget-subject",
+    "forget recover protect erase tidy stats export import pii denied retention forget-subject prune",
     "memory pii": "list erase",
     "operator": "init list add revoke rotate whoami",
     "recovery": "list show approve dismiss settle invalidate watch",

@@ -48,6 +48,7 @@ SECTIONS = {
     "Look back": {
         "log": "Read, verify, export and prune the event log.",
         "undo": "Reverse what an agent's call did.",
+        "blame": "Show which prompt and call wrote each line of a file.",
     },
     "Memory": {
         "memory": "Save what agents learn, and search it.",

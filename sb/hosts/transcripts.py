@@ -93,7 +93,27 @@ class Used(NamedTuple):
     tokens: Tokens
 
 
-Item = RecordedCall | CallEnded | Used
+class Prompt(NamedTuple):
+    """What an agent was asked; a new turn of the session begins.
+
+    Args:
+        at: seconds since the epoch; None if the host does not write it.
+        of_subagent: an agent asked, not the user.
+    """
+
+    text: str
+    at: float | None = None
+    of_subagent: bool = False
+
+
+class Answer(NamedTuple):
+    """What an agent wrote to whoever asked; before its last call of a turn it is a remark, after it the answer."""
+
+    text: str
+    at: float | None = None
+
+
+Item = RecordedCall | CallEnded | Used | Prompt | Answer
 
 
 class TranscriptReader(ABC):
@@ -190,6 +210,26 @@ class Transcript:
                     seen.popitem(last=False)
         yield from pending.values()
 
+    def once(self) -> Iterator[Item]:
+        """Its items without calls, prompts and answers that were written before; raises OSError.
+
+        Hosts copy records into the file when a session is resumed, and some write a list of messages anew.
+        """
+        seen: OrderedDict[object, None] = OrderedDict()
+        for item in self.items():
+            key: object = None
+            if isinstance(item, RecordedCall):
+                key = item.call.use_id or None
+            elif isinstance(item, Prompt | Answer):
+                key = None if item.at is None else (type(item), item.at, hash(item.text))
+            if key is not None:
+                if key in seen:
+                    continue
+                seen[key] = None
+                if len(seen) > MOST_REMEMBERED:
+                    seen.popitem(last=False)
+            yield item
+
     def _lines(self, handle: BinaryIO, most: int, *, unfinished: bool) -> Iterator[bytes | None]:
         """Its lines; None for one that is too long."""
         end = self.offset + most if most else 0
@@ -279,6 +319,15 @@ def tokens(value: Any) -> int:
     """A number of tokens; 0 for what is none."""
     plausible = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
     return int(value) if plausible else 0
+
+
+def written(content: Any) -> str:
+    """The text of a message: a text, or the texts of a list of parts; "" for none."""
+    if isinstance(content, str):
+        return content.strip()
+    parts = content if isinstance(content, list) else ()
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
 
 
 def blocks(value: Any) -> Iterator[dict[str, Any]]:

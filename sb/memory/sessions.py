@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.handoffs import HandoffPacket, Handoffs
 
 DEFAULT_TOKENS = 2_000  # that a context package may take
+PAST_SESSION = "past:"  # before the host and its id of a session that was read from a transcript
 
 
 class Sessions(Operations):

@@ -11,9 +11,10 @@ from sb.duration import human_age
 from sb.fitting import relative_age
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.highlights import beginnings, spans
+from sb.memory.sessions import PAST_SESSION
 from sb.present.states import State, state
 from sb.present.suggestions import suggested_text
-from sb.sources import MICROSECONDS
+from sb.sources import MICROSECONDS, iso
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
 from sb.store.records.places import Place
@@ -117,14 +118,18 @@ def review_line(item: ReviewItem, now: int) -> ReviewLine:
 
 
 def memory_heading(found: Memory, now: float) -> str:
-    """The line above a memory's text, where a list shows both.
+    """The line above a memory's text, where a list shows both; of a past session's with its date and session.
 
     Args:
         now: seconds since the epoch.
     """
     kind = f"{found.kind} {found.category}" if found.category else found.kind
     where = f"private, {found.scope}" if found.private else found.scope
-    return f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
+    heading = f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
+    if not (found.session or "").startswith(PAST_SESSION):
+        return heading
+    host, _, session = str(found.session).removeprefix(PAST_SESSION).partition(":")
+    return f"{heading}  {iso(found.happened_at)[:10]} {host} {session[:8]}"
 
 
 def text_of(record: Record) -> str:

@@ -45,6 +45,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "status": frozenset(),  # shows calls that wait
     "watch": frozenset(),  # the same, and runs a command for each
     "store": frozenset(),
+    "blame": frozenset(),  # shows what the user wrote in other sessions, and any file
     "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
 }
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"

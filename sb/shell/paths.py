@@ -36,7 +36,8 @@ _QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
 _SETTINGS_IN_CODE = (
     r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/\w+\.json|\.cursor/(?:hooks|mcp|cli[\w-]*)\.json|\.mcp\.json"
     r"|\.vscode/(?:settings|tasks|mcp)\.json|code/user/\w+\.json|\.github/hooks/|\.copilot/|\.opencode/|opencode\.jsonc?"
-    r"|\.windsurf/\w+\.json|codeium/windsurf/"
+    r"|\.windsurf/(?:\w+\.json|transcripts)|codeium/windsurf/"
+    r"|\.claude/projects/[^'\"\n]{0,200}\.jsonl|\.gemini/tmp/[^'\"\n]{0,200}chats|agent-transcripts/"
 )
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 

@@ -12,7 +12,7 @@ OPENCODE = "opencode.json*"
 WORKSPACE = "*.code-workspace"
 PROJECTS_OWN = (OPENCODE, WORKSPACE)  # files beside a project's own, which patterns are not meant for
 _EDITORS = ("code", "code - insiders", "vscodium", "cursor", "windsurf")
-# Where hosts keep what decides about their agents: below a home or a project, as components of a path.
+# Where hosts keep what decides about their agents, and what they write of them: below a home or a project, as components of a path.
 HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     (".claude", "settings*.json"),
     (".claude", "hooks"),
@@ -49,6 +49,12 @@ HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     *((editor, "user", "profiles", "*", "*.json") for editor in _EDITORS),
     ("claude", "claude_desktop_config.json"),
     ("claude-code", "managed-settings.json"),
+    # Transcripts: `sb blame` and the import of past sessions believe them. Other files beside them are the agents' own.
+    (".claude", "projects", "*", "*.jsonl"),
+    (".claude", "projects", "*", "*", "subagents"),
+    (".gemini", "tmp", "*", "chats"),
+    (".cursor", "projects", "*", "agent-transcripts"),
+    (".windsurf", "transcripts"),
 )
 # Looked up by their first component: many begin alike, and every path is compared with each.
 _BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}

@@ -364,7 +364,14 @@ def quarantine(sb: Session) -> None:
 
 
 def hosts(sb: Session, user: Path) -> None:
-    written.claude_code(user, str(user / "shop"), [("Bash", {"command": "terraform destroy"})])
+    note = user / "shop" / "note.md"
+    note.parent.mkdir(exist_ok=True)
+    note.write_text("Ask first.\n", encoding="utf-8")
+    wrote = ("Write", {"file_path": str(note), "content": "Ask first.\n"})
+    written.claude_code(user, str(user / "shop"), [("Bash", {"command": "terraform destroy"}), wrote])
+    sb(f"blame {note}:1")
+    sb("memory import --from claude-code --as ana")
+    sb(f"memory prune --session {written.SESSION} --yes --as ana")
     sb("scan --host claude-code --since 5200w")
     sb("install claude-code --dry-run --yes")
     sb("install claude-code --yes")

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
+    Answer,
     CallEnded,
     Item,
+    Prompt,
     RecordedCall,
     Session,
     TranscriptReader,
@@ -22,6 +24,7 @@ from sb.hosts.transcripts import (
     find_transcripts,
     seconds,
     tokens,
+    written,
 )
 from sb.kernel.review.usage import Tokens
 
@@ -29,6 +32,17 @@ if TYPE_CHECKING:
     from sb.hosts.install.host import Places
 
 _SUBAGENTS = 3  # folders below projects/: PROJECT/SESSION/subagents
+# What the program writes in a user's name: its own commands and their output, reminders, and that a turn was stopped.
+_NOT_ASKED = (
+    "<command-",
+    "<local-command",
+    "<bash-",
+    "<system-reminder>",
+    "<task-notification>",
+    "<user-memory-input>",
+    "Caveat: ",
+    "[Request interrupted",
+)
 
 
 class ClaudeCodeReader(TranscriptReader):
@@ -54,6 +68,7 @@ class ClaudeCodeReader(TranscriptReader):
                 yield RecordedCall(call, session.cwd, at)
             elif kind == "tool_result":
                 yield CallEnded(text(block, "tool_use_id"), block.get("is_error") is not True)
+        yield from _texts(record, message, at)
         usage = table(message, "usage")
         used = Tokens(
             tokens(usage.get("input_tokens")),
@@ -64,6 +79,21 @@ class ClaudeCodeReader(TranscriptReader):
         if record.get("type") == "assistant" and used:
             session.note(model=text(message, "model"))
             yield Used(text(message, "id") or text(record, "uuid"), text(message, "model"), used)
+
+
+def _texts(record: dict[str, Any], message: dict[str, Any], at: float | None) -> Iterator[Item]:
+    """What was asked, or answered."""
+    content, kind = message.get("content"), record.get("type")
+    if kind == "assistant":
+        text = written([block for block in blocks(content) if block.get("type") == "text"])
+        if text:
+            yield Answer(text, at)
+    elif kind == "user" and not (record.get("isMeta") or record.get("isCompactSummary")):
+        parts = [content] if isinstance(content, str) else [block.get("text") for block in blocks(content)]
+        asked = [part for part in parts if isinstance(part, str) and not part.lstrip().startswith(_NOT_ASKED)]
+        text = written(asked)
+        if text:
+            yield Prompt(text, at, record.get("isSidechain") is True)
 
 
 READER = ClaudeCodeReader()

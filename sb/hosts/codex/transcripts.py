@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
+    Answer,
     CallEnded,
     Item,
+    Prompt,
     RecordedCall,
     Session,
     TranscriptReader,
@@ -23,6 +25,7 @@ from sb.hosts.transcripts import (
     find_transcripts,
     seconds,
     tokens,
+    written,
 )
 from sb.kernel.review.usage import Tokens
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 _DAYS = 3  # folders below sessions/: YEAR/MONTH/DAY
 _SHELLS = frozenset(("shell", "shell_command", "exec_command", "container.exec", "local_shell"))
+# What the program writes in a user's name: the folder, instructions of files, and that a turn was stopped.
+_NOT_ASKED = ("<", "# AGENTS.md instructions")
 _RUNS_A_SCRIPT = frozenset(("-c", "-lc"))
 
 
@@ -55,6 +60,8 @@ class CodexReader(TranscriptReader):
                 cwd=text(payload, "cwd"),
                 model=text(payload, "model"),
             )
+        elif kind == "response_item" and payload.get("type") == "message":
+            yield from _message(payload, at)
         elif kind == "response_item":
             yield from _response(payload, session, at)
         elif kind == "event_msg" and payload.get("type") == "token_count":
@@ -65,6 +72,14 @@ class CodexReader(TranscriptReader):
 
 def _is_rollout(path: Path) -> bool:
     return path.name.startswith("rollout-") and path.suffix == ".jsonl"
+
+
+def _message(payload: dict[str, Any], at: float | None) -> Iterator[Item]:
+    text = written(payload.get("content"))
+    if text and payload.get("role") == "assistant":
+        yield Answer(text, at)
+    elif text and payload.get("role") == "user" and not text.startswith(_NOT_ASKED):
+        yield Prompt(text, at)
 
 
 def _sum(usage: dict[str, Any]) -> Tokens:

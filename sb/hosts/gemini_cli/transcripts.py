@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
+    Answer,
     Item,
+    Prompt,
     RecordedCall,
     Session,
     TranscriptReader,
@@ -22,6 +24,7 @@ from sb.hosts.transcripts import (
     first_line,
     seconds,
     tokens,
+    written,
 )
 from sb.kernel.review.usage import Tokens
 
@@ -52,6 +55,8 @@ class GeminiReader(TranscriptReader):
         for message in (record, *blocks(record.get("messages")), *blocks(changed.get("messages"))):
             if message.get("type") == "gemini":
                 yield from _message(message, session)
+            elif message.get("type") == "user" and (asked := written(message.get("content"))):
+                yield Prompt(asked, seconds(message.get("timestamp")))
 
 
 def _is_chat(path: Path) -> bool:
@@ -61,6 +66,9 @@ def _is_chat(path: Path) -> bool:
 def _message(message: dict[str, Any], session: Session) -> Iterator[Item]:
     at = seconds(message.get("timestamp"))
     session.note(at=at, model=text(message, "model"))
+    answer = written(message.get("content"))
+    if answer:
+        yield Answer(answer, at)
     for one in blocks(message.get("toolCalls")):
         name, args, status = text(one, "name"), table(one, "args"), text(one, "status")
         if not name:

@@ -23,8 +23,8 @@ class ForeignMemory:
     Args:
         reference: what its program calls it; with the program's name it makes the id, so that it comes in once.
         kind: fact, decision, event or entity. content: what it says; of a decision its title, of an entity its name.
-        more: a decision's rationale, an entity's `entity_type` and `observations`, an event's `event_type`.
-        project: "" for none. at: when it was made, as its program writes it.
+        more: a decision's rationale, an entity's `entity_type` and `observations`, an event's `event_type` and `speaker`.
+        project: "" for none. at: when it was made, as its program writes it. session: its name here, "" for none.
     """
 
     reference: str
@@ -35,6 +35,7 @@ class ForeignMemory:
     project: str = ""
     at: Any = None
     more: Mapping[str, Any] | None = None
+    session: str = ""
 
     def id(self, source: str) -> str:
         """The id that it has here."""
@@ -64,7 +65,8 @@ class ForeignMemory:
             return Decision(title=text, rationale=str(more.get("rationale") or text), **common)
         if self.kind == "event":
             type_ = str(more.get("event_type", ""))
-            return Event(summary=text, event_type=type_ if type_ in EVENT_TYPES else "observation", **common)
+            type_ = type_ if type_ in EVENT_TYPES else "observation"
+            return Event(summary=text, event_type=type_, speaker=more.get("speaker"), **common)
         if self.kind == "entity":
             type_ = str(more.get("entity_type", "")).lower()
             observations = [str(one) for one in more.get("observations", ()) if str(one).strip()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -13,11 +13,12 @@ from sb.log.event_log import EventLog
 from sb.memory.brain import Brain
 from sb.memory.bundle_import import MEMORY_IMPORTED
 from sb.memory.foreign import tables, texts
-from sb.memory.foreign.record import ForeignMemory
+from sb.memory.foreign.record import ForeignMemory, moment
 from sb.memory.foreign.texts import Reader
 from sb.memory.views import View
 from sb.redaction import one_line
-from sb.store.records.places import Place, checked_scope
+from sb.store.records.places import Execute, Place, checked_scope
+from sb.store.records.sessions import Session
 from sb.text import nearest
 
 SOURCES = ("mem0", "brainctl", "kernle", "claude-memory", "basic-memory", "json", "csv", "markdown")
@@ -80,7 +81,7 @@ def take_in(
     brain: Brain,
     log: EventLog,
     source: str,
-    path: Path,
+    memories: Iterable[ForeignMemory],
     *,
     actor: str,
     into: str = "",
@@ -92,6 +93,7 @@ def take_in(
 
     Args:
         brain: of the agent whose memories they become. log: of the same database.
+        source: the program. memories: such as `memories_of` reads.
         actor: the operator who does it.
         into: a scope for everything; by default each memory's own project, or `global`.
         trusted: do not quarantine them.
@@ -104,8 +106,8 @@ def take_in(
     if into:
         checked_scope(into)
     run = _Run(brain, source, into, TRUSTED if trusted else UNTRUSTED, dry_run)
-    memories = _read(reader_of(source, path), path)
-    while batch := list(islice(memories, _AT_ONCE)):
+    waiting = iter(memories)
+    while batch := list(islice(waiting, _AT_ONCE)):
         run.take(batch)
         progress(run.read)
     if run.added and not dry_run:
@@ -115,9 +117,14 @@ def take_in(
     return run.result()
 
 
-def _read(reader: Reader, path: Path) -> Iterator[ForeignMemory]:
+def memories_of(source: str, path: Path) -> Iterator[ForeignMemory]:
+    """The memories in a file of that program.
+
+    Raises:
+        UsageError: there is no such program or file, or it cannot be read.
+    """
     try:
-        yield from reader(path)
+        yield from reader_of(source, path)(path)
     except UnicodeDecodeError:
         raise UsageError(f"{path}: is not UTF-8") from None
     except RecursionError:
@@ -140,7 +147,7 @@ class _Run:
         """Take in these, a transaction for each scope."""
         self.read += len(batch)
         known = self._brain.space.records.known([one.id(self._source) for one in batch])
-        by_scope: dict[str, list[tuple[ForeignMemory, object]]] = {}
+        places: dict[tuple[str, str], list[tuple[ForeignMemory, object]]] = {}
         for one in batch:
             uid = one.id(self._source)
             if uid in known or uid in self._seen:
@@ -154,28 +161,38 @@ class _Run:
             except ValueError as error:
                 self._leave_out(one, str(error))
             else:
-                by_scope.setdefault(scope, []).append((one, record))
-        for scope, pairs in by_scope.items():
-            self._keep(scope, pairs)
+                places.setdefault((scope, one.session), []).append((one, record))
+        for (scope, session), pairs in places.items():
+            self._keep(scope, session, pairs)
 
-    def _keep(self, scope: str, pairs: list[tuple[ForeignMemory, object]]) -> None:
+    def _keep(self, scope: str, session: str, pairs: list[tuple[ForeignMemory, object]]) -> None:
         writer = self._brain.writer
         place = Place(writer.stack, scope)
         if not self._dry_run:
             try:
-                writer.keep_all([record for _, record in pairs], place)
+                if session:
+                    writer.begin(scope, session)
+                times = [found.timestamp() for one, _ in pairs if (found := moment(one.at))]
+                writer.keep_all(
+                    [record for _, record in pairs],
+                    place,
+                    also=partial(self._date, min(times), max(times)) if session and times else None,
+                )
             except ValueError as error:
                 if len(pairs) == 1:
                     self._leave_out(pairs[0][0], str(error))
                     return
                 for pair in pairs:  # one of them is to blame
-                    self._keep(scope, [pair])
+                    self._keep(scope, session, [pair])
                 return
             self.quarantined += len(writer.record_writer.held)
             self._masked |= dict.fromkeys(writer.masked)
         self.added += len(pairs)
         for one, _ in pairs:
             self._kinds[one.kind] = self._kinds.get(one.kind, 0) + 1
+
+    def _date(self, first: float, last: float, execute: Execute, session: Session) -> None:
+        self._brain.space.sessions.past(execute, session, first, last)
 
     def _leave_out(self, one: ForeignMemory, reason: str) -> None:
         self.left_out += 1

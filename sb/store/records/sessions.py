@@ -77,6 +77,14 @@ class Sessions:
         assert found is not None
         return found
 
+    def past(self, execute: Execute, session: Session, first: float, last: float) -> None:
+        """Say of a session that is over from when to when it went on, in seconds since the epoch; what is known counts."""
+        execute(
+            "UPDATE memory_sessions SET started_at = min(started_at, ?1), ended_at = max(coalesce(ended_at, ?2), ?2)"
+            " WHERE id = ?3",
+            (first, last, session.number),
+        )
+
     def of_places(self, places: Sequence[int], last: int) -> list[Session]:
         """The sessions in which any record up to the number `last` in these places was written."""
         marks = ", ".join("?" * len(places)) or "NULL"

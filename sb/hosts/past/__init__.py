@@ -1,0 +1,1 @@
+"""Past sessions of coding agents: taken into memory, and asked which call wrote a line."""

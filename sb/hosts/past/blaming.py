@@ -1,0 +1,208 @@
+"""Blame: which call of which session wrote each line of a file, as hosts' transcripts tell it."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from sb.errors import NotFoundError, UsageError
+from sb.hosts.past.changes import Change, changes_of
+from sb.hosts.past.replaying import MOST_WORK, Replay
+from sb.hosts.scanning import Source
+from sb.hosts.transcripts import CallEnded, Prompt, RecordedCall, Transcript, open_regular
+from sb.redaction import one_line
+
+LONGEST_FILE = 4 << 20  # bytes
+LONGEST_PROMPT = 400  # characters
+_MOST_CHANGES = 10_000  # of one file
+_MOST_CHARACTERS = 64 << 20  # of all its changes
+_MOST_NAME = 200  # characters of an id, a model or a tool's name
+_MOST_MASKED = 16_384  # characters of a prompt that are searched for secrets
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The call that wrote a line.
+
+    Args:
+        at: seconds since the epoch; None if its host does not write it.
+        prompt: what was asked, on one line, masked; "" if its transcript does not say.
+        subagent: the prompt is an agent's.
+    """
+
+    host: str
+    session: str
+    at: float | None
+    tool: str
+    call: str
+    model: str
+    prompt: str
+    subagent: bool
+    transcript: str
+
+
+class BlamedLine(NamedTuple):
+    """A line of a file.
+
+    Args:
+        number: from 1. origin: None if no call is known that wrote it.
+        sure: False if the same text stands elsewhere too, or only the line itself was recognised.
+    """
+
+    number: int
+    text: str
+    origin: Origin | None
+    sure: bool
+
+
+@dataclass
+class Blame:
+    """Where the lines of a file come from.
+
+    Args:
+        transcripts: how many name the file. calls: that changed it.
+        skipped: lines of transcripts that could not be read. unreadable: transcripts, each with the reason.
+        complete: whether all calls were considered; with too many of them, the newest are.
+    """
+
+    file: str
+    lines: list[BlamedLine] = field(default_factory=list)
+    transcripts: int = 0
+    calls: int = 0
+    skipped: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    complete: bool = True
+
+
+class _Made(NamedTuple):
+    """A change, and the call that made it; `place` orders calls without a time."""
+
+    place: tuple[float, int]
+    use_id: str
+    change: Change
+    origin: Origin
+
+
+def blame(
+    file: Path,
+    transcripts: Sequence[Source],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    most: int = MOST_WORK,
+) -> Blame:
+    """Find the calls that wrote the lines of a file.
+
+    Args:
+        transcripts: to look into.
+        progress: told how many bytes of how many were read.
+        most: characters that the replay of the calls may go through.
+
+    Raises:
+        NotFoundError: there is no such file. UsageError: it is no regular file, too large, or no text.
+    """
+    content = _content(file)
+    found = Blame(str(file))
+    made: list[_Made] = []
+    total, read = sum(source.size for source in transcripts), 0
+    for source in transcripts:
+        try:
+            if _names(source.file, file.name):
+                found.transcripts += 1
+                made += _changes(source, file, found)
+        except OSError as error:
+            found.unreadable.append(f"{source.file}: {error.strerror or error}")
+        read += source.size
+        if progress is not None:
+            progress(read, total)
+    made.sort(key=lambda one: one.place)
+    found.calls = len(made)
+    kept = _newest(made)
+    replay = Replay(content, [one.change for one in kept], most=most)
+    found.complete = replay.complete and len(kept) == len(made)
+    lines = content.removesuffix("\n").split("\n") if content else []
+    for number, text in enumerate(lines):
+        origin = replay.origins[number]
+        whose = None if origin is None else kept[origin].origin
+        found.lines.append(BlamedLine(number + 1, text, whose, replay.sure[number]))
+    return found
+
+
+def _content(file: Path) -> str:
+    """The text of a file; raises as `blame` says."""
+    if not file.exists():
+        raise NotFoundError(f"no such file: {file}")
+    try:
+        with open_regular(Path(os.path.realpath(file))) as handle:
+            content = handle.read(LONGEST_FILE + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or 'is no regular file'}") from None
+    if len(content) > LONGEST_FILE:
+        raise UsageError(f"{file}: longer than {LONGEST_FILE >> 20} MiB", "blame a text file")
+    if b"\0" in content:
+        raise UsageError(f"{file}: is no text", "blame a text file")
+    return content.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _names(transcript: Path, name: str) -> bool:
+    """Whether a transcript has the name of a file in it, as JSON may spell it."""
+    spellings = {name.encode("utf-8", "replace"), json.dumps(name)[1:-1].encode()}
+    with open_regular(transcript) as handle:
+        if not os.fstat(handle.fileno()).st_size:
+            return False
+        with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return any(content.find(spelling) >= 0 for spelling in spellings)
+
+
+def _changes(source: Source, file: Path, found: Blame) -> Iterator[_Made]:
+    """The changes of a file in one transcript that are not known to have failed."""
+    transcript = Transcript(source.reader, source.file)
+    session, prompt = transcript.session, Prompt("")
+    failed: set[str] = set()
+    made: list[_Made] = []
+    for item in transcript.once():
+        if isinstance(item, Prompt):
+            prompt = item
+        elif isinstance(item, CallEnded) and not item.ok:
+            failed.add(item.use_id)
+        elif isinstance(item, RecordedCall) and item.ok is not False:
+            for change in changes_of(item.call):
+                if not _is_same(change.path, item.call.cwd or item.cwd, file):
+                    continue
+                origin = Origin(
+                    session.host,
+                    one_line(session.id, _MOST_NAME),
+                    item.at,
+                    one_line(item.call.tool, _MOST_NAME),
+                    one_line(item.call.use_id, _MOST_NAME),
+                    one_line(session.model, _MOST_NAME),
+                    one_line(prompt.text[:_MOST_MASKED], LONGEST_PROMPT),
+                    prompt.of_subagent,
+                    str(source.file),
+                )
+                at = item.at if item.at is not None else session.started or source.changed
+                made.append(_Made((at, len(made)), item.call.use_id, change, origin))
+    found.skipped += session.skipped
+    return (one for one in made if not one.use_id or one.use_id not in failed)
+
+
+def _is_same(path: str, cwd: str, file: Path) -> bool:
+    if os.path.basename(path) != file.name or "\0" in path:
+        return False
+    there = os.path.normpath(os.path.join(cwd, path))
+    return there == str(file) or os.path.realpath(there) == os.path.realpath(file)
+
+
+def _newest(made: Sequence[_Made]) -> Sequence[_Made]:
+    """The newest of these changes, as many as one replay can hold."""
+    characters, first = 0, len(made)
+    while first and len(made) - first < _MOST_CHANGES:
+        characters += made[first - 1].change.size
+        if characters > _MOST_CHARACTERS:
+            break
+        first -= 1
+    return made[first:]
