@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import marshal
@@ -31,6 +32,9 @@ _LOADED_FOR_MEMORY = "numpy"
 PACKAGE = os.path.dirname(sys.modules["sb"].__file__ or "")
 _STREAMS = 3
 LONGEST_NEWS = 16_384  # bytes
+_QUIET_S = (
+    10.0  # without a request until databases are tidied up: longer than a model takes between two calls
+)
 _GREETING_S = 2.0  # until a client has sent its request; it has read all of it before
 
 
@@ -58,11 +62,12 @@ def work(listener: socket.socket, lifeline: int, parent: socket.socket, post: Po
     Args:
         lifeline: a pipe that ends with the parent. parent: takes the news of this process.
     """
+    gc.disable()  # it ends after one answer, and nobody is to wait for a look at all that was rehearsed
     try:
         child = _Child(parent, post)
         if not _is_asked(listener):
             child.make_ready()
-        connection = _accepted(listener, lifeline)
+        connection = _accepted(listener, lifeline, child.opening.tidy)
         listener.close()
         if connection is None:
             child.opening.close()
@@ -79,13 +84,23 @@ def _is_asked(listener: socket.socket) -> bool:
     return bool(select.select([listener], [], [], 0)[0])
 
 
-def _accepted(listener: socket.socket, lifeline: int) -> socket.socket | None:
-    """The next client; None when the parent has ended."""
+def _accepted(listener: socket.socket, lifeline: int, tidy: Callable[[], None]) -> socket.socket | None:
+    """The next client; None when the parent has ended.
+
+    Args:
+        tidy: called once, when nobody has asked for a while.
+    """
     poll = select.poll()
     poll.register(listener, select.POLLIN)
     poll.register(lifeline, select.POLLIN)
+    wait_ms: float | None = _QUIET_S * 1000
     while True:
-        if any(descriptor == lifeline for descriptor, _ in poll.poll()):
+        ready = poll.poll(wait_ms)
+        if not ready:
+            tidy()
+            wait_ms = None
+            continue
+        if any(descriptor == lifeline for descriptor, _ in ready):
             return None
         try:
             return listener.accept()[0]
@@ -176,6 +191,7 @@ class _Child:
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
         from sb.cli import run
 
+        gc.enable()  # a command may take long, and make much
         code = int(run(arguments))
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,14 +1,22 @@
-"""What the helper has imported before it is asked."""
+"""What the helper does before it is asked, and after it has answered."""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from sb.config import load_config
+from sb.config.model import Config
+from sb.hosts.hooks.opening import Opening
+from sb.resident import worker
 from sb.runtime import open_runtime
+from sb.store.open_requests import OpenRequests
 
 # In a process of its own: the test's has imported everything.
 JUDGED = """\
@@ -62,3 +70,53 @@ def test_events_are_judged_without_importing_more_of_sb(tmp_path: Path) -> None:
     command = [sys.executable, "-c", JUDGED, str(home)]
     done = subprocess.run(command, input=json.dumps(payloads), capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    home = tmp_path / "home"
+    home.mkdir()
+    return load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
+
+
+def test_log_of_the_database_is_emptied_when_nobody_asks_and_not_before(config: Config) -> None:
+    log = config.database.with_name("brain.db-wal")
+    opening = Opening()
+    with open_runtime(config, hosted=True) as another:
+        another.log.append("kernel.tool.dispatch", {})
+        opening.prepare(config)
+        assert log.stat().st_size > 0
+        opening.tidy()
+        assert log.stat().st_size == 0
+        opening.runtime(config)
+        another.log.append("kernel.tool.dispatch", {})
+        opening.tidy()  # somebody has asked meanwhile
+        assert log.stat().st_size > 0
+        opening.close()
+
+
+def test_arguments_of_requests_that_are_over_go_once_the_host_has_its_answer(config: Config) -> None:
+    opening, requests = Opening(), OpenRequests(config.home.open_requests)
+    opening.prepare(config)
+    requests.put("apr_over", {"command": "make"})
+    opening.runtime(config)
+    assert requests.ids() == {"apr_over"}
+    opening.close()
+    assert requests.ids() == set()
+
+
+def test_child_that_waits_tidies_up_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(worker, "_QUIET_S", 0.01)
+    lifeline, alive = os.pipe()
+    tidied = []
+
+    def tidy() -> None:
+        tidied.append(1)
+        os.close(alive)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(tmp_path / "s"))
+        listener.listen()
+        assert worker._accepted(listener, lifeline, tidy) is None
+    os.close(lifeline)
+    assert tidied == [1]

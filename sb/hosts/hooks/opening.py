@@ -17,16 +17,25 @@ class Opening:
     def __init__(self) -> None:
         self._open = contextlib.ExitStack()
         self._ready: Runtime | None = None
+        self._used: Runtime | None = None  # the one that was ready, once somebody has asked for it
         self._of: object = None
 
     def prepare(self, config: Config) -> Runtime:
         """Open a runtime before somebody asks; whoever asks with another configuration does not get it."""
         runtime = self._ready = self._opened(config)
-        # Who closes the database while it is open here leaves its log as it is: as long as nobody works, there should
-        # be none, as without this process. Whoever puts a backup in its place need not know of it.
-        runtime.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
         self._of = _identity(runtime)
         return runtime
+
+    def tidy(self) -> None:
+        """Empty the write-ahead log of the database that was prepared, if there is one.
+
+        Who closes the database while it is open here leaves that log as it is: as long as nobody works, there should
+        be none, as without this process. Whoever puts a backup in its place need not know of it. But the first commit
+        into an emptied log waits for the disk, so this is for times in which nobody asks.
+        """
+        if self._ready is not None:
+            with contextlib.suppress(StoreError):  # another process is at it, and will do it
+                self._ready.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def runtime(self, config: Config) -> Runtime:
         """A runtime of this configuration, its database as it is now.
@@ -37,15 +46,18 @@ class Opening:
         ready, self._ready = self._ready, None
         if ready is None or ready.config != config or _identity(ready) != self._of:
             return self._opened(config)
-        ready.executor.settle_orphans()
-        with contextlib.suppress(StoreError):  # the next process tries again
-            ready.approvals.sweep()
+        self._used = ready
         return ready
 
     def _opened(self, config: Config) -> Runtime:
         return self._open.enter_context(open_runtime(config, hosted=True))
 
     def close(self) -> None:
+        """Close what was opened; the host has its answer by now."""
+        if self._used is not None:  # it was tidied up when it was prepared, which may be long ago
+            with contextlib.suppress(StoreError):  # the next process tries again
+                self._used.executor.settle_orphans()
+                self._used.approvals.sweep()
         self._open.close()
 
 

@@ -1,7 +1,7 @@
 """Runtimes: the folders SB_HOME/runtime/ID that hooks run from, made by `sb install` and never changed.
 
-Each such folder holds `start.py` with the exact entries of the path, `lib` if the packages had to be copied, the
-caches of compiled code, and the digests of all files that decide. The wrapper names one of them: replacing the wrapper
+Each such folder holds `start.py` with the exact entries of the path, `client` with what it runs first, `lib` if the
+packages had to be copied, the caches of compiled code, and the digests of all files that decide. The wrapper names one of them: replacing the wrapper
 switches from one to the next.
 """
 
@@ -22,6 +22,8 @@ from typing import Any
 
 from sb.config.home import Home
 from sb.errors import SBError
+from sb.hosts.install.client_file import NAME as CLIENT
+from sb.hosts.install.client_file import write_client
 from sb.hosts.install.environment import NAME, Environment
 from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.inventory import SKIPPED, Inventory, content, inventory, sizes
@@ -45,6 +47,16 @@ import sys
 sys.path += {entries!r}
 sys.argv[0] = "sb"
 if __name__ == "__main__":
+    try:  # one file with what hooks run first; where it is none of this interpreter's, each module is imported
+        import marshal
+        from _frozen_importlib_external import MAGIC_NUMBER
+
+        with open(__file__[: -len("start.py")] + {client!r}, "rb") as file:
+            compiled = file.read()
+        if compiled.startswith(MAGIC_NUMBER):
+            exec(marshal.loads(memoryview(compiled)[len(MAGIC_NUMBER) :]), {{}})
+    except (OSError, ImportError, ValueError, EOFError, TypeError):
+        pass
     from sb.__main__ import main
 
     main(__file__)
@@ -102,8 +114,10 @@ class Runtimes:
         try:
             made.mkdir(mode=0o700)
             entries = _copied(environment, made / "lib") if copies(environment) else environment.folders
-            (made / "start.py").write_text(_START.format(entries=entries), encoding="utf-8")
+            start = _START.format(entries=entries, client=CLIENT)
+            (made / "start.py").write_text(start, encoding="utf-8")
             _try(environment.python, made, entries)
+            write_client(made, package_in(made, environment))
             (made / FILES).write_text(json.dumps(_files(environment, made)), encoding="utf-8")
             os.sync()  # the wrapper, which is written next, must not survive a crash that this does not
             return self._recorded(made, environment)

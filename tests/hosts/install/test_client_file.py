@@ -1,0 +1,78 @@
+"""What a hook runs first comes from one compiled file, unless that is not what the sources say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import sb
+from sb.hosts.install import client_file, runtime
+from sb.hosts.install.client_file import write_client
+from sb.tools.hosted.guarding import interpreter
+
+OWN = {"sb", "sb.__main__", "sb.resident", "sb.resident.client", "sb.resident.wire"}
+SOURCES = [f"{name}.py" for name in (*client_file._MODULES, "resident/compiled")]
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Path:
+    """The folder of a runtime, and beside it a package with the client alone."""
+    package, folder = tmp_path / "sb", tmp_path / "v-1"
+    for name in SOURCES:
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(Path(sb.__path__[0], name), package / name)
+    folder.mkdir()
+    start = runtime._START.format(entries=[str(tmp_path)], client=client_file.NAME)
+    (folder / "start.py").write_text(start, "utf-8")
+    write_client(folder, package)
+    return folder
+
+
+def loaders(alone: Path) -> dict[str, str]:
+    """What imported each module of `sb` that a hook runs first."""
+    done = subprocess.run(
+        [interpreter(), "-I", "-S", "-v", "-B", str(alone / "start.py"), "hook", "claude-code"],
+        input="{}",
+        capture_output=True,
+        text=True,
+        env={"SB_HOME": str(alone)},
+        check=False,
+    )
+    imported = re.findall(r"^import '(sb[\w.]*)' # <(?:\w+\.)*(\w+) object", done.stderr, re.MULTILINE)
+    return {name: loader for name, loader in imported if name in OWN}
+
+
+def test_client_is_imported_from_one_file(alone: Path) -> None:
+    assert loaders(alone) == dict.fromkeys(OWN, "_Loader")
+
+
+def changed_source(alone: Path) -> None:
+    os.utime(alone.parent / "sb" / "resident" / "wire.py", ns=(1, 1))
+
+
+def other_interpreter(alone: Path) -> None:
+    file = alone / client_file.NAME
+    file.write_bytes(b"\0\0\r\n" + file.read_bytes()[4:])
+
+
+def cut_short(alone: Path) -> None:
+    file = alone / client_file.NAME
+    file.write_bytes(file.read_bytes()[:500])
+
+
+def no_file(alone: Path) -> None:
+    (alone / client_file.NAME).unlink()
+
+
+@pytest.mark.parametrize("change", [changed_source, other_interpreter, cut_short, no_file])
+def test_sources_are_imported_where_the_file_does_not_fit(
+    change: Callable[[Path], None], alone: Path
+) -> None:
+    change(alone)
+    assert loaders(alone) == dict.fromkeys(OWN, "SourceFileLoader")
