@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from sb import __version__
+from sb.harness.collector import without_collector
 from sb.harness.first_opening import FirstOpening
 from sb.harness.folders import probe_folder, remove_left_behind
 from sb.harness.harness import Harness
@@ -49,25 +48,13 @@ def audit(
     workers, grades, seconds = Workers(), [], {}
     chosen = tuple(catalogue.controls if controls is None else controls)
     first_opening = FirstOpening()
-    with _without_collector():
+    with without_collector():
         for done, control in enumerate(chosen):
             progress(done, len(chosen), control)
             started = time.process_time()
             grades.append(_grade(control, probes.get(control.id), first_opening, workers, deadline_s))
             seconds[control.id] = time.process_time() - started
     return AuditReport(catalogue, tuple(grades), __version__, strict, fail_under, seconds)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Leave garbage for a second or two: looking for it takes a tenth of the time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _grade(
