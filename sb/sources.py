@@ -72,10 +72,14 @@ class SteeredClock:
 
 
 class CountingIds:
-    """Ids that count, and a random number that never changes."""
+    """Ids that count, and a random number that never changes.
 
-    def __init__(self) -> None:
-        self._next = itertools.count(1)
+    Args:
+        first: the first id.
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._next = itertools.count(first)
 
     def token(self, size: int) -> str:
         return f"{next(self._next):0{size * 2}x}"

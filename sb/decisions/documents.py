@@ -7,6 +7,7 @@ file up) and repeated keys are refused, and only mappings, lists, text, whole nu
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from importlib.resources.abc import Traversable
 from typing import Any
 
@@ -56,6 +57,7 @@ def read_document(file: Traversable, where: str) -> Any:
         raise ConfigError(f"{where}: nested too deeply") from None
 
 
+@lru_cache(maxsize=16)  # each prompt that is compiled reads its decision again, which changes rarely
 def _compose(text: str, where: str) -> yaml.Node:
     try:
         node = _Loader(text).get_single_node()

@@ -10,6 +10,7 @@ from typing import Any
 
 from sb.config.home import Home
 from sb.config.model import assemble
+from sb.harness.first_opening import FirstOpening
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import SafetyClass, ToolResult
@@ -19,6 +20,7 @@ from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 
 AUDITOR = Label("auditor")
+_OWN_IDS = 1 << 16  # where a probe's ids begin: those below are of the first opening of its home
 
 
 class Counted:
@@ -47,12 +49,14 @@ class Harness:
 
     Args:
         folder: empty; the home is made in it, beside whatever the probe keeps there.
+        first_opening: shared by the probes of an audit.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, first_opening: FirstOpening | None = None) -> None:
         self.folder = folder
         self.clock = SteeredClock()
-        self.ids = CountingIds()
+        self.ids = CountingIds(_OWN_IDS)
+        self._first_opening = first_opening or FirstOpening()
 
     def open(self, settings: Mapping[str, Any] | None = None, *, tracer_provider: Any = None) -> Runtime:
         """Open the home; a second time is what a restart does.
@@ -61,7 +65,12 @@ class Harness:
             settings: key of a setting, such as ``kill.dual_control``, to its value.
             tracer_provider: as for open_runtime.
         """
-        config = assemble(Home(self.folder / "home"), settings or {}, {}, ())
+        home = Home(self.folder / "home")
+        config = assemble(home, settings or {}, {}, ())
+        if not settings and not home.folder.exists():
+            self._first_opening.make(
+                home, lambda: open_runtime(config, clock=SteeredClock(), ids=CountingIds()).close()
+            )
         runtime = open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
         runtime.warm = False  # what a probe searches is done before that would help
         return runtime

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from sb import __version__
+from sb.harness.collector import without_collector
+from sb.harness.first_opening import FirstOpening
 from sb.harness.folders import probe_folder, remove_left_behind
 from sb.harness.harness import Harness
 from sb.harness.network_guard import no_network
@@ -47,32 +47,23 @@ def audit(
     catalogue = load_catalogue()
     workers, grades, seconds = Workers(), [], {}
     chosen = tuple(catalogue.controls if controls is None else controls)
-    with _without_collector():
+    first_opening = FirstOpening()
+    with without_collector():
         for done, control in enumerate(chosen):
             progress(done, len(chosen), control)
             started = time.process_time()
-            grades.append(_grade(control, probes.get(control.id), workers, deadline_s))
+            grades.append(_grade(control, probes.get(control.id), first_opening, workers, deadline_s))
             seconds[control.id] = time.process_time() - started
     return AuditReport(catalogue, tuple(grades), __version__, strict, fail_under, seconds)
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Leave garbage for a second or two: looking for it takes a tenth of the time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _grade(control: Control, probe: Probe | None, workers: Workers, deadline_s: float) -> Grade:
+def _grade(
+    control: Control, probe: Probe | None, first_opening: FirstOpening, workers: Workers, deadline_s: float
+) -> Grade:
     if probe is None:
         return grade(control, None)
     with probe_folder() as folder, no_network() as touched:
-        clean = _Cleaning(folder)
+        clean = _Cleaning(folder, first_opening)
         try:
             trouble = workers.call(lambda: clean.trouble_with(probe), deadline_s)
         except DeadlineExceeded:
@@ -90,8 +81,9 @@ class _Cleaning:
         over: nobody waits for it any more.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, first_opening: FirstOpening) -> None:
         self.folder = folder.resolve()
+        self._first_opening = first_opening
         self.checks: list[Check] = []
         self.over = False
 
@@ -101,7 +93,7 @@ class _Cleaning:
         Told apart here, in its own thread: in the caller's, a KeyboardInterrupt is somebody who wants to stop.
         """
         try:
-            for check in probe(Harness(self.folder)):
+            for check in probe(Harness(self.folder, self._first_opening)):
                 if self.over:
                     break
                 self.checks.append(Check(str(check.name), bool(check.ok), self.text(check.observed)))

@@ -6,6 +6,7 @@ Source: the kernel reference, "Tool contracts".
 from __future__ import annotations
 
 import functools
+import marshal
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -364,9 +365,19 @@ class ToolSpec:
 
     def _fingerprint(self, document: dict[str, Any]) -> str:
         try:
+            return _digest_of(marshal.dumps(document, 0))
+        except ValueError:  # the kinds of values that JSON has and marshal does not, such as enumerations
+            pass
+        try:
             return "sha256:" + digest(canonical_bytes(document))
         except NotCanonical as error:
             raise ContractError(f"tool {self.tool_id}: the contract is not JSON: {error}") from None
+
+
+@functools.lru_cache(maxsize=512)
+def _digest_of(document: bytes) -> str:
+    """The fingerprint of a marshalled document; the shipped contracts are the same in each registry of a process."""
+    return "sha256:" + digest(canonical_bytes(marshal.loads(document)))
 
 
 @dataclass

@@ -70,15 +70,16 @@ class RegisteredTool:
             self.reversal = self.spec.resolved_reversal()
             self.reversal_fingerprint = self.spec.reversal_fingerprint()
             self.risk_dimension = _risk_dimension(self.spec)
-            self._seen = {name: _copied(value) for name, value in vars(self.spec).items()}
+            self._seen = {
+                name: _copied(value) if isinstance(value, list | dict) else value
+                for name, value in vars(self.spec).items()
+            }
         return self._current
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: list[Any] | dict[str, Any]) -> list[Any] | dict[str, Any]:
     """A field of a contract that stays as it is; what is in its lists holds only text and flags, so one level is enough."""
-    if isinstance(value, list):
-        return [copy.copy(item) for item in value]
-    return copy.deepcopy(value) if isinstance(value, dict) else value
+    return [copy.copy(item) for item in value] if isinstance(value, list) else copy.deepcopy(value)
 
 
 def _risk_dimension(spec: ToolSpec) -> RiskDimension | None:
