@@ -5,14 +5,23 @@ Two rules answer: `memory.access`, and the data scopes of an agent's charter whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 from sb.config.access import PROMOTE, READ, SHARE, WRITE, Access, allows
 from sb.errors import DeniedError
 
 __all__ = ["PROMOTE", "READ", "SHARE", "WRITE", "Rights", "ScopeRefusal"]
 
-ScopeRefusal = Callable[[str, str], str]  # why an agent may not use a scope, or ""
+
+class ScopeRefusal(Protocol):
+    """What charters say of the scopes of agents."""
+
+    def __call__(self, agent: str, scope: str) -> str:
+        """Why an agent may not use a scope, or ""."""
+
+    def rules(self, agent: str) -> str:
+        """What that goes by for an agent, as text: another text where the answers may be others."""
 
 
 class Rights:
@@ -51,6 +60,15 @@ class Rights:
         """Refuse a scope that an agent's charter does not let it use at all; raises DeniedError."""
         if reason := self._chartered(agent, scope):
             raise DeniedError(reason, f"sb agent charter show {agent}" if agent else "attach a core first")
+
+    def rules(self, agents: Iterable[str]) -> str:
+        """What these agents' rights go by, as text; "" where nothing limits them."""
+        if not self:
+            return ""
+        text = repr(sorted(self._access.items()))
+        if self._scope_refusal is not None:
+            text += "".join(f"\0{agent}\0{self._scope_refusal.rules(agent)}" for agent in agents)
+        return text
 
     def readable(self, agent: str, scopes: Iterable[str]) -> tuple[str, ...]:
         """Those of these scopes that an agent may read, in their order."""

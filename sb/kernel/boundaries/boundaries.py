@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from sb import __version__
 from sb.config.model import INTENT
 from sb.errors import DeniedError
 from sb.kernel.boundaries.charter import UNSTATED, AgentCharter
-from sb.kernel.boundaries.charters import Charters
+from sb.kernel.boundaries.charters import CharteredScopes, Charters
 from sb.kernel.boundaries.reading import SourceGuard
 from sb.kernel.boundaries.releases import Releases
 from sb.kernel.boundaries.sources import ContextSourceRegistry
@@ -135,17 +135,9 @@ class Boundaries:
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "release_drift")
 
     @property
-    def scope_refusal(self) -> Callable[[str, str], str] | None:
-        """Why an agent may not use memories of a scope, or "", by its charter as it is then; None where none is enforced."""
-        charters = self.charters
-        if charters is None or not self._enforce:
-            return None
-
-        def refusal(agent: str, scope: str) -> str:
-            entry = charters.entry(agent, exact=False)
-            return entry.problem or ("" if entry.charter is None else entry.charter.scope_refusal(scope))
-
-        return refusal
+    def scope_refusal(self) -> CharteredScopes | None:
+        """What charters say of memory's scopes, as they are when it is asked; None where none is enforced."""
+        return CharteredScopes(self.charters) if self.charters is not None and self._enforce else None
 
     def capabilities_of(self, agent: str) -> AgentCapabilities | None:
         """What compilers of prompts hold an agent to; None where charters do not limit it.

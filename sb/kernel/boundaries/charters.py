@@ -140,6 +140,23 @@ class Charters:
             )
 
 
+class CharteredScopes:
+    """Whether agents may use scopes of memory, by their charters as these are when it is asked."""
+
+    def __init__(self, charters: Charters) -> None:
+        self._charters = charters
+
+    def __call__(self, agent: str, scope: str) -> str:
+        """Why an agent may not use a scope, or ""."""
+        entry = self._charters.entry(agent, exact=False)
+        return entry.problem or ("" if entry.charter is None else entry.charter.scope_refusal(scope))
+
+    def rules(self, agent: str) -> str:
+        """What that goes by, as text."""
+        entry = self._charters.entry(agent, exact=False)
+        return entry.problem or repr(entry.charter and sorted(entry.charter.data_scopes))
+
+
 def require_charter(charters: Charters, agent: str) -> CharterEntry:
     """The entry of an agent that has a file; raises NotFoundError."""
     entry = charters.entry(agent)

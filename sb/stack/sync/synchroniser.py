@@ -159,11 +159,12 @@ class Synchroniser:
     def _reach(self) -> Reach:
         container = self._container
         cores, rights = tuple(container.cores), container.space.rights
+        readers = cores or ("",)
 
         def shares(scope: str) -> bool:
-            return container.is_operators or any(rights.may(one, SHARE, scope) for one in cores or ("",))
+            return container.is_operators or any(rights.may(one, SHARE, scope) for one in readers)
 
-        rules = repr(sorted(container.space.settings.access.items())) if rights else ""
+        rules = rights.rules(readers)
         return Reach(self._config.memory.sync_scopes, cores, shares=shares, rules=rules)
 
     def _reach_without_withheld(self) -> Reach:

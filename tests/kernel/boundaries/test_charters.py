@@ -15,6 +15,7 @@ from sb.kernel.boundaries.charters import CharterState
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
 from sb.runtime import Runtime
+from sb.store.database import open_database
 from tests.kernel.boundaries.conftest import ADA, CLERK, Office
 
 DENIED = ToolErrorCode.PERMISSION_DENIED
@@ -200,6 +201,25 @@ def test_a_stack_gives_a_core_only_the_data_scopes_of_its_charter(office: Office
         "clerk": ["The door code of project:shop is taped to the door."], "stranger": [], "": []
     }  # fmt: skip
     assert outside == []
+
+
+def test_sync_looks_again_at_what_a_changed_charter_shares(office: Office, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    open_database(other, clock=office.clock).close()
+    narrow = CLERK.replace("[global, ", "[")
+    office.write(narrow)
+    with office.open(agent_charters="off") as runtime:
+        for scope in ("project:shop", "global"):
+            runtime.brain("ada", scope=scope).remember(f"The door code of {scope} is taped to the door.")
+    with office.open() as runtime:
+        office.approve(runtime)
+        stack = runtime.stack(remote=other)
+        stack.on_attach("clerk")
+        pushed = [stack.sync().pushed, stack.sync().pushed]
+        office.write(CLERK.replace("1.0.0", "1.1.0"))
+        office.approve(runtime)
+        pushed += [stack.sync().pushed, stack.sync().pushed]
+    assert pushed == [1, 0, 1, 0]
 
 
 def test_a_charter_whose_owner_left_does_not_count(office: Office, tmp_path: Path) -> None:
