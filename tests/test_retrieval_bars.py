@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from evals.retrieval.__main__ import with_assistants
 from evals.retrieval.agent_records import load_questions
 from evals.retrieval.assistant_chats import chats_of_people, chats_of_records
 from evals.retrieval.bars import Compared, held_out
@@ -82,6 +83,11 @@ def test_no_question_of_the_held_out_half_is_learned_from() -> None:
     chats = chats_of_records()
     assert [chat.name for chat in held_out(chats)] == [chat.name for chat in chats[1::2]]
     assert [chat.name for chat in held_out(chats, each=2)][:4] == [chats[n].name for n in (2, 3, 6, 7)]
+
+
+def test_kind_without_chats_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    with_assistants([("of people", chats_of_people([]))], vectors=False)
+    assert capsys.readouterr().out == ""
 
 
 def test_documents_hold_the_records_they_are_made_of() -> None:

@@ -61,6 +61,8 @@ def with_shipped_weights(
 
 def with_assistants(kinds: Sequence[tuple[str, Sequence[Corpus]]], *, vectors: bool) -> None:
     for name, chats in kinds:
+        if not chats:  # those of people are made of LoCoMo's, which `--data` brings
+            continue
         alone = [(Store(chat.rows, vectors=vectors), chat.questions) for chat in chats]
         print(f"chats with an assistant {name}, each alone")
         show("bm25", [(store.words_alone(), asked) for store, asked in alone], categories=True)

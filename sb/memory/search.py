@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.errors import EmbedderError
@@ -33,6 +34,7 @@ LEG = 60  # candidates that words, and meaning, name each: 100 find a half perce
 BESIDE = 20  # of them, whose neighbours in their sessions are candidates too: an answer may have none of the question's words
 
 _BESIDE = "beside"
+_ONLY_BESIDE: Mapping[str, int] = MappingProxyType({_BESIDE: 1})
 
 
 class Predicate(Protocol):
@@ -166,17 +168,17 @@ class Searcher:
         filters = self._seen(filters, places)
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
-        self._space.statistics.refresh()
+        changes = self._space.statistics.refresh()
         legs = {"words": self._by_words(asked, places, filters)}
         vector = self._vector(asked)
-        similar = {} if vector is None else self._by_meaning(vector, places, filters, legs["words"])
+        similar = {} if vector is None else self._by_meaning(vector, places, filters, legs["words"], changes)
         if vector is not None:
             legs["meaning"] = list(similar)[:LEG]
         best = dict.fromkeys(number for leg in legs.values() for number in leg[:BESIDE])
         beside = self._beside(list(best), {*similar, *legs["words"]}, places, filters) if speakers else []
         if vector is not None and beside:
-            similar |= self._space.vectors.cosines(*vector, beside, self._space.statistics.changes)
-        return asked, self._candidates(legs, similar, beside)
+            similar |= self._space.vectors.cosines(*vector, beside, changes)
+        return asked, self._candidates(legs, similar, beside, changes)
 
     def best(
         self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
@@ -239,13 +241,18 @@ class Searcher:
             return None
 
     def _by_meaning(
-        self, vector: tuple[str, Vectors], places: Sequence[int], filters: Predicate, words: Sequence[int]
+        self,
+        vector: tuple[str, Vectors],
+        places: Sequence[int],
+        filters: Predicate,
+        words: Sequence[int],
+        changes: int,
     ) -> dict[int, float]:
         """The cosines of the nearest records and of those that words found, the nearest first."""
         where, parameters = filters.sql()
         found = self._space.vectors.nearest(
             *vector, places, LEG, also=words, where=where or "1", parameters=parameters,
-            changes=self._space.statistics.changes,
+            changes=changes,
         )  # fmt: skip
         return dict(found)
 
@@ -273,12 +280,25 @@ class Searcher:
         return [number for number, _ in found]
 
     def _candidates(
-        self, legs: Mapping[str, Sequence[int]], similar: Mapping[int, float], beside: Sequence[int]
+        self,
+        legs: Mapping[str, Sequence[int]],
+        similar: Mapping[int, float],
+        beside: Sequence[int],
+        changes: int,
     ) -> list[Candidate]:
         """The candidates with what ranking has to know of them."""
-        places: dict[int, dict[str, int]] = {number: {_BESIDE: 1} for number in beside}
-        for leg, numbers in legs.items():
-            for place, number in enumerate(numbers, 1):
-                places.setdefault(number, {})[leg] = place
-        rows = self._space.words.ranked_by(list(places), self._space.statistics.changes)
-        return [Candidate(row, similar.get(row.id), places[row.id]) for row in rows]
+        ranks: dict[int, Mapping[str, int]] = dict.fromkeys(beside, _ONLY_BESIDE)
+        ranks |= _named_by(legs)
+        rows = self._space.words.ranked_by(list(ranks), changes)
+        ids = [row[0] for row in rows]
+        places = map(ranks.__getitem__, ids)
+        return list(map(Candidate._make, zip(rows, map(similar.get, ids), places, strict=True)))
+
+
+def _named_by(legs: Mapping[str, Sequence[int]]) -> dict[int, dict[str, int]]:
+    """The place, from 1, that each record has in the legs that name it."""
+    ranks: dict[int, dict[str, int]] = {}
+    for leg, numbers in legs.items():
+        for place, number in enumerate(numbers, 1):
+            ranks.setdefault(number, {})[leg] = place
+    return ranks

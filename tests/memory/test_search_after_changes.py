@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from threading import Barrier
 
 import pytest
 
@@ -104,3 +107,35 @@ def test_what_a_transaction_takes_back_is_not_remembered(agents: Agents) -> None
     with pytest.raises(ZeroDivisionError):
         _forget_and_fail(agents, lambda: scores(searching) != before)
     assert scores(searching) == before
+
+
+def test_threads_that_ask_at_once_for_what_was_just_written_get_it_once(agents: Agents) -> None:
+    brain, asking, rounds = agents.brain(), 8, 12
+    text = "door {} leads to the copper cellar"
+    first = [brain.remember(text.format(number), force=True) for number in range(20)]
+    embedder, place = brain.space.usable_embedder, brain.writer.places()[0]
+    assert embedder is not None
+    vector = embedder.embed([text.format("")])[0]
+    together = Barrier(asking)
+
+    def ask(_: int) -> list[list[int]]:
+        answers = []
+        for number in range(rounds):
+            if together.wait(60) == 0:
+                brain.remember(text.format(100 + number), force=True)
+            together.wait(60)
+            answers.append(brain.space.vectors.close_by(embedder.model, vector, place, 1_000))
+        return answers
+
+    ask_alone = brain.space.vectors.close_by(embedder.model, vector, place, 1_000)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(asking) as pool:
+            answers = list(pool.map(ask, range(asking)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(ask_alone) == len(first)
+    written = [len(first) + number + 1 for number in range(rounds)]
+    assert [[len(set(one)) for one in each] for each in answers] == [written] * asking
+    assert [[len(one) for one in each] for each in answers] == [written] * asking

@@ -201,17 +201,12 @@ def _sum(values: NDArray[np.floating[Any]]) -> Values:
 
 def _best_of_session(counted: Counted, values: Values) -> Values:
     """The sum of the three greatest values of each candidate's session; 0 for one of none."""
-    sessions = counted.sessions
-    order = np.lexsort((-values, sessions))
-    greatest, of = np.append(values[order], (0.0, 0.0)), np.append(sessions[order], (-2, -2))
-    first = np.flatnonzero(np.diff(of[:-2], prepend=-2))
-    best = greatest[first]
-    for next_one in (first + 1, first + 2):
-        best = best + np.where(of[next_one] == of[first], greatest[next_one], 0.0)
-    found = np.zeros(sessions.max() + 2)  # the last one is of those without a session
-    found[of[first]] = best
-    found[-1] = 0.0
-    return np.asarray(found[sessions])
+    listed = values.tolist()
+    best = {
+        session: sum(sorted(map(listed.__getitem__, rows), reverse=True)[:3])
+        for session, rows in counted.sessions.items()
+    }
+    return np.array([0.0 if one.session is None else best[one.session] for one in counted.records])
 
 
 def _says(counted: Counted, holds: Callable[[RankedRow, frozenset[str]], bool]) -> Values:

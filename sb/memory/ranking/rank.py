@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from sb.memory.ranking.candidate import Candidate
@@ -57,8 +58,8 @@ def rank(
     """
     if not candidates:
         return []
-    known = dict.fromkeys(name for column in weights.columns for name in column)
-    names = [name for name in known if explain or any(column.get(name) for column in weights.columns)]
+    every = dict.fromkeys(name for column in weights.columns for name in column)
+    names = list(every) if explain else list(weights.features)
     counted = Counted(query, candidates, statistics, lexicon, read)
     near = (match(counted) + vec(counted) + date(counted) >= LEAST_NEAR).tolist()
     values = feature_values(counted, names)
@@ -68,12 +69,13 @@ def rank(
     scores = (
         (values * applied).T.copy().sum(axis=0)
     )  # one after another: features of weight 0 change no digit
-    ids = [found.id for found in candidates]
+    ids = [found.id for found in counted.records]
     by_score = np.lexsort((ids, -scores)).tolist()
     order = [
         row for row in by_score if near[row] or not candidates[row].ranks or "words" in candidates[row].ranks
     ]
-    found = [Ranked(ids[row], score) for row, score in zip(order, scores[order].tolist(), strict=True)]
+    ordered = map(ids.__getitem__, order)
+    found = list(map(Ranked._make, zip(ordered, scores[order].tolist(), repeat(None), strict=False)))
     if not explain:
         return found
     explained = (

@@ -91,16 +91,13 @@ class Counted:
         self._blocks = starts[texts] + _BLOCK * (np.arange(len(texts)) - self._first_blocks[texts])
 
     @cached_property
-    def sessions(self) -> NDArray[np.intp]:
-        """A number for the session of each candidate, -1 for none."""
-        numbers: dict[int | str, int] = {}
-        return np.array(
-            [
-                -1 if one.session is None else numbers.setdefault(one.session, len(numbers))
-                for one in self.records
-            ],
-            np.intp,
-        )
+    def sessions(self) -> dict[int, list[int]]:
+        """The candidates of each session, by their rows."""
+        rows: dict[int, list[int]] = {}
+        for row, one in enumerate(self.records):
+            if one.session is not None:
+                rows.setdefault(one.session, []).append(row)
+        return rows
 
     def _weigh(self, query: Query, statistics: Statistics) -> list[str]:
         spoken, written = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,12 @@ class Weights:
     def columns(self) -> tuple[Mapping[str, float], ...]:
         """Spoken, lengthy, written."""
         return self.spoken, self.lengthy, self.written
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Returns the features that count."""
+        names = dict.fromkeys(name for column in self.columns for name in column)
+        return tuple(name for name in names if any(column.get(name) for column in self.columns))
 
     def without(self, *features: str) -> Weights:
         """Returns the weights with these features at 0."""
@@ -64,6 +71,7 @@ _TABLE: dict[str, tuple[float, float, float, float, float, float]] = {
 }
 
 
+@lru_cache(maxsize=2)
 def weights(*, vectors: bool) -> Weights:
     """The fitted weights, for a store with vectors or without."""
     first = 0 if vectors else 3

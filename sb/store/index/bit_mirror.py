@@ -6,7 +6,8 @@ vector has changed; a write goes on with former bits, since the bits only propos
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
 
 from sb.numeric import np
 from sb.store.database import Database
@@ -23,39 +24,40 @@ _NEW = (
 _MOST_PLACES = 16  # that are kept at once; of 10 000 records each 400 KB
 
 
-class _Held:
-    """The numbers and bits of the records of one place, in arrays that grow.
+class _Held(NamedTuple):
+    """The numbers and bits of the records of one place, as they were at one moment.
+
+    A thread may be comparing while another one adds: what is there never changes, new ones are written behind it.
 
     Args:
-        words: of 64 bits in one vector. last: the record up to which all are here.
-        changes: of records when they were read, see `RecordCache.at`.
+        last: the record up to which all are here. changes: of records when they were read, see `RecordCache.at`.
+        size: how many records there are. records: their numbers, with room for more.
+        bits: of their vectors, 64 in one number, by column, which numpy compares much faster.
     """
 
-    def __init__(self, words: int, last: int, changes: int | None) -> None:
-        self.last = last
-        self.changes = changes
-        self.count = 0
-        self.records = np.zeros(1024, np.int64)
-        self.bits = np.zeros((words, 1024), np.uint64)  # by column, which numpy compares much faster
+    last: int
+    changes: int | None
+    size: int
+    records: np.ndarray
+    bits: np.ndarray
 
-    def add(self, records: np.ndarray, bits: np.ndarray) -> None:
-        """Adds records, a row of bits for each."""
-        need = self.count + len(records)
-        if need > len(self.records):
-            room = max(need, 2 * len(self.records)) - len(self.records)
-            self.records = np.pad(self.records, (0, room))
-            self.bits = np.pad(self.bits, ((0, 0), (0, room)))
-        self.records[self.count : need] = records
-        self.bits[:, self.count : need] = bits.T
-        self.count = need
+    def with_new(self, last: int, records: np.ndarray, bits: np.ndarray) -> _Held:
+        """The same with more records, a row of bits for each; only the latest one may be added to."""
+        numbers, columns, need = self.records, self.bits, self.size + len(records)
+        if need > len(numbers):
+            room = max(need, 2 * len(numbers)) - len(numbers)
+            numbers, columns = np.pad(numbers, (0, room)), np.pad(columns, ((0, 0), (0, room)))
+        numbers[self.size : need] = records
+        columns[:, self.size : need] = bits.T
+        return _Held(last, self.changes, need, numbers, columns)
 
     def nearest(self, asked: np.ndarray, k: int) -> list[int]:
         """The k records whose bits differ least, the nearest first, ties by number."""
-        differing = np.zeros(self.count, np.uint16)
+        differing = np.zeros(self.size, np.uint16)
         for column, value in zip(self.bits, asked, strict=True):
-            differing += np.bitwise_count(column[: self.count] ^ value)
-        places = np.arange(self.count)
-        if self.count > k:
+            differing += np.bitwise_count(column[: self.size] ^ value)
+        places = np.arange(self.size)
+        if self.size > k:
             places = np.flatnonzero(differing <= np.partition(differing, k - 1)[k - 1])
         order = np.lexsort((self.records[places], differing[places]))[:k]
         found: list[int] = self.records[places[order]].tolist()
@@ -69,6 +71,7 @@ class BitMirror:
         self._database = database
         self._index = index
         self._held: dict[tuple[str, int], _Held] = {}
+        self._lock = Lock()  # of the dictionary; nobody waits for the database while having it
 
     def holds(self, model: str, place: int) -> bool:
         """Whether the bits of a place are here already."""
@@ -89,25 +92,31 @@ class BitMirror:
         if held is None or changes not in (None, held.changes):
             held = self._read(model, place, len(query) // 64, last, changes)
         elif held.last < last:
-            self._add_new(held, model, place, last)
-        return held.nearest(np.packbits(query > 0).view(np.uint64), k) if held.count else []
+            held = self._with_new(held, model, place, last)
+        return held.nearest(np.packbits(query > 0).view(np.uint64), k) if held.size else []
 
     def _read(self, model: str, place: int, words: int, last: int, changes: int | None) -> _Held:
-        held = _Held(words, last, changes)
         records, bits = self._index.listed(model, place)
         known = records <= last
-        held.add(records[known], bits.view(np.uint64)[known])
-        self._held.pop((model, place), None)
-        if len(self._held) >= _MOST_PLACES:
-            del self._held[next(iter(self._held))]
-        self._held[model, place] = held
+        nothing = _Held(last, changes, 0, np.zeros(1024, np.int64), np.zeros((words, 1024), np.uint64))
+        held = nothing.with_new(last, records[known], bits.view(np.uint64)[known])
+        with self._lock:
+            self._held.pop((model, place), None)
+            if len(self._held) >= _MOST_PLACES:
+                del self._held[next(iter(self._held))]
+            self._held[model, place] = held
         return held
 
-    def _add_new(self, held: _Held, model: str, place: int, last: int) -> None:
+    def _with_new(self, held: _Held, model: str, place: int, last: int) -> _Held:
         rows = self._database.query(_NEW, (held.last, last, place, model))
-        if rows:
-            vectors = np.frombuffer(b"".join([vector for _, vector in rows]), "<f2").reshape(len(rows), -1)
-            told = np.flatnonzero(vectors.any(axis=1))  # a text without meaning is near to nothing
-            records = np.array([record for record, _ in rows], np.int64)
-            held.add(records[told], np.packbits(vectors[told] > 0, axis=1).view(np.uint64))
-        held.last = last
+        records = np.array([record for record, _ in rows], np.int64)
+        vectors = np.frombuffer(b"".join([vector for _, vector in rows]), "<f2")
+        vectors = vectors.reshape(len(rows), 64 * len(held.bits))
+        says = np.flatnonzero(vectors.any(axis=1))  # a text without meaning is near to nothing
+        bits = np.packbits(vectors[says] > 0, axis=1).view(np.uint64)
+        with self._lock:
+            latest = self._held.get((model, place))
+            if latest is held:
+                self._held[model, place] = latest = held.with_new(last, records[says], bits)
+        # Another thread was first. What it added lacks at most what was written since: bits only propose.
+        return latest or held

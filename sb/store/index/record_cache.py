@@ -9,20 +9,23 @@ from sb.store.database import Database
 Value = TypeVar("Value")
 
 MOST_RECORDS = 10_000
-"""So many records are remembered, which takes some 6 MB for vectors and as much for words; then it begins anew."""
+"""So many records are remembered, which takes some 11 MB for vectors and 6 for words; then it begins anew."""
 
 
 class RecordCache(Generic[Value]):
     """Values by the numbers of records.
 
     The database counts changes of records and of vectors in `index_state`, whoever makes them. Records that are new change
-    no others, so a process that writes and searches in turn goes on with what it has.
+    no others, so a process that writes and searches in turn goes on with what it has. Threads share it: each goes on with
+    the values of the number that it counted, even while another one begins anew.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._changes: object = None
-        self._values: dict[int, Value] = {}
+        self._held: tuple[int | None, dict[int, Value]] = (
+            None,
+            {},
+        )  # one object, so that no thread sees half of it
 
     def at(self, changes: int | None) -> dict[int, Value]:
         """The values that still hold, to be filled with what is missing.
@@ -32,6 +35,8 @@ class RecordCache(Generic[Value]):
         """
         if changes is None or self._database.writer:  # what a transaction has changed may yet be rolled back
             return {}
-        if changes != self._changes or len(self._values) > MOST_RECORDS:
-            self._values, self._changes = {}, changes
-        return self._values
+        counted, values = self._held
+        if changes != counted or len(values) > MOST_RECORDS:
+            values = {}
+            self._held = (changes, values)
+        return values

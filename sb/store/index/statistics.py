@@ -23,27 +23,30 @@ class TextStatistics:
         self._database = database
         self._known: dict[tuple[str, str], int] = {}
         self._at = -1.0
-        self.changes = 0  # of records that were there before, as counted by the database
         self.records = 0
         self.mean_length = 0.0
         self.mean_window = 0.0
         self.mean_information = 0.0  # of the records that housekeeping has seen: those since count as average
 
-    def refresh(self) -> None:
-        """Read the counters; once the database has grown, words are counted anew."""
+    def refresh(self) -> int:
+        """Read the counters; once the database has grown, words are counted anew.
+
+        Returns:
+            How many changes of records that were there before the database has counted, see `RecordCache.at`.
+        """
         found: dict[str, float] = dict(
             self._database.query(
                 "SELECT name, value FROM index_state WHERE typeof(value) IN ('integer', 'real')"
             )
         )
-        self.changes = int(found.get("changes", 0))
         self.records = int(found.get("records", 0))
         self.mean_length = found.get("words", 0) / max(1, self.records)
         self.mean_window = found.get("window", 0) / max(1, self.records)
         self.mean_information = found.get("information", 0.0)
         if not self._at <= self.records <= self._at * _GROWTH + 8 or len(self._known) > _KEPT:
-            self._known.clear()
+            self._known = {}  # a thread that counts a word meanwhile puts it into the former ones
             self._at = self.records
+        return int(found.get("changes", 0))
 
     def document_frequency(self, stem: str) -> int:
         """In how many records a stem occurs."""
@@ -54,12 +57,13 @@ class TextStatistics:
         return sum(self._frequency(f"p{place}", "place") for place in places)
 
     def _frequency(self, term: str, column: str) -> int:
-        known = self._known.get((term, column))
+        frequencies = self._known
+        known = frequencies.get((term, column))
         if known is None:
             rows = self._database.query(
                 "SELECT doc FROM record_terms WHERE term = ? AND col = ?", (term, column)
             )
-            known = self._known[term, column] = int(rows[0][0]) if rows else 0
+            known = frequencies[term, column] = int(rows[0][0]) if rows else 0
         return known
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from operator import neg
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -50,7 +51,7 @@ _SOURCES = f"""SELECT r.id, r.place, r.text, substr(a.text, 1, {LONGEST_QUOTE}),
     WHERE r.state = 'active'"""
 
 
-_Named = tuple[int, bytes, int]  # a record, its vector and its place
+_Named = tuple[int, bytes, int]  # a record, its vector as 32-bit numbers, and its place
 
 
 class VectorRow(NamedTuple):
@@ -108,8 +109,7 @@ class VectorIndex:
         self._bits = BitIndex(database)
         self._mirror = BitMirror(database, self._bits)
         self._many: set[int] = set()  # places that were found to hold more than `FEW`
-        self._model = ""  # of the vectors that are remembered
-        self._known: RecordCache[_Named] = RecordCache(database)
+        self._known: tuple[str, RecordCache[_Named]] = ("", RecordCache(database))  # of one model
 
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
@@ -196,7 +196,9 @@ class VectorIndex:
             named = self._meeting(sorted(proposed.difference(found)), where, parameters)
             rows = self._active(model, named, changes)
             found.update(_cosines([row for row in rows if row[2] in large], query))
-        ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+        ordered = [
+            (record, -less) for less, record in sorted(zip(map(neg, found.values()), found, strict=True))
+        ]
         kept = set(also)
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
 
@@ -272,7 +274,7 @@ class VectorIndex:
         if self._database.query(counted, (place, *parameters, FEW + 1))[0][0] > FEW:
             self._many.add(place)  # a filter let so many pass: without it there are more
             return None
-        return self._database.query(f"{_OF_PLACE} AND {matching}", (model, place, *parameters))
+        return _widened(self._database.query(f"{_OF_PLACE} AND {matching}", (model, place, *parameters)))
 
     def _proposed(self, model: str, query: Vectors, place: int, k: int, changes: int | None) -> list[int]:
         """What bits propose: of the place's own in this process where they are known to be current."""
@@ -294,15 +296,17 @@ class VectorIndex:
 
     def _active(self, model: str, records: Sequence[int], changes: int | None = None) -> list[_Named]:
         """The vectors of these records, as far as they are active."""
-        if model != self._model:
-            self._model, self._known = model, RecordCache(self._database)
-        known = self._known.at(changes)
+        former, cache = self._known
+        if model != former:
+            cache = RecordCache(self._database)
+            self._known = (model, cache)
+        known = cache.at(changes)
         missing = [number for number in records if number not in known]
         for start in range(0, len(missing), _SLICE):
             part = missing[start : start + _SLICE]
             marks = ", ".join("?" * len(part))
             rows = self._database.query(f"{_NAMED} AND v.record IN ({marks})", (model, *part))
-            known |= ((row[0], row) for row in rows)
+            known |= ((row[0], row) for row in _widened(rows))
         return [known[number] for number in records if number in known]
 
 
@@ -314,11 +318,19 @@ def proposals(k: int) -> int:
 def _cosines(rows: Sequence[tuple[Any, ...]], query: Vectors) -> Iterator[tuple[int, float]]:
     if not rows:
         return iter(())
-    kept = np.frombuffer(b"".join([row[1] for row in rows]), "<f2").reshape(len(rows), -1)
-    scores = np.einsum(
-        "ij,j->i", kept.astype(np.float32), query
-    )  # threads of a matrix product wait for busy cores
+    kept = np.frombuffer(b"".join([row[1] for row in rows]), np.float32).reshape(len(rows), -1)
+    scores = np.einsum("ij,j->i", kept, query)  # threads of a matrix product wait for busy cores
     return zip([row[0] for row in rows], scores.tolist(), strict=True)
+
+
+def _widened(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Rows of a record, its stored vector and more, the vectors as 32-bit numbers: once for all who compare them."""
+    if not rows:
+        return []
+    stored = np.frombuffer(b"".join([row[1] for row in rows]), "<f2").reshape(len(rows), -1)
+    return [
+        (row[0], wide.tobytes(), *row[2:]) for row, wide in zip(rows, stored.astype(np.float32), strict=True)
+    ]
 
 
 def _source(row: tuple[Any, ...]) -> Source:
