@@ -133,6 +133,9 @@ class ConsoleApp(KeysInOrder):
             self._garbage.typed()
         await super().on_event(event)
 
+    def decides(self) -> bool:
+        return self.section is not None and self.section.is_deciding()
+
     def on_key(self, event: events.Key) -> None:
         """A key that was on its way to a list when a dialog opened over it belongs to the dialog."""
         type_ahead = getattr(

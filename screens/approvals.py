@@ -116,7 +116,8 @@ class ApprovalsScreen(Filtering, CountedList):
         return ApprovalQueue(self.records.log())
 
     def refresh_records(self) -> None:
-        view, words, order = self.view, self.filter_text, self.order
+        view, words = self.view, self.filter_text
+        order = self.order if view == OPEN_VIEW else Order.NEWEST  # what was decided is a list of times
         self.read("queue", lambda: self._read_queue(view, words, order), self._show)
 
     def _read_queue(self, view: str, words: str, order: Order) -> Queue:

@@ -43,6 +43,7 @@ class Deciding(Section):
     _typed_ahead = ""  # while a dry run was under way: the beginning of the reason
     _writing_since: float | None = None  # seconds, while a decision is written
     _working: WorkingScreen | None = None  # while keys are held back from this screen
+    _decided_now = False  # until what it changed was read
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Besides `Reading`'s own handler, which Textual calls after this one."""
@@ -93,6 +94,12 @@ class Deciding(Section):
         """Whether a decision, or a dry run of one, is under way here."""
         own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
         return any(worker.group in WORK for worker in own)
+
+    def is_deciding(self) -> bool:
+        if not (self.is_current or (self._working and self._working.is_current)):  # a passphrase is asked for
+            return False
+        self._decided_now = self._decided_now and bool(self._waiting)
+        return self._decided_now or self.is_reading("decide")
 
     def waiting_text(self) -> str:
         if self._writing_since is None:
@@ -212,6 +219,7 @@ class Deciding(Section):
         elif failed:
             fields = [Field("not decided", line) for line in failed]
             self.console_app.open_fields(f"{len(failed)} not decided", fields)
+        self._decided_now = True
         self.refresh_records()
 
     def failed(self, error: BaseException) -> None:

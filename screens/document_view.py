@@ -11,12 +11,10 @@ from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import RECORDS, bindings
 from sb.screens.reading import Reading
-from sb.screens.state.document import Document, Line, copied, layout
+from sb.screens.state.document import DIFF, Document, Line, copied, layout
 from sb.screens.toned import Toned
 from textual.geometry import Size
 from textual.strip import Strip
-
-DIFF = ("del-bg", "del-word", "add-bg", "add-word")
 
 
 class DocumentView(Toned, Reading, can_focus=True):

@@ -10,10 +10,12 @@ from typing import Any
 from textual import events
 from textual.app import App
 from textual.message_pump import MessagePump
+from textual.screen import Screen
 
 from sb.sources import Clock
 
 STUCK_S = 1.0  # after which the next key no longer waits for one that is lost with its widget
+LOOK_AGAIN_S, MOST_LOOKS = 0.02, 50  # while a decision is made: a key waits a second for it at most
 
 
 class KeysInOrder(App[None]):
@@ -32,6 +34,7 @@ class KeysInOrder(App[None]):
         self._clock = clock
         self._typed: deque[events.Key | events.Paste] = deque()
         self._handed_at: float | None = None  # when the key was handed on that is under way
+        self._looks = 0  # in vain, whether the next key may be handed on
 
     async def on_event(self, event: events.Event) -> None:
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
@@ -46,8 +49,20 @@ class KeysInOrder(App[None]):
         """Forget the keys that wait: they were typed before anybody saw what is asked now."""
         self._typed.clear()
 
+    def decides(self) -> bool:
+        """Whether a decision is being made, after which the next key finds another record under the cursor."""
+        return False
+
     async def _hand_on(self) -> None:
-        """Hand on the next key."""
+        """Hand on the next key, once no decision is being made any more or that takes long."""
+        if not self.screen_stack:  # the console closes
+            self._typed.clear()
+        if self._typed and self._looks < MOST_LOOKS and self.decides():
+            self._looks += 1
+            self._handed_at = self._clock.monotonic()
+            self.set_timer(LOOK_AGAIN_S, self._hand_on)
+            return
+        self._looks = 0
         self._handed_at = self._clock.monotonic() if self._typed else None
         if self._typed:
             target = self.focused or self.screen
@@ -65,5 +80,15 @@ class KeysInOrder(App[None]):
         self.call_later(then)
 
     def _settle(self) -> None:
-        """What the action asked of the app, such as to move the focus, comes before the next key."""
-        self.call_later(self._hand_on)
+        """What the action asked of the app, such as to move the focus, comes before the next key.
+
+        So does what a dialog that was closed gave to the screen that had opened it.
+        """
+        self._pass_through(self.screen_stack, self._hand_on)
+
+    def _pass_through(self, screens: list[Screen[Any]], then: Callable[[], object]) -> None:
+        """Go on once each of these screens has taken its messages."""
+        while screens:
+            if screens.pop().call_later(self._pass_through, screens, then):
+                return
+        self.call_later(then)

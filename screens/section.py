@@ -68,6 +68,10 @@ class Section(Reading, Screen[None]):
     def refresh_records(self) -> None:
         """Read what is on screen again."""
 
+    def is_deciding(self) -> bool:
+        """Whether a decision is being made here, or its outcome is still being read."""
+        return False
+
     def summary(self) -> str:
         """What is on screen, for the title of the first panel; "" where that names its views."""
         return ""

@@ -32,6 +32,11 @@ _NOUNS = (
     ("undone", "undone"),
     ("unknown", "unknown"),
 )
+_TRUST_WORDS = (
+    (0.75, "high"),
+    (0.5, "medium"),
+    (0.0, "low"),
+)  # 0.5 is what somebody has of whom nothing is known
 _DAY_TONES = {"refused": "danger", "denied": "danger", "asked": "warn", "undone": "info", "unknown": "danger"}
 
 
@@ -158,6 +163,14 @@ def trust_in(database: Database, agent: str) -> float | None:
         if score is not None:
             return score
     return None
+
+
+def trust_text(trust: float | None) -> str:
+    """A trust score, from 0 to 1, in a word and as the number that was set: "high, 0.82 of 1"."""
+    if trust is None:
+        return "not set"
+    word = next(word for least, word in _TRUST_WORDS if trust >= least)
+    return f"{word}, {trust:.2f} of 1"
 
 
 def _score(row: Row) -> float | None:

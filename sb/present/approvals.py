@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sb.fitting import count
+from sb.fitting import count, short_span
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
@@ -18,6 +18,7 @@ from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.calls import ARGV, OBJECTS, call_object
 from sb.present.effects import BETWEEN, command_does, request_effect, request_why
 from sb.present.times import ago, left, when
+from sb.sources import MICROSECONDS
 from sb.text import counted, revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
@@ -65,6 +66,12 @@ def state_word(approval: Approval, now: int) -> str:
         return str(approval.state)
     change = urgency(approval, now)
     return str(change) if change in (Change.OVERDUE, Change.EXPIRING) else str(approval.state)
+
+
+def late_by(approval: Approval, now: int) -> str:
+    """By how much an overdue request is late, such as 54m; "" for others, and where only its process has ended."""
+    late = state_word(approval, now) == Change.OVERDUE and approval.due_at < now
+    return short_span((now - approval.due_at) / MICROSECONDS) if late else ""
 
 
 def call_text(disclosed: Disclosure, *, reveal: bool = False, limit: int = 0) -> str:

@@ -11,7 +11,7 @@ from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import Escalation
 from sb.kernel.review.needs import Need
-from sb.present.approvals import short_call, state_word
+from sb.present.approvals import late_by, short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import changed_fields
 from sb.present.effects import BETWEEN, request_effect, request_why
@@ -37,7 +37,7 @@ class NeedLine:
     Args:
         kind: request, unknown, reversal, contract or review.
         reference: the id under which its screen finds it.
-        left: until it is too late, or "". age: since when.
+        left: until it is too late, or "". age: since when. late: by how much it is overdue, or "".
         effect: of a request what its call would do, in a word; else "".
     """
 
@@ -51,6 +51,7 @@ class NeedLine:
     left: str
     age: str
     effect: str = ""
+    late: str = ""
 
     @property
     def who(self) -> str:
@@ -59,18 +60,20 @@ class NeedLine:
 
     @property
     def when(self) -> str:
-        """The time left where it runs out, else the age."""
+        """How late it is, else the time left where it runs out, else the age."""
+        if self.late:
+            return f"{self.late} late"
         return f"{self.left} left" if self.left else self.age
 
 
 def need_line(need: Need, now: int) -> NeedLine:
     """A request, a call with an unknown outcome or a reversal as lists show it; `now` in microseconds."""
-    about, ends_at, effect = need.about, None, ""
+    about, ends_at, effect, late = need.about, None, "", ""
     if isinstance(about, Disclosure):
         asked = about.approval
         reference, word, ends_at = asked.id, state_word(asked, now), asked.expires_at
         text, why, agent = short_call(about), request_why(about), asked.agent
-        effect = request_effect(about)
+        effect, late = request_effect(about), late_by(asked, now)
     elif isinstance(about, Intent):
         reference, word, agent = about.call_id, UNKNOWN, about.agent
         text, why = call_object(about.tool_id, need.args), need.why or "no outcome reported"
@@ -89,6 +92,7 @@ def need_line(need: Need, now: int) -> NeedLine:
         _left(ends_at, now),
         relative_age(need.at, now),
         effect,
+        late,
     )
 
 

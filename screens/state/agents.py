@@ -15,7 +15,7 @@ from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.incidents.kill import KillScope
 from sb.kernel.review.activity import DAY_S
 from sb.kernel.review.agents import agent_requests
-from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in
+from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
 from sb.present.overview import AtWork
 from sb.sources import MICROSECONDS
 from sb.text import counted
@@ -79,7 +79,7 @@ def agent_document(records: Records, line: AgentLine) -> list[Field]:
     spent = spent_text(config, line.run_id)
     fields += [Field("Spent", f"{spent} in its newest session")] if spent else []
     trust = trust_in(log.database, line.agent)
-    fields.append(Field("Trust", "not set" if trust is None else f"{trust:.2f}"))
+    fields.append(Field("Trust", trust_text(trust)))
     requests = agent_requests(log, line.agent, now - REQUEST_DAYS * DAY_S * MICROSECONDS)
     fields.append(Field(f"{REQUEST_DAYS} days", requests_text(requests)))
     grants = ApprovalQueue(log).grants(active=True)

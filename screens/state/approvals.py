@@ -11,12 +11,12 @@ from sb.screens.state.question import Question, some
 
 from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.approvals.disclosure import Argument, Disclosure
-from sb.kernel.approvals.watching import Change
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
 from sb.kernel.review.request_context import HISTORY_DAYS, RequestContext
 from sb.kernel.review.runs import stated_intent
 from sb.kernel.run_context import RECOVERY_AGENT
+from sb.present.agents import trust_text
 from sb.present.approvals import (
     LONGEST_CALL,
     call_text,
@@ -24,6 +24,7 @@ from sb.present.approvals import (
     exact_object,
     grant_line,
     history_line,
+    late_by,
     listed_call,
     object_argument,
     short_call,
@@ -145,7 +146,7 @@ def approval_document(
         ]
         fields.append(Field(f"{approval.agent}, the last {HISTORY_DAYS} days"))
         fields.append(Field("", history_line(detail.context.history)))
-        fields += [] if detail.trust is None else [Field("Trust", f"{detail.trust:.2f}")]
+        fields += [] if detail.trust is None else [Field("Trust", trust_text(detail.trust))]
     return fields + _ids(disclosed)
 
 
@@ -155,9 +156,9 @@ def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) ->
     lines = decision_lines(approval, detail.context.decisions if detail else (), now)
     if approval.state in OPEN:
         left = short_span((approval.expires_at - now) / MICROSECONDS)
-        overdue = word == Change.OVERDUE and approval.due_at < now
-        late = f" for {relative_age(approval.due_at, now)}" if overdue else ""
-        text, tone = f"{word}{late}: {left} left, then it counts as denied", ""
+        late = late_by(approval, now)
+        by = f", {late} late" if late else ""
+        text, tone = f"{word}{by}: {left} left, then it counts as denied", ""
         if approval.state is ApprovalState.APPROVED:
             runs = "" if approval.agent == RECOVERY_AGENT else f", when {approval.agent} repeats it"
             text, tone = f"{word}: runs once{runs}; {left} left. {REVOKES}", "ok"

@@ -20,6 +20,7 @@ NARROW, NARROW_NAME = 44, 16  # in a line of fewer cells names have fewer
 SIDE_BY_SIDE = 88  # cells of a line: a panel of 90
 CONTINUED = "\u21b3"  # in place of a name, where no text of others stands
 HANGING = "    "  # before what goes on from a heading's first line
+DIFF = ("del-bg", "del-word", "add-bg", "add-word")  # looks of what was removed and added
 LONGEST_COPIED_LINE = 10_000
 COPIED = "| "  # before each line of a copy: a shell into which it is pasted takes none of them for a command
 

@@ -37,6 +37,7 @@ CASE_COLUMNS = (
     Column("", 7, right=True),
     Column("", 6, right=True),
 )
+PLAIN_TITLES = ("state", "suite", "passed", "cost", "age")
 TREND = 6  # runs of the sparkline
 _LONGEST = 2_000  # characters of an answer
 _MOST_LISTED = 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sb.screens.state.agents import agent_row, read_agents
 from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import PLAIN_TITLES as LOG_TITLES
@@ -19,6 +20,7 @@ from sb.screens.state.runs import RUN_COLUMNS, plain_rows
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN
+from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.kernel.review.runs import first_events
 from sb.present.contracts import ordered
 from sb.present.overview import AtWork
@@ -72,7 +74,16 @@ def _approvals(records: Records) -> PlainScreen:
     numbers, now = queue.numbers(states=OPEN), queue.now()
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
-    rows = [(item.id, *approval_row(queue.disclose(item), now).texts) for item in items]
+    origins = call_origins(queue.log, {item.run_id for item in items})
+    rows = [
+        (
+            item.id,
+            *approval_row(
+                queue.disclose(item), now, origins.get(item.run_id, CallOrigin()).project_name
+            ).texts,
+        )
+        for item in items
+    ]
     return PlainScreen(("id", "left", "request", "effect", "agent", "project"), rows, len(numbers))
 
 
@@ -122,6 +133,29 @@ def _checkpoints(records: Records) -> PlainScreen:
     return PlainScreen(("checkpoint", *PLAIN_TITLES), rows, len(found))
 
 
+def _evals(records: Records) -> PlainScreen:
+    from sb.screens.state.evals import PLAIN_TITLES, Saved, read_saved, row_of, suite_nodes
+
+    from sb.evals.shelf import EvalShelf  # with the suites' modules, for which no other screen need wait
+
+    saved = read_saved(EvalShelf(records.config.home.evals), Saved())
+    nodes, now = suite_nodes(saved, frozenset(), ""), int(records.clock.now() * MICROSECONDS)
+    rows = [_without(2, row_of(saved, node, frozenset(), now)) for node in nodes]
+    return PlainScreen(PLAIN_TITLES, rows[:MOST_ROWS], len(rows))
+
+
+def _agents(records: Records) -> PlainScreen:
+    seen = read_agents(records)
+    rows = [_without(3, agent_row(line)) for line in seen.agents]
+    titles = ("agent", "project", "doing", "calls", "refused", "cost", "age")
+    return PlainScreen(titles, rows, seen.seen)
+
+
+def _without(sparkline: int, row: Row) -> tuple[str, ...]:
+    """The texts of a row but for its sparkline, which has none."""
+    return row.texts[:sparkline] + row.texts[sparkline + 1 :]
+
+
 PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "home": _home,
     "approvals": _approvals,
@@ -131,4 +165,6 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "log": _log,
     "memory": _memory,
     "checkpoints": _checkpoints,
+    "evals": _evals,
+    "agents": _agents,
 }

@@ -120,6 +120,15 @@ def test_the_list_is_in_the_order_of_the_console(
     numbers = queue.numbers(states=states)
     assert listed == [queue.numbered([number])[number].id for number in numbers] == [ids[0], ids[2], ids[1]]
     assert [one.id for one in queue.ordered(states=states, order=Order.EXPIRY, limit=2)] == listed[:2]
+    newest = [one.id for one in queue.ordered(states=states, order=Order.NEWEST)]
+    assert newest == [ids[2], ids[0], ids[1]]
+    clock.time += 1
+    queue.deny(ids[0], Label("ada"), "too much")
+    ended = queue.ordered(states=[ApprovalState.DENIED], order=Order.NEWEST)
+    assert [one.id for one in ended] == [
+        ids[0],
+        ids[1],
+    ]  # by the decision, though the other was asked for later
 
 
 def test_many_payments_do_not_hide_what_is_rare(runtime: Runtime, clock: SteeredClock) -> None:

@@ -92,7 +92,7 @@ class Console:
         waiting = any(node.message_queue_size for node in nodes) or bool(self.app._batch_count)
         screen = self.app.screen
         moving = screen._layout_required or screen._scroll_required or bool(screen._callbacks)
-        return reading or waiting or moving
+        return reading or waiting or moving or bool(self.app._typed)
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         """Wait until it holds, and nothing is under way; then render the screen."""

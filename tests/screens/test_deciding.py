@@ -326,7 +326,7 @@ def test_what_is_left_counts_down_and_what_is_overdue_says_so(agents: Agents, co
         assert "waiting: 4h left" in console.squeezed()
         agents.clock.time += 3600
         console.app.section.tick()  # type: ignore[union-attr]
-        await console.until(pilot, lambda: "overdue for 30m: 3h left" in console.squeezed())
+        await console.until(pilot, lambda: "overdue, 30m late: 3h left" in console.squeezed())
         agents.clock.time += 4 * 3600
         console.app.section.tick()  # type: ignore[union-attr]
         await console.until(pilot, lambda: "State expired" in console.squeezed())

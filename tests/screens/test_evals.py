@@ -19,6 +19,7 @@ from sb.evals.summary import summary
 from sb.kernel.trajectories.grading import grade
 from sb.kernel.trajectories.model import RecordedCall, Trajectory
 from sb.kernel.trajectories.reading import read_trajectory
+from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.contrast import unreadable
 from tests.screens.overflow import overflowing
@@ -101,6 +102,16 @@ def test_evals_look_as_they_did(agents: Agents, console: Console, size: tuple[in
         console.snapshot(name("evals-runs", size))
 
     console(script, size)
+
+
+def test_plain_lines_say_how_the_newest_run_of_each_suite_ended(
+    agents: Agents, console: Console, sb: CommandLine
+) -> None:
+    saved(agents, console)
+    titles, refund, coding = sb("console", "--plain", "evals").out.splitlines()
+    assert titles.split() == ["state", "suite", "passed", "cost", "age"]
+    assert refund.split()[:5] == ["failed", "evals/refund.yaml", "3", "of", "4"]
+    assert coding.split()[:5] == ["flaky", "evals/coding.yaml", "0", "of", "1"]
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -51,8 +51,8 @@ def test_trust_on_record_stands_beside_an_agent_and_in_its_request(agents: Agent
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2")
-        assert "Trust 0.74" in console.detail()
+        assert "Trust medium, 0.74 of 1" in console.detail()
         await console.press(pilot, "9")
-        assert "Trust 0.74" in console.detail()
+        assert "Trust medium, 0.74 of 1" in console.detail()
 
     console(script, (120, 36))

@@ -333,7 +333,7 @@ def test_a_hostile_host_project_or_session_is_shown_and_does_nothing(
         painted.append(console.text())
 
     console(script)
-    for screen in ("home", "runs"):
+    for screen in ("home", "runs", "agents"):
         shown = sb("console", "--plain", screen)
         assert shown.code == 0
         painted.append(shown.out + shown.err)

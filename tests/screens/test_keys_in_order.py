@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from sb.screens.decision import DecisionScreen
 from sb.screens.keys_in_order import STUCK_S
@@ -9,8 +11,18 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.store import driver
+from tests.screens import shop
 from tests.screens.conftest import Agents, Console
+from tests.screens.shop import Bank
 from tests.screens.test_deciding import state
+from tests.screens.test_recovery import in_doubt
+
+
+@pytest.fixture
+def settings() -> str:
+    shop.bank = Bank()
+    return 'database: brain.db\nfiles: {roots: []}\ntools: ["tests.screens.shop:register"]\n'
 
 
 def burst(console: Console, *keys: str) -> None:
@@ -98,3 +110,37 @@ def test_a_key_that_never_comes_back_holds_up_no_other(agents: Agents, console: 
         await console.until(pilot, lambda: console.at("log"))
 
     console(script)
+
+
+def test_what_follows_a_dialog_goes_into_the_next_one(agents: Agents, console: Console) -> None:
+    in_doubt(agents, shop.bank)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        burst(console, "o", "enter", "7", "enter", *"dKx")
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        assert box(console) == "dKx"
+
+    console(script)
+    assert len(agents.runtime.executor.in_doubt()) == 1
+
+
+def test_a_key_typed_after_a_decision_is_about_the_next_request(agents: Agents, console: Console) -> None:
+    first, second = agents.pay("bob"), agents.pay("eve")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a", *"why", "enter")
+        writer = driver.connect(console.records.config.database)
+        writer.execute("BEGIN IMMEDIATE")
+        burst(console, "y", "d", *"not", "enter")
+        await asyncio.sleep(0.1)  # in which another process writes
+        writer.execute("ROLLBACK")
+        writer.close()
+        await console.shows(pilot, "2 of 2")
+        assert "eve" in console.text()
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, second) == "denied")
+
+    console(script)
+    assert state(agents, first) == "approved"
+    assert agents.runtime.approvals.get(second).reason == "not"

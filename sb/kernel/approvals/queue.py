@@ -39,6 +39,7 @@ _SEARCHED = f"a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || '
 class Order(StrEnum):
     """How requests that wait are ordered; in each order those of the same place by when they expire.
 
+    NEWEST: those that wait by when they were asked for, the others by when they ended, the latest first.
     EFFECT: what sends credentials away first, then what destroys, then by class; of one class the tools first
     that few requests ask for, and of command lines those that do what few others do.
     """
@@ -46,6 +47,7 @@ class Order(StrEnum):
     EXPIRY = "soonest to expire"
     EFFECT = "effect"
     AGENT = "agent"
+    NEWEST = "newest"
 
 
 _DOES = (  # what a host's command line does, in our parser's words
@@ -56,11 +58,13 @@ _LEAKS = (
     f"(instr(e.payload, '\"{CREDENTIALS_LEAVE}\"') AND json_valid(e.payload) AND EXISTS (SELECT 1 FROM json_each(e.payload, '$.reasons')"
     f" WHERE json_extract(value, '$.rule') = '{CREDENTIALS_LEAVE}'))"
 )
+_ENDED = "a.state <> 'waiting' OR a.expires_at <= ? OR a.requested_at > ?"
 _ORDERS = {
     Order.EXPIRY: "",
     Order.EFFECT: f" NOT {_LEAKS}, CASE a.safety_class WHEN 'destructive' THEN 0 WHEN 'network' THEN 1 WHEN 'local_write' THEN 2"
     f" ELSE 3 END, {_RARE}, a.tool_id,",
     Order.AGENT: " a.agent,",
+    Order.NEWEST: f" CASE WHEN {_ENDED} THEN coalesce(a.decided_at, a.expires_at) ELSE a.requested_at END DESC,",
 }
 
 
@@ -125,11 +129,11 @@ class ApprovalQueue:
         source = _FROM if words.split() or order is Order.EFFECT else "FROM approvals AS a"
         sql = (
             f"SELECT a.number {source} WHERE {where}"
-            " ORDER BY a.state <> 'waiting' OR a.expires_at <= ? OR a.requested_at > ?,"
-            f"{_ORDERS[order]} CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
+            f" ORDER BY {_ENDED},{_ORDERS[order]} CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
             " a.number DESC"
         )
-        return [row[0] for row in self.log.database.query(sql, (*parameters, *self._bounds()))]
+        ends = self._bounds() * (2 if order is Order.NEWEST else 1)
+        return [row[0] for row in self.log.database.query(sql, (*parameters, *ends))]
 
     def ordered(
         self,

@@ -67,6 +67,9 @@ def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_a
     assert "no answer from bob" in lines[2].why
     assert lines[0].when.endswith(" left")
     assert lines[2].when == "1m"
+    clock.time += 3600
+    late = need_line(needs(runtime.log).first[0], int(clock.time * 1e6))
+    assert (late.state.word, late.when) == ("overdue", "31m late")
 
 
 def test_nothing_needs_anybody_at_first(runtime: Runtime) -> None:
