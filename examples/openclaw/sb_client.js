@@ -1,0 +1,1 @@
+../eliza/sb_client.js
