@@ -181,6 +181,9 @@ def test_a_path_names_a_transcript_or_a_folder(user: Path, sb: CommandLine, tmp_
         failed = sb("memory", "import", str(wrong), "--from", "claude-code")
         assert (failed.code in (1, 2), failed.err.count("\n") <= 2) == (True, True)
         assert why in failed.err
+    newer = lines(tmp_path / "newer.jsonl", [{"type": "v9", "body": {"asked": "One."}}])
+    tried_newer = sb("memory", "import", str(newer), "--from", "claude-code", "--dry-run")
+    assert (tried_newer.code, "no finished turn in 1 of 1 transcript" in tried_newer.err) == (0, True)
     assert "it keeps none" in sb("memory", "import", "--from", "codex").err
     assert "Missing argument 'FILE'" in sb("memory", "import").err
     assert 'did you mean "codex"' in sb("memory", "import", str(file), "--from", "codx").err
