@@ -126,10 +126,15 @@ def _line_in_full(line: BlamedLine) -> None:
         ("date", iso(origin.at)[:19] + "Z" if origin.at is not None else ""),
         ("agent", _agent(origin) + (f", {origin.model}" if origin.model else "")),
         ("session", origin.session),
-        ("transcript", origin.transcript),
+        ("transcript", _below_home(origin.transcript)),
     ):
         if value:
             output.line(f"{name}: {value}", one_line=True)
+
+
+def _below_home(path: str) -> str:
+    home = os.path.expanduser("~")
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
 
 
 def _facts(found: Blame, lines: list[BlamedLine]) -> dict[str, Any]:

@@ -243,12 +243,19 @@ def _past(
     past = past_sessions(host, Places(os.environ, Path.cwd()), path, now=SYSTEM_CLOCK.now())
     found = _kept(ctx, host, past.memories(), agent, into, who, trusted=trusted, dry_run=dry_run)
     if as_json:
-        more = {"transcripts": past.files, "skipped_lines": past.skipped, "unreadable": past.unreadable}
+        more = {
+            "transcripts": past.files,
+            "without_turns": past.without_turns,
+            "skipped_lines": past.skipped,
+            "unreadable": past.unreadable,
+        }
         output.emit_json(found.as_json() | more)
     else:
         _taken_in(found, dry_run=dry_run)
         if past.skipped:
             note(f"{counted(past.skipped, 'line')} of {counted(past.files, 'transcript')} could not be read")
+        if past.without_turns:
+            note(f"no finished turn in {past.without_turns:,} of {counted(past.files, 'transcript')}")
         for problem in past.unreadable[:_MOST_PROBLEMS]:
             note(f"not read: {problem}")
     if found.left_out:

@@ -161,18 +161,19 @@ def _names(transcript: Path, name: str) -> bool:
 def _changes(source: Source, file: Path, found: Blame) -> Iterator[_Made]:
     """The changes of a file in one transcript that are not known to have failed."""
     transcript = Transcript(source.reader, source.file)
-    session, prompt = transcript.session, Prompt("")
+    session, prompt, asked = transcript.session, Prompt(""), ""
     failed: set[str] = set()
     made: list[_Made] = []
     for item in transcript.once():
         if isinstance(item, Prompt):
-            prompt = item
+            prompt, asked = item, ""
         elif isinstance(item, CallEnded) and not item.ok:
             failed.add(item.use_id)
         elif isinstance(item, RecordedCall) and item.ok is not False:
             for change in changes_of(item.call):
                 if not _is_same(change.path, item.call.cwd or item.cwd, file):
                     continue
+                asked = asked or one_line(prompt.text[:_MOST_MASKED], LONGEST_PROMPT)
                 origin = Origin(
                     session.host,
                     one_line(session.id, _MOST_NAME),
@@ -180,7 +181,7 @@ def _changes(source: Source, file: Path, found: Blame) -> Iterator[_Made]:
                     one_line(item.call.tool, _MOST_NAME),
                     one_line(item.call.use_id, _MOST_NAME),
                     one_line(session.model, _MOST_NAME),
-                    one_line(prompt.text[:_MOST_MASKED], LONGEST_PROMPT),
+                    asked,
                     prompt.of_subagent,
                     str(source.file),
                 )

@@ -20,6 +20,7 @@ from sb.text import plain, storable
 
 LONGEST = 4_000  # characters of what was asked or answered
 _MOST_MASKED = 16_384  # characters that are searched for secrets before the rest is cut off
+_LONGEST_PATH = 4_096  # characters
 _COMMAND = 160  # characters of a command
 _MOST_CHANGES = 30  # files, and as many commands, of one turn
 _SESSION_NAME = re.compile(r"[\w.-]{1,100}")
@@ -45,11 +46,11 @@ class _Turn:
             return
         name = call.call.use_id or f"#{self.calls}"
         command = call.call.args.get("command")
-        files = changed_files(call.call)
+        files = [path for path in changed_files(call.call) if len(path) <= _LONGEST_PATH]
         if files and len(self.changed) < _MOST_CHANGES:
             self.changed[name] = files[:_MOST_CHANGES]
         elif not files and isinstance(command, str) and len(self.commands) < _MOST_CHANGES:
-            self.commands[name] = command
+            self.commands[name] = _cut(command, _MOST_MASKED)
 
     def failed(self, use_id: str) -> None:
         self.changed.pop(use_id, None)
@@ -148,7 +149,7 @@ def session_name(session: Session) -> str:
 def _done(turn: _Turn) -> str:
     """What a turn changed and ran, as text; "" for nothing."""
     files = dict.fromkeys(_relative(path, turn.cwd) for paths in turn.changed.values() for path in paths)
-    commands = dict.fromkeys(one_line(_masked(text), _COMMAND) for text in turn.commands.values())
+    commands = dict.fromkeys(one_line(text, _COMMAND) for text in turn.commands.values())
     parts = []
     if files:
         parts.append(f"Changed {', '.join(one_line(path, _COMMAND) for path in files)}.")

@@ -24,12 +24,13 @@ class PastSessions:
 
     Attributes:
         skipped: lines that are cut short, too long or no JSON objects. unreadable: files, each with the reason.
+        without_turns: files in which nothing was asked that is over; a newer version may write another format.
     """
 
     def __init__(self, found: list[Source], now: float) -> None:
         self._sources = found
         self._now = now
-        self.skipped = 0
+        self.skipped = self.without_turns = 0
         self.unreadable: list[str] = []
 
     @property
@@ -40,8 +41,12 @@ class PastSessions:
         """Their events, the oldest transcript first."""
         for source in self._sources:
             transcript = Transcript(source.reader, source.file)
+            found = False
             try:
-                yield from events(transcript, ended=source.changed < self._now - _QUIET_S)
+                for event in events(transcript, ended=source.changed < self._now - _QUIET_S):
+                    found = True
+                    yield event
+                self.without_turns += not found
             except OSError as error:
                 self.unreadable.append(f"{source.file}: {error.strerror or error}")
             self.skipped += transcript.session.skipped

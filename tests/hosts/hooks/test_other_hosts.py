@@ -163,6 +163,11 @@ SETTINGS = [
     ".github/mcp.json",
     ".windsurf/hooks/x.sh",
     ".windsurf/mcp_config.json",
+    "{home}/.claude/projects/-shop/s.jsonl",  # what `sb blame` reads
+    "{home}/.claude/projects/-shop/s/subagents/agent-1.jsonl",
+    "{home}/.gemini/tmp/shop/chats/session-1.json",
+    "{home}/.cursor/projects/p/agent-transcripts/s/s.jsonl",
+    "{home}/.windsurf/transcripts/s.jsonl",
     "{home}/.claude/plugins/x/hooks/hooks.json",
     "{xdg}/opencode/plugin/x.js",
 ]
@@ -180,7 +185,7 @@ def test_settings_of_every_host_need_approval_in_edits_and_are_refused_in_shells
     assert "configures agents" in by_shell.refused
 
 
-@pytest.mark.parametrize("name", ["src/settings.json", "docs/cursor/user.md", ".vscode/launch.json", "AGENTS.md"])  # fmt: skip
+@pytest.mark.parametrize("name", ["src/settings.json", ".claude/projects/-shop/memory/MEMORY.md", "docs/cursor/user.md", ".vscode/launch.json", "AGENTS.md"])  # fmt: skip
 def test_a_projects_own_files_are_edited_unasked(host: Host, name: str) -> None:
     for named in WRITES:
         assert governed(host, named, write(named, name, host.project)).tool_id == "host.write"
