@@ -5,6 +5,7 @@ The command line is read as bash reads it. Its class is the highest of its parts
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from sb.shell.keeping import NOTHING_KNOWN, Kept
 from sb.shell.nodes import Unparsed
 from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
 from sb.shell.rules import DESTROY, Finding
-from sb.shell.script_files import may_leak, shell_text
+from sb.shell.script_files import line_of, may_leak
 from sb.shell.syntax import parse
 from sb.shell.taints import Upload
 
@@ -72,6 +73,7 @@ def classify(
     wandered: bool = False,
     rules: Ruleset = SHIPPED_RULES,
     follow: bool = True,
+    guess: bool = True,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
 
@@ -83,9 +85,12 @@ def classify(
         wandered: whether an earlier command of its shell may have gone to another folder.
         rules: of programs; by default the shipped ones.
         follow: whether to look for flows in scripts on disk that it runs.
+        guess: whether code counts that reads credentials and uses the network, wherever it sends what: it may use a key
+            as it should. Without this, only what it surely sends does.
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
+    judge.trail.guesses = guess
     with judged_by(rules):
         found, parsed = _found(judge, command)
         kept = judge.keeping.result(judge) if parsed else NOTHING_KNOWN
@@ -94,7 +99,7 @@ def classify(
     if follow and not flow and (judge.scripts.ran or judge.scripts.lines):
         flow = _flow_of_scripts(
             judge,
-            lambda line, folder: classify(
+            lambda line, folder, is_code: classify(
                 line,
                 cwd=folder,
                 home=home,
@@ -103,6 +108,7 @@ def classify(
                 env=env,
                 rules=rules,
                 follow=False,
+                guess=not is_code,
             ),
         )
     return ShellVerdict(
@@ -123,16 +129,16 @@ def classify(
     )
 
 
-def _flow_of_scripts(judge: LineJudge, judged: Callable[[str, Path], ShellVerdict]) -> str:
+def _flow_of_scripts(judge: LineJudge, judged: Callable[[str, Path, bool], ShellVerdict]) -> str:
     """Why a script on disk that the line runs would send a credential from this machine, or "".
 
     Its class is not looked at, nor what it only reads: what a project's own scripts do is everyday work.
     """
     here = Path(judge.paths.here or judge.paths.folders[0])
-    texts = [(line, Path(folder)) for line, folder in judge.scripts.lines]
-    texts += [(shell_text(path), here) for path in list(judge.scripts.ran)[:_MOST_SCRIPTS]]
-    flows = (judged(text, folder).flow for text, folder in texts if may_leak(text))
-    return next(filter(None, flows), "")
+    flows = (judged(line, Path(folder), False).flow for line, folder in judge.scripts.lines if may_leak(line))
+    scripts = (line_of(path, by) for path, by in list(judge.scripts.ran.items())[:_MOST_SCRIPTS])
+    of_scripts = (judged(line, here, is_code).flow for line, is_code in scripts if line)
+    return next(filter(None, itertools.chain(flows, of_scripts)), "")
 
 
 def _found(judge: LineJudge, command: str) -> tuple[Finding, bool]:

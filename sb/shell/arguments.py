@@ -56,6 +56,49 @@ COPIES_TO_LAST = frozenset(("cp", "rsync", "scp", "ditto", "ln"))
 WHOLE_FOLDERS = frozenset(["rm", "mv", "chmod", "chown", "chgrp", "rsync", "find", "shred", "trash"])
 
 # Programs that run the command that their arguments are: the class of that at least, the operands before it, options with a value.
+# These give it the secrets of a store or a file, as variables.
+ENVIRONMENT_RUNNERS: dict[str, tuple[str, int, str]] = {
+    "dotenv": ("N", 0, "-e -f --file -v -c"),
+    "dotenv run": ("N", 0, "-e -f --file"),
+    "dotenvx run": ("N", 0, "-f --env-file -fv --env-vault-file -fk --env-keys-file -e --env --convention"),
+    "dotenvx ext run": ("N", 0, ""),
+    "godotenv": ("N", 0, "-f"),
+    "shdotenv": ("N", 0, "-e --env -d --dialect"),
+    "env-cmd": ("N", 0, "-f --file -e --environments -r --rc-file"),
+    "envchain": ("N", 1, ""),
+    "envdir": ("N", 1, ""),
+    "envconsul": ("N", 0, "-config -secret -prefix -vault-addr -consul-addr"),
+    "envkey-source": ("N", 0, ""),
+    "honcho run": ("N", 0, "-e --env -f -d"),
+    "direnv exec": ("N", 1, ""),
+    "foreman run": ("N", 0, "-e -f"),
+    "op run": ("N", 0, "--env-file --environment --account"),
+    "doppler run": (
+        "N",
+        0,
+        "-p --project -c --config -t --token --command --fallback --mount --mount-format",
+    ),
+    "infisical run": ("N", 0, "-e --env --projectId --token --path --tags -c --command --domain"),
+    "chamber exec": ("N", 1, "-b --backend"),
+    "aws-vault exec": ("N", 1, "-d --duration --region -t --mfa-token --prompt --backend"),
+    "aws-okta exec": ("N", 1, "-d --duration"),
+    "saml2aws exec": ("N", 0, "-a --idp-account -p --profile --exec-profile"),
+    "sops exec-env": ("N", 1, "--user"),
+    "sops exec-file": ("N", 1, "--user --filename"),
+    "teller run": ("N", 0, "-c --config"),
+    "bws run": ("N", 0, "--project-id --shell -t --access-token"),
+    "berglas exec": ("N", 0, ""),
+    "gopass env": ("N", 1, ""),
+    "hcp vault-secrets run": ("N", 0, "--app"),
+    "vlt run": ("N", 0, "-c --command --app-name"),
+    "phase run": ("N", 0, "--env --app --path --tags"),
+    "summon": ("N", 0, "-p --provider -f -e --environment -D --yaml"),
+    "vals exec": ("N", 0, "-f -i"),
+    "heroku local:run": ("N", 0, "-e -f --env --procfile -p --port"),
+    "railway run": ("N", 0, "-s --service -e --environment"),
+    "vercel env run": ("N", 0, "-e --environment --git-branch"),
+    "netlify dev:exec": ("N", 0, ""),
+}
 WRAPPERS: dict[str, tuple[str, int, str]] = {
     "nohup": ("R", 0, ""),
     "command": ("R", 0, ""),
@@ -104,7 +147,6 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     "npx": ("N", 0, "-p --package -w --workspace -c --call"),
     "bunx": ("N", 0, "-p --package"),
     "pnpx": ("N", 0, ""),
-    "dotenv": ("N", 0, "-e -f --file"),
     "direnv": ("N", 2, ""),
     "foreman": ("N", 1, "-e -f"),
     "uv run": (
@@ -152,7 +194,9 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     ),
     "git submodule foreach": ("R", 0, ""),
     "git bisect run": ("N", 0, ""),
+    **ENVIRONMENT_RUNNERS,
 }
+XARGS_VALUED = "-I -n -P -L -d -E -s -a -R -J --arg-file --delimiter --max-args --max-procs --max-lines --max-chars --replace --eof"
 # Options without a value that may stand before one that only prints what would be done.
 DRY_FLAGS = frozenset(
     "--delete --force --tags --all --mirror --prune --force-with-lease --verbose --progress --stats".split()

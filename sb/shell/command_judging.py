@@ -110,8 +110,7 @@ class CommandJudge(ABC):
         self.values |= {
             name: [OPERAND] for name in ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
         }
-        for name in _SCRATCH:
-            self.values.setdefault(name, [OPERAND])
+        self.values = {name: [OPERAND] for name in _SCRATCH} | self.values
         self.functions: set[str] = set()
         self.aliases: set[str] = set()
         self.programs: list[str] = []
@@ -138,6 +137,7 @@ class CommandJudge(ABC):
         self.depth = 0
         self._steps = 0
         self.trail = Trail(self)
+        self.given_variables = self.trail.given_variables
 
     @abstractmethod
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
@@ -237,9 +237,9 @@ class CommandJudge(ABC):
         """Note a file that the line has from the network."""
         self.scripts.write(self.paths.now(word), NOT_KNOWN)
 
-    def written_script(self, word: str) -> Input | None:
-        """What the line has written to a script that it runs; None if it has not written it."""
-        return self.scripts.content(self.paths.now(word)) if is_literal(word) else None
+    def written_script(self, word: str, by: str = "") -> Input | None:
+        """What the line has written to a script that it has a program run; None if it has not written it."""
+        return self.scripts.content(self.paths.now(word), by) if is_literal(word) else None
 
     def names_in(self, word: str) -> list[str]:
         """The names of credentials and of protected places that a file lists, as far as it is known."""

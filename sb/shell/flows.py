@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS
+from sb.shell.arguments import WRAPPERS, XARGS_VALUED
 from sb.shell.finding import found_files
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
@@ -87,13 +87,14 @@ class Trail(TextTrail):
     """The secrets of one command line."""
 
     _traced = False  # the shell prints the lines that it reads
+    guesses = True  # whether code that uses the network sends what it reads
     _before = 0  # what was read when the command at hand began
 
     def wrapping(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
         self._before = len(self.reads)
-        if program in ("xargs", "parallel"):
+        if program == "parallel" or (program == "xargs" and operands(arguments, XARGS_VALUED)):
             listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
             self.words, self.input = merged(words, self.input, listed), CLEAN
         elif program in ("find", "fd", "fdfind"):
@@ -119,9 +120,11 @@ class Trail(TextTrail):
             self.output = merged(self.output, self.makefiles, *map(self._of_file, makefiles(arguments)))
         if self._traced and program in RUN_OTHERS:
             merged(*map(self._of_file, arguments[:4]))
+        if program == "xargs" and not operands(arguments, XARGS_VALUED):  # it prints what it reads
+            self.output = merged(self.output, self.input)
         if (
             program in RUN_OTHERS
-            or (program in WRAPPERS and program != "command")
+            or (program in WRAPPERS and program not in ("command", "dotenv"))
             or program in ("xargs", "sudo")
         ):
             return
@@ -311,7 +314,7 @@ class Trail(TextTrail):
                 found = Taint(CONTENT, why)
             elif len(self.reads) > self._before:
                 found = Taint(CONTENT, next(reversed(self.reads)))  # what its text runs
-            if sends and (merged(found, self.words, self.input).level == CONTENT):
+            if sends and self.guesses and (merged(found, self.words, self.input).level == CONTENT):
                 self._sent(
                     merged(found, self.words, self.input),
                     Sink(f"{program}: sends to the network", kind="code"),
@@ -338,6 +341,8 @@ class Trail(TextTrail):
                     self._variables[found[0]] = self.words
                     if found[0] in RUN_FIRST:
                         self.run_first(found[0], [word.partition("=")[2]])
+            if self.words.level == CONTENT and not any("=" in word for word in arguments):
+                self._sourced = self.words._replace(soft=True)  # export $(cat .env)
             return
         if program in ("source", "."):
             for own in filter(None, (secret_word(self._judge.paths, word) for word in arguments[:1])):

@@ -117,7 +117,7 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         if rest[0].startswith((UNKNOWN, OPERAND)):
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         floor = Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a script that is not inspected")
-        written = judge.written_script(rest[0])
+        written = judge.written_script(rest[0], "sh")
         return floor if written is None else highest(floor, shell(judge, name, [], written))
     stdin = written_input(judge, stdin)
     if stdin.kind == "text":
@@ -137,7 +137,7 @@ def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     if not arguments or arguments[0].startswith((UNKNOWN, OPERAND, "/dev/")):
         return Finding(DESTROY, f"{name}: what it runs is unknown until it runs")
     floor = Finding(NETWORK, f"{name} {display(arguments[0], 40)}: runs commands that are not inspected")
-    written = judge.written_script(arguments[0])
+    written = judge.written_script(arguments[0], "sh")
     return floor if written is None else highest(floor, shell(judge, name, [], written))
 
 
@@ -181,7 +181,7 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         for word in rest:
             inspect_code(judge, word)
-        if (written := judge.written_script(rest[0])) is not None:
+        if (written := judge.written_script(rest[0], kind)) is not None:
             return interpreter(judge, name, ["-"], written)
         program = rest[0].rpartition("/")[2]
         known = rule_finding(kind, [program, *rest[1:]]) or QUIET

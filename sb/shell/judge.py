@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from sb.shell.inputs import NOTHING, Input
@@ -24,6 +25,11 @@ class Judge(Protocol):
     repeats: bool
     inline: bool
     writes: list[str]
+
+    @property
+    def given_variables(self) -> Callable[..., AbstractContextManager[bool]]:
+        """Follows a program that is given secrets as variables; see `secret_texts.TextTrail`."""
+        ...
 
     @property
     def paths(self) -> Paths: ...
@@ -128,7 +134,7 @@ class Judge(Protocol):
         """Note a file that the line has from the network."""
         ...
 
-    def written_script(self, word: str) -> Input | None:
+    def written_script(self, word: str, by: str = "") -> Input | None:
         """What the line has written to a script that it runs; None if it has not written it."""
         ...
 

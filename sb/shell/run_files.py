@@ -174,7 +174,7 @@ def _written(
     """Judge a file by what the line has written to it."""
     names = [word, *(f"{word}{end}" for end in _ENDINGS.get(runner, ()))] if is_literal(word) else []
     text = stdin if word in _STDIN and stdin.kind == "text" else None
-    text = text or next(filter(None, map(judge.written_script, names)), None)
+    text = text or next(filter(None, (judge.written_script(name, runner) for name in names)), None)
     if text is None:
         if runner == "make":
             path = os.path.join(_folder(arguments), word)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 
 from sb.shell.computed import short_text
 from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.rules import operands
+from sb.shell.sinks import SENDS_IN_CODE
 from sb.shell.words import compiled
 
 _MOST = 64  # files of one line
@@ -19,7 +21,18 @@ _SECRET = (
     r"(?i)\.env|\benv\b|printenv|/environ|\.ssh|id_[rde]|secret|token|key|passw|cred|\.aws|\.kube|\.gnupg|\.netrc|\.npmrc"
     r"|\.pypirc|\.pem|\.p12|shadow|vault|keychain|history|cookies|\bop\b|\bpass\b"
 )
-_OF_A_SHELL = r"#!.*\b(?:ba|z|da|k)?sh\b"
+_SECRET_FILE = (
+    r"(?i)\.env\b|\.ssh\b|id_(?:rsa|dsa|ecdsa|ed25519)|\.aws\b|\.kube\b|\.gnupg|\.netrc|\.npmrc|\.pypirc|\.pgpass|\.pem\b|\.p12\b"
+    r"|\.key\b|shadow|credential|service[-_]account|cookies"
+)
+_SENDS_IN_CODE = rf"{SENDS_IN_CODE}|subprocess|os\.system|child_process"
+_SHEBANG = r"#!\s*(?:\S*/env +(?:-S +)?)?(?:\S*/)?([\w.-]+)"
+_PROGRAMS = {
+    **dict.fromkeys(("sh", "bash", "zsh", "dash", "ksh"), "sh"),
+    **dict.fromkeys(("py", "python", "pypy"), "python3 -c"),
+    **dict.fromkeys(("js", "cjs", "mjs", "node"), "node -e"),
+    **dict.fromkeys(("rb", "ruby"), "ruby -e"),
+}
 _COPIES = frozenset(("cp", "mv", "ln", "install"))
 
 
@@ -27,14 +40,14 @@ class ScriptFiles:
     """What a line has written to files so far, by their absolute paths.
 
     Attributes:
-        ran: the paths of scripts that the line runs.
+        ran: the paths of scripts that the line runs, each with the program that it has run it, or "".
         lines: command lines that it has programs run from files on disk, each with the folder in which that is.
     """
 
     def __init__(self) -> None:
         self._contents: dict[str, Input] = {}
         self._edits: dict[str, list[str]] = {}
-        self.ran: dict[str, None] = {}
+        self.ran: dict[str, str] = {}
         self.lines: dict[tuple[str, str], None] = {}
 
     def edit(self, places: Iterable[str], texts: Sequence[str]) -> None:
@@ -72,10 +85,10 @@ class ScriptFiles:
                 inside = [os.path.join(place, os.path.basename(name)) for place in places[-1]]
                 self.write((*places[-1], *inside), content)
 
-    def content(self, places: Iterable[str]) -> Input | None:
-        """What the line has written to the file that it runs; None if it has not written it."""
+    def content(self, places: Iterable[str], by: str) -> Input | None:
+        """What the line has written to the file that it has a program run; None if it has not written it."""
         places = list(places)
-        self.ran.update(dict.fromkeys(places))
+        self.ran.update(dict.fromkeys(places, by))
         return self.text_of(places)
 
     def text_of(self, places: Iterable[str]) -> Input | None:
@@ -83,12 +96,25 @@ class ScriptFiles:
         return next((self._contents[place] for place in places if place in self._contents), None)
 
 
-def shell_text(path: str) -> str:
-    """The text of a shell's script on disk, told by its first line or its ending; "" for any other file."""
+def line_of(path: str, by: str) -> tuple[str, bool]:
+    """The command line that a script on disk is, or that runs its text, and whether it is code of another language.
+
+    Args:
+        by: the program that runs it; "" where its first line or its ending says which one does.
+
+    Returns:
+        "" for what need not be judged: it does not name both something that sends and something that may be secret.
+    """
     text = short_text(path)
-    begins = text.partition("\n")[0]
-    named = path.endswith((".sh", ".bash", ".zsh")) and not begins.startswith("#!")
-    return text if named or compiled(_OF_A_SHELL).match(begins) else ""
+    first = compiled(_SHEBANG).match(text)
+    named = first[1] if first and not by else by or path.lower().rpartition(".")[2]
+    program = _PROGRAMS.get(named.rstrip("0123456789."), "")
+    if program == "sh":
+        return (text if may_leak(text) else ""), False
+    sends = (
+        compiled(_SENDS_IN_CODE).search(text) is not None and compiled(_SECRET_FILE).search(text) is not None
+    )
+    return (f"{program} {shlex.quote(text)}" if program and sends else ""), True
 
 
 def may_leak(text: str) -> bool:

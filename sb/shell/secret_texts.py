@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -153,6 +154,24 @@ class TextTrail(ABC):
                 self.makefiles = Taint(CONTENT, what)
             else:
                 self._sourced = Taint(CONTENT, what, soft=True)
+
+    @contextlib.contextmanager
+    def given_variables(self, by: str = "") -> Iterator[bool]:
+        """Follow a program that is given secrets as variables; yields whether it is.
+
+        Args:
+            by: the program that gives them; "" for the words that are read now, as in `env $(cat .env) make`.
+        """
+        words, before = self.words, self._sourced
+        if not by and not (words.level == CONTENT and words.soft and not words.variable):
+            yield False
+            return
+        self._sourced = Taint(CONTENT, f"prints what {by} gives", soft=True) if by else words
+        self.words = words if by else CLEAN
+        try:
+            yield True
+        finally:
+            self.words, self._sourced = words, before
 
     def finish(self) -> None:
         """The line has ended: what is on its output is shown."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS
+from sb.shell.arguments import ENVIRONMENT_RUNNERS, WRAPPERS, XARGS_VALUED
 from sb.shell.changing import change
 from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.interpreters import shell, written_input
@@ -33,7 +34,7 @@ _FLOORS = {
     "N": "runs a program that may be downloaded or remote",
     "D": "runs a program with other privileges",
 }
-_RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach"))
+_RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach", "bws run"))
 _ARGUMENT_FILES = ("-a", "--arg-file", "::::")
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
 
@@ -43,12 +44,22 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     key, rest = subcommand(name, arguments, WRAPPERS)
     if key not in WRAPPERS:
         return rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
+    with judge.given_variables(key) if key in ENVIRONMENT_RUNNERS else contextlib.nullcontext():
+        return _wrapped(judge, key, (name, arguments, rest), stdin)
+
+
+def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]], stdin: Input) -> Finding:
+    name, arguments, rest = words
     letter, before, valued = WRAPPERS[key]
     floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
-    own = rule_finding(name, arguments) or floor
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return QUIET
     doubtful, commands, at = _options(rest, valued)
+    gives = key in ENVIRONMENT_RUNNERS
+    if gives and "--" in rest:  # `chamber` takes several stores before it
+        at, before = rest.index("--") + 1, 0
+    # The words of the other program are no subcommands of this one, such as `rm` in `op run -- rm`.
+    own = rule_finding(name, arguments[: len(arguments) - len(rest) + at] if gives else arguments) or floor
     found = highest(floor, own if own.rank == DESTROY else floor)
     for text in commands:
         found = highest(found, judge.line(text, stdin))
@@ -119,6 +130,11 @@ def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         ):
             text = word.partition("=")[2] if word.startswith("--") else word.partition("S")[2]
             return highest(found, judge.line(" ".join([text, *arguments[at + 1 :]]), stdin))
+        elif word == UNKNOWN and arguments[at + 1 :]:
+            with judge.given_variables() as given:  # $(cat .env)
+                floor = Finding(NETWORK, f"{name}: runs a program with what a file says")
+                rest = arguments[at + given :]
+                return highest(found, floor if given else QUIET, judge.command(rest, stdin))
         elif word[:1] != "-" and "=" not in word:
             return highest(found, judge.command(arguments[at:], stdin))
         elif word[:1] != "-":
@@ -140,9 +156,6 @@ def exec_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     return judge.command(arguments[at:], stdin) if arguments[at:] else QUIET
 
 
-_XARGS_VALUED = "-I -n -P -L -d -E -s -a -R -J --arg-file --delimiter --max-args --max-procs --max-lines --max-chars --replace --eof"
-
-
 _MOST_GIVEN = 64  # words of a text
 
 
@@ -159,7 +172,7 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
             replaced = word[2:] or "".join(arguments[at + 1 : at + 2])
         elif word.startswith(("-i", "--replace")):
             replaced = word[2:] if word.startswith("-i") and word[2:] else word.partition("=")[2] or "{}"
-        if word in _XARGS_VALUED.split() and "=" not in word and word != "--replace":
+        if word in XARGS_VALUED.split() and "=" not in word and word != "--replace":
             at += 1
         at += 1
     command = arguments[at:]
