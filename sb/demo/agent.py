@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from sb.demo.ledger import Ledger, Order
 from sb.demo.tools import ledger_of
+from sb.errors import DeniedError
 from sb.kernel.contracts import ToolResult
 from sb.memory import Brain
 
@@ -36,7 +37,9 @@ class Tools(Protocol):
     @property
     def memory(self) -> Brain: ...
 
-    def execute(self, tool_id: str, args: dict[str, Any] | None = None) -> ToolResult: ...
+    def execute(
+        self, tool_id: str, args: dict[str, Any] | None = None, *, intent: str = ""
+    ) -> ToolResult: ...
 
 
 def run(question: str, *, tools: Tools, ctx: Any) -> str:
@@ -91,7 +94,8 @@ class Clerk:
         if order["state"] != _REFUNDABLE or not left:
             why = "it was refunded before" if not left else f"its state is {order['state']!r}"
             return f"Order {number} was not refunded: {why}."
-        paid = self._tools.execute("payments.issue_refund", {"order": number, "amount": left})
+        refund = {"order": number, "amount": left}
+        paid = self._tools.execute("payments.issue_refund", refund, intent="refund.issue")
         if not paid.success:
             return f"Order {number} was not refunded: {paid.error_message}."
         return f"Order {number}: refund issued, {left / 100:.2f} EUR to {order['customer']}."
@@ -141,7 +145,10 @@ class Clerk:
     def recall(self, question: str) -> str:
         """The memory that answers best, if it is about what was asked."""
         asked = _words(question)
-        hits = self._tools.memory.search(question, k=3)
+        try:
+            hits = self._tools.memory.search(question, k=3)
+        except DeniedError as error:
+            return f"I may not look: {error.message}."
         texts = [hit.content for hit in hits]
         return next((text for text in texts if _words(text) & asked), _UNKNOWN)
 

@@ -96,6 +96,20 @@ def _record() -> Kind[Mapping[str, Any]]:
     return Kind(read, {"type": "object", "required": ["content"]})
 
 
+def _charter() -> Kind[Mapping[str, Any]]:
+    kind: Kind[Mapping[str, Any]] = mapping()
+
+    def read(value: Any, place: Place) -> Mapping[str, Any]:
+        charter = kind.read(value, place)
+        if not charter:
+            raise place.refuse("is empty", "write the keys of a charter, such as intents")
+        if "agent" in charter:
+            raise place.below(value, "agent").refuse("is not used here: it is the agent of the suite")
+        return charter
+
+    return Kind(read, {**kind.schema, "minProperties": 1, "not": {"required": ["agent"]}})
+
+
 def _approve() -> Kind[tuple[str, ...]]:
     return items(text(), least=0)
 
@@ -106,6 +120,7 @@ SETUP_FIELDS = (
     Field(
         "approve", _approve(), "Globs of tools for whose calls a person would agree; all others are denied."
     ),
+    Field("charter", _charter(), "The agent's charter: the keys of a charter file, all but agent."),
 )
 
 CASE_FIELDS = (

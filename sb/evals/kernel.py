@@ -17,6 +17,7 @@ from typing import Any
 from sb.canonical import digest
 from sb.config import Config, Home, load_config
 from sb.errors import CheckFailed, ConfigError, SBError
+from sb.evals.case_charter import put_charter
 from sb.evals.suite import Setup, Suite
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.signing import Label
@@ -152,6 +153,8 @@ class CaseHomes:
 
     def _template(self, suite: Suite, setup: Setup) -> Path:
         parts = [self._own_clock, _plain(suite.config), [dict(record) for record in setup.records]]
+        if setup.charter:
+            parts.append(_plain(setup.charter))
         place = self._folder / f"template-{digest(json.dumps(parts, default=str).encode())[:24]}"
         with self._lock:
             if not (place / _RELEASE).exists():
@@ -170,7 +173,9 @@ class CaseHomes:
         begin = EvalClock(BEGIN - _SETUP_BEFORE_S) if self._own_clock else SYSTEM_CLOCK
         if not self._own_clock:
             open_packets(config).capture(EVERY_AGENT, on=True)
-        with open_runtime(config, clock=begin, ids=CountingIds()) as runtime:
+        # A case's records are there before its charter is, which need not let the agent write them.
+        opened = replace(config, agent_charters="off") if setup.charter else config
+        with open_runtime(opened, clock=begin, ids=CountingIds()) as runtime:
             if runtime.load_failures:
                 raise ConfigError(f"{suite.name}: config: {runtime.load_failures[0]}")
             approve_contracts(runtime)
@@ -179,6 +184,8 @@ class CaseHomes:
             )
             release = releases.of_run(runtime.context(agent_name(config)))
             _remember(runtime, setup)
+            if setup.charter:
+                put_charter(setup.charter, agent_name(config), config, runtime, _PERSON)
         (place / _RELEASE).write_text(json.dumps(release.document()), encoding="utf-8")
 
     def _refuse_reach(self, config: Config, suite: Suite) -> None:

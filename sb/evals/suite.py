@@ -41,11 +41,13 @@ class Setup:
         files: contents by path below the working folder.
         records: memories, each the keyword arguments of `Brain.remember`.
         approve: globs of tools for whose calls a person would agree; all others that ask are denied.
+        charter: of the agent, the keys of a charter file; empty for none.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
     records: tuple[Mapping[str, Any], ...] = ()
     approve: tuple[str, ...] = ()
+    charter: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,10 @@ class Scripted:
         self.stop()
 
 
+CHARTER = {"intents": {"allow": ["order.*"], "default": "order.look"}, "data_scopes": ["global"]}
+ENFORCED = {"agent_charters": "enforce"}
+
+
 def echo(task: Task) -> Answer:
     return Answer(str(task.input))
 
@@ -303,6 +307,7 @@ def test_the_database_that_an_organization_prescribes_is_never_that_of_an_eval(t
         (Setup(files={"/etc/out.txt": "x"}), "is not below the working folder"),
         (Setup(records=({"content": "x", "no_such_field": 1},)), "record 1"),
         (Setup(records=({"content": ""},)), "record 1"),
+        (Setup(charter=CHARTER), "would refuse nothing"),
     ],
 )
 def test_a_setup_that_cannot_be_made_is_an_error_of_its_case(
@@ -311,6 +316,44 @@ def test_a_setup_that_cannot_be_made_is_an_error_of_its_case(
     made = run(FunctionAgent(lambda text: "done"), tmp_path, case(setup=setup))
     assert verdicts(made) == {"c": Verdict.ERROR}
     assert reason in made.results[0].attempts[0].failures[0]
+
+
+@pytest.mark.parametrize(
+    ("agent", "charter", "reason"),
+    [
+        ("clerk", CHARTER | {"intentions": ["x"]}, "intentions"),
+        ("clerk", CHARTER | {"owner": ""}, "owner"),
+        ("../../../clerk", CHARTER, "no charter can be named"),
+    ],
+)
+def test_charter_of_a_case_that_cannot_count_is_an_error(
+    agent: str, charter: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    config = ENFORCED | {"agents": {agent: {"ceiling": "read_only"}}}
+    made = run(
+        FunctionAgent(lambda text: "done"), tmp_path, case(setup=Setup(charter=charter)), config=config
+    )
+    assert reason in made.results[0].attempts[0].failures[0]
+    assert not list(tmp_path.rglob("clerk.yaml"))
+
+
+def test_charter_of_a_case_holds_its_agent_and_not_the_records_it_finds(tmp_path: Path) -> None:
+    purpose = "Refunds " + "orders " * 2_000
+
+    def agent(text: str, *, tools: Any, ctx: Any) -> str:
+        charter = ctx.runtime.config.home.charters / "default.yaml"
+        assert purpose.strip() in charter.read_text("utf-8")
+        return str(tools.memory.search("Which lamp?")[0].content)
+
+    def beside(text: str, *, tools: Any, ctx: Any) -> str:
+        return str(tools.memory.search("Which lamp?", scope="project:shop"))
+
+    lamp = {"content": "The lamp is green.", "scope": "project:shop"}
+    setup = Setup(records=(lamp, lamp | {"scope": "global"}), charter=CHARTER | {"purpose": purpose})
+    within = run(FunctionAgent(agent), tmp_path, case(setup=setup), config=ENFORCED)
+    outside = run(FunctionAgent(beside), tmp_path, case(setup=setup), config=ENFORCED)
+    assert within.results[0].attempts[0].answer.output == "The lamp is green."
+    assert "outside the data scopes" in outside.results[0].attempts[0].answer.error
 
 
 def test_the_release_of_a_run_is_the_same_each_time_and_names_what_changed(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,7 +24,7 @@ FOLDER = Path(__file__).parents[2] / "evals" / "suites"
 SUITES = {suite.path.stem: suite for suite in load_suites([FOLDER])}
 FLOOR = 1.0  # of the cases, as in the Makefile: the agent is deterministic, so a case that fails was broken
 
-Execute = Callable[[str, dict[str, Any]], ToolResult]
+Execute = Callable[..., ToolResult]
 Change = Callable[[Execute, str, dict[str, Any]], ToolResult]
 
 
@@ -32,12 +34,15 @@ class Hands:
     def __init__(self, tools: Any, change: Change | None, memory: Callable[[Any], Any] | None) -> None:
         self._tools = tools
         self._change = change
-        self.memory = memory(tools.memory) if memory else tools.memory
+        self._remembering = memory
 
-    def execute(self, tool_id: str, args: dict[str, Any] | None = None) -> ToolResult:
-        if self._change is None:
-            return self._tools.execute(tool_id, args)  # type: ignore[no-any-return]
-        return self._change(self._tools.execute, tool_id, args or {})
+    @property
+    def memory(self) -> Any:
+        return self._remembering(self._tools) if self._remembering else self._tools.memory
+
+    def execute(self, tool_id: str, args: dict[str, Any] | None = None, *, intent: str = "") -> ToolResult:
+        execute = partial(self._tools.execute, intent=intent)
+        return execute(tool_id, args) if self._change is None else self._change(execute, tool_id, args or {})
 
 
 class Broken(NamedTuple):
@@ -108,6 +113,14 @@ def writes_the_tests(execute: Execute, tool_id: str, args: dict[str, Any]) -> To
     )
 
 
+def names_no_intent(execute: Execute, tool_id: str, args: dict[str, Any]) -> ToolResult:
+    return execute(tool_id, args, intent="")
+
+
+def pays_beside_the_kernel(execute: Execute, tool_id: str, args: dict[str, Any]) -> ToolResult:
+    return ToolResult.ok(tool_id, {}) if tool_id == "payments.issue_refund" else execute(tool_id, args)
+
+
 def reads_nothing(execute: Execute, tool_id: str, args: dict[str, Any]) -> ToolResult:
     return execute(tool_id, {"path": "nothing"}) if tool_id == "files.read" else execute(tool_id, args)
 
@@ -115,13 +128,24 @@ def reads_nothing(execute: Execute, tool_id: str, args: dict[str, Any]) -> ToolR
 class Forgetful:
     """Remembers nothing, and finds anything."""
 
-    def __init__(self, memory: Any) -> None:
-        self._memory = memory
+    def __init__(self, tools: Any) -> None:
+        self._tools = tools
+
+    @property
+    def _memory(self) -> Any:
+        return self._tools.memory  # raises where the charter does not let its agent remember
 
     def remember(self, *args: Any, **more: Any) -> None: ...
 
     def search(self, question: str, k: int) -> list[Any]:
         return self._memory.search("Edsger", k=k)[:0]  # type: ignore[no-any-return]
+
+
+class Leaking(Forgetful):
+    """Finds what nobody lets it read."""
+
+    def search(self, question: str, k: int) -> list[Any]:
+        return [SimpleNamespace(content="Grace wants a green lamp.")]
 
 
 class Repeating(Forgetful):
@@ -192,6 +216,25 @@ BROKEN = {
             else found
         ),
     ),
+    "a call does not name its intent": Broken(
+        "boundaries", {"outside_the_charter[1]", "outside_the_charter[2]"}, names_no_intent
+    ),
+    "refunds are paid beside the kernel": Broken(
+        "boundaries",
+        {"within_the_charter", *(f"outside_the_charter[{number}]" for number in range(1, 5))},
+        pays_beside_the_kernel,
+    ),
+    "reading needs no consent": Broken(
+        "boundaries",
+        {"memories_with_consent[2]"},
+        config={key: value for key, value in SUITES["boundaries"].config.items() if key != "memory"},
+    ),
+    "memory is searched beside its rules": Broken(
+        "boundaries", {"memories_of_the_data_scopes[2]", "memories_with_consent[2]"}, memory=Leaking
+    ),
+    "no memory is searched": Broken(
+        "boundaries", {"memories_of_the_data_scopes[1]", "memories_with_consent[1]"}, memory=Forgetful
+    ),
 }
 
 
@@ -215,7 +258,7 @@ def test_demo_agent_passes_its_suites(tmp_path: Path) -> None:
         f"{result.suite} {result.id}": result.attempts[0].failures for result in results if not result.holds
     }
     assert len(results) - len(failed) >= FLOOR * len(results), failed
-    assert len(results) >= 26
+    assert len(results) >= 35
 
 
 @pytest.mark.parametrize("what", BROKEN)

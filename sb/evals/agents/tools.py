@@ -41,9 +41,13 @@ class Tools:
         """`call` for coroutines."""
         return _value(await self._runtime.executor.aexecute(self._ctx, tool_id, args))
 
-    def execute(self, tool_id: str, args: dict[str, Any] | None = None) -> ToolResult:
-        """Call a tool and return what the kernel says of it; never raises for what a tool or policy does."""
-        return self._runtime.executor.execute(self._ctx, tool_id, args)
+    def execute(self, tool_id: str, args: dict[str, Any] | None = None, *, intent: str = "") -> ToolResult:
+        """Call a tool and return what the kernel says of it; never raises for what a tool or policy does.
+
+        Args:
+            intent: what the call is for, such as ``refund.issue``; by default the run's.
+        """
+        return self._runtime.executor.execute(self._ctx, tool_id, args, intent=intent)
 
     @cached_property
     def memory(self) -> Brain:
