@@ -98,10 +98,12 @@ class Boundaries:
         return ""
 
     def describe_call(self, call: ToolCall) -> None:
-        """Put the intent on the record of a call that was judged elsewhere."""
+        """Put intent and source on the record of a call that was judged elsewhere, or made without a verdict."""
         charter = None if self.charters is None else self._charter(call.ctx.agent_name)
         default = "" if charter is None else charter.default_intent
         call.boundary = {"intent_name": _name(call.intent or stated_intent(call.ctx) or default)}
+        if self.sources is not None:
+            call.boundary |= self.sources.describe_call(call)
 
     def run_facts(self, write: LogWrite, ctx: RunContext) -> dict[str, Any]:
         """Facts for the first event of a run, whether or not it may start; its release is kept beside them."""

@@ -6,11 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from sb.errors import SBError
+from sb.kernel.boundaries.fetched import addresses_of
 from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry, SourceRefused
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import ToolErrorCode, ToolProvenance
 
 _FETCHING = "host.fetch"
+_READING = "host.read"
+_PATHS = ("file_path", "path", "filePath", "absolute_path", "notebook_path")  # as hosts name the file
+# Classes of command lines that may talk to the network.
+_OF_LINES = frozenset(
+    ("host.shell.network", "host.shell.destructive", "host.shell.kept", "host.shell.kept_network")
+)
 _OF_SERVERS = ("host.mcp", "host.mcp.destructive")
 
 
@@ -28,16 +35,37 @@ class SourceGuard:
 
     def judge_call(self, call: ToolCall) -> dict[str, Any]:
         """Facts about the source that a call reads from; raises Refused where it may not."""
-        uri = uri_of(call)
-        if uri:
-            return self._judged(lambda: self.load().check_read(uri))
+        uris = uris_of(call)
+        if uris:
+            return self._judged(lambda: self._least_trusted(uris))
+        if call.tool_id == _READING:
+            return self._judged(lambda: self._source_of_file(call.args.get("input")))
         written = paths_of(call) if call.side_effecting else []
         return self._judged(lambda: self._checked_writes(written)) if written else {}
+
+    def describe_call(self, call: ToolCall) -> dict[str, Any]:
+        """Facts about the source of a call that was made: what would refuse it is only recorded."""
+        try:
+            return self.judge_call(call)
+        except Refused as refused:
+            return {"source_would_refuse": refused.rule}
 
     def judge_result(self, provenance: ToolProvenance) -> dict[str, Any]:
         """Facts about the source of a result that was just read; raises Refused where it may not be used."""
         uri, fresh = provenance.source_uri, provenance.freshness_s
         return self._judged(lambda: self.load().check_read(uri, freshness_s=fresh)) if uri else {}
+
+    def _least_trusted(self, uris: list[str]) -> ContextSource:
+        """Of the sources of these addresses, all of which may be read, the one that is trusted least."""
+        sources = self.load()
+        return min((sources.check_read(uri) for uri in uris), key=lambda source: source.trust)
+
+    def _source_of_file(self, given: Any) -> ContextSource | None:
+        """The source that a file belongs to that is read; other files are nobody's source."""
+        paths = [given.get(name) for name in _PATHS] if isinstance(given, dict) else []
+        sources = self.load()
+        named = [path for path in paths if isinstance(path, str) and sources.find(path) is not None]
+        return sources.check_read(named[0]) if named else None
 
     def _checked_writes(self, paths: list[str]) -> None:
         """Refuse what would change a source that is only read; other files are nobody's source."""
@@ -57,17 +85,19 @@ class SourceGuard:
         return {} if source is None else {"source": source.source_id, "source_trust": source.trust}
 
 
-def uri_of(call: ToolCall) -> str:
-    """The address that a call reads from; "" for calls that bring nothing in from outside."""
+def uris_of(call: ToolCall) -> list[str]:
+    """The addresses that a call reads from; none for calls that bring nothing in from outside."""
     args = call.args
     if call.tool_id == _FETCHING:
         given = args.get("input")
         url = given.get("url") if isinstance(given, dict) else None
-        return url if isinstance(url, str) and url else f"host:{args.get('tool')}"
+        return [url if isinstance(url, str) and url else f"host:{args.get('tool')}"]
     if call.tool_id in _OF_SERVERS:
-        return f"mcp:{args.get('tool')}"
+        return [f"mcp:{args.get('tool')}"]
+    if call.tool_id in _OF_LINES and isinstance(args.get("command"), str):
+        return addresses_of(args["command"])
     url = args.get("url")
-    return url if call.tool_id == "http.get" and isinstance(url, str) else ""
+    return [url] if call.tool_id == "http.get" and isinstance(url, str) else []
 
 
 def paths_of(call: ToolCall) -> list[str]:

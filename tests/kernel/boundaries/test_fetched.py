@@ -1,0 +1,33 @@
+"""Addresses that a command line fetches from."""
+
+from __future__ import annotations
+
+import pytest
+
+from sb.kernel.boundaries.fetched import MOST, addresses_of
+
+
+@pytest.mark.parametrize(
+    ("command", "addresses"),
+    [
+        ("curl -s 'https://w.org/a?x=1&y=2' -o a.html", ["https://w.org/a?x=1&y=2"]),
+        ("curl -s evil.example.org https://w.org", ["https://w.org", "https://evil.example.org"]),
+        ("wget -O out.html w.org/a", ["https://w.org/a"]),
+        ("cd x && /usr/bin/curl 10.0.0.1:8080/x; ls", ["https://10.0.0.1:8080/x"]),
+        ("curl $URL", ["shell:curl"]),
+        ("curl -K list", ["shell:curl"]),
+        ("curl https://w.org -K list", ["https://w.org", "shell:curl"]),
+        ("git clone https://github.com/a/b", ["https://github.com/a/b"]),
+        ("pip install curling", []),
+        ("make httpd", []),
+    ],
+)
+def test_addresses_of_a_command_line_are_named_or_said_to_be_unknown(
+    command: str, addresses: list[str]
+) -> None:
+    assert addresses_of(command) == addresses
+
+
+def test_a_line_with_too_many_addresses_is_no_line_of_known_ones() -> None:
+    many = "curl " + " ".join(f"https://w.org/{number}" for number in range(MOST + 1))
+    assert addresses_of(many)[-1] == f"shell:{MOST}+"
