@@ -33,8 +33,9 @@ from textual import on
 from textual.widget import Widget
 
 from sb.fitting import count
+from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.approvals.queue import ApprovalQueue, Order
+from sb.kernel.approvals.queue import Order
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin, call_origins
@@ -111,9 +112,9 @@ class ApprovalsScreen(Filtering, CountedList):
         return [number for number in self._numbers if number in self._pending]
 
     @property
-    def queue(self) -> ApprovalQueue:
+    def queue(self) -> Approvals:
         """For workers: asking for it may open the database."""
-        return ApprovalQueue(self.records.log())
+        return Approvals(self.records.log(), self.records.authority())
 
     def refresh_records(self) -> None:
         view, words = self.view, self.filter_text

@@ -50,12 +50,18 @@ class Confirmation(Static, can_focus=True):
         await self.run_action("screen.cancel")
 
 
-def sentences(objects: tuple[str, ...]) -> Iterator[Widget]:
-    """Each object; of several each has a sign before it, in a column that no text of others reaches."""
-    for text in objects:
+def sentences(objects: tuple[str, ...], looks: tuple[str, ...] = ()) -> Iterator[Widget]:
+    """Each object; of several each has a sign before it, in a column that no text of others reaches.
+
+    Args:
+        looks: as a question has them; the sign of a change is its own.
+    """
+    for number, text in enumerate(objects):
+        look = looks[number] if looks else ""
+        sign, text = (text[:1], text[2:]) if look else ("" if looks else "-", text)
         shown = Static(safe(text), classes="text read")
         if len(objects) > 1:
-            yield Horizontal(Static("-", classes="sign"), shown, classes="item")
+            yield Horizontal(Static(sign, classes="sign"), shown, classes=f"item {look}")
         else:
             yield shown
 
@@ -342,7 +348,7 @@ class DecisionScreen(TwoSteps[str | None]):
         return self._signature
 
     def about(self) -> Iterator[Widget]:
-        yield Area(*sentences(self.question.objects), classes="object")
+        yield Area(*sentences(self.question.objects, self.question.looks), classes="object")
         for name, text in self.question.facts:
             yield fact(name, text)
 

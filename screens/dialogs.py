@@ -30,6 +30,8 @@ DIALOG_CSS = """
 .dialog .text { height: auto; text-style: none; }
 .dialog .item .text { width: 1fr; }
 .dialog .object .text { text-style: bold; }
+.dialog .item.del { background: $del_bg; }
+.dialog .item.add { background: $add_bg; }
 .dialog .gap { margin-top: 1; }
 .dialog .wrong { color: $danger; text-style: bold; display: none; }
 .dialog .hint { color: $soft; margin-top: 1; }

@@ -22,6 +22,7 @@ from sb.sources import MICROSECONDS
 from sb.text import counted, revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
+INVALID = "invalid"  # approved, and the call would not run: what was signed, or by whom, counts no longer
 _MARKS = ("\\", BETWEEN.strip())  # an escape, and what separates the parts of a line
 
 
@@ -66,6 +67,12 @@ def state_word(approval: Approval, now: int) -> str:
         return str(approval.state)
     change = urgency(approval, now)
     return str(change) if change in (Change.OVERDUE, Change.EXPIRING) else str(approval.state)
+
+
+def request_state(disclosed: Disclosure, now: int) -> str:
+    """The same, and "invalid" of one whose approval does not count."""
+    word = state_word(disclosed.approval.at(now), now)
+    return INVALID if word == ApprovalState.APPROVED and disclosed.problem else word
 
 
 def late_by(approval: Approval, now: int) -> str:
@@ -174,7 +181,7 @@ def request_line(disclosed: Disclosure, now: int, *, reveal: bool = False, limit
     blocked = "cannot be approved: " if disclosed.problem and approval.state is ApprovalState.WAITING else ""
     return RequestLine(
         approval.id,
-        state_word(approval, now),
+        request_state(disclosed, now),
         left(approval.expires_at, now) if approval.state in OPEN else "-",
         revealed_line(approval.agent),
         approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else ""),

@@ -9,7 +9,7 @@ from sb.fitting import relative_age, short_span
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery.escalations import Escalation
+from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.review.needs import Need
 from sb.present.approvals import late_by, short_call, state_word
 from sb.present.calls import call_object
@@ -23,6 +23,7 @@ from sb.text import plain
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
 
+APPROVED_NOT_RUN = "its undo is approved, and was not run yet"
 _CONTRACTS = {
     BaselineStatus.NEW: "never approved",
     BaselineStatus.CHANGED: "changed since it was approved",
@@ -79,6 +80,8 @@ def need_line(need: Need, now: int) -> NeedLine:
         text, why = call_object(about.tool_id, need.args), need.why or "no outcome reported"
     else:
         reference, agent, why = about.id, about.agent, about.why or about.cause
+        if about.state is EscalationState.APPROVED:
+            why = APPROVED_NOT_RUN
         word, text = _reversal_word(about), call_object(about.tool_id, need.args)
         ends_at = about.expires_at if about.undecided else None
     return NeedLine(
@@ -101,7 +104,7 @@ def _left(ends_at: int | None, now: int) -> str:
 
 
 def _reversal_word(about: Escalation) -> str:
-    return "reversal" if about.undecided else str(about.state)
+    return "reversal" if about.state is EscalationState.WAITING else str(about.state)
 
 
 def contract_need(entry: ContractEntry, now: int) -> NeedLine | None:

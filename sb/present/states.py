@@ -29,7 +29,7 @@ _BADGES = {
 _PLAIN = {
     SOFT: "ok approved passed ended expired revoked used reversed dismissed settled started present",
     WARN: "asked fading weak pending edited",
-    DANGER: "refused denied failed stopped broken",
+    DANGER: "refused denied failed stopped broken invalid",
     INFO: "undone restored lifted",
     OK: "on verified active running protected current granted",
 }

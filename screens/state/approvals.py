@@ -11,13 +11,14 @@ from sb.screens.state.question import Question, some
 
 from sb.fitting import Cut, relative_age, short_span
 from sb.kernel.approvals.disclosure import Argument, Disclosure
-from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
 from sb.kernel.review.request_context import HISTORY_DAYS, RequestContext
 from sb.kernel.review.runs import stated_intent
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.agents import trust_text
 from sb.present.approvals import (
+    INVALID,
     LONGEST_CALL,
     call_text,
     decision_lines,
@@ -27,8 +28,8 @@ from sb.present.approvals import (
     late_by,
     listed_call,
     object_argument,
+    request_state,
     short_call,
-    state_word,
 )
 from sb.present.decisions import approving, approving_first, denying, revoking
 from sb.present.effects import (
@@ -105,7 +106,7 @@ class RequestDetail:
 def approval_row(disclosed: Disclosure, now: int, project: str = "", *, reveal: bool = False) -> Row:
     """A request by its object; how long it can be decided, or what was decided, comes first."""
     approval = disclosed.approval.at(now)
-    word, text = state_word(approval, now), listed_call(disclosed, now, reveal=reveal)
+    word, text = request_state(disclosed, now), listed_call(disclosed, now, reveal=reveal)
     look, agent = state(word), Cell(revealed_line(approval.agent), "soft")
     call = Cell(text, keeps=telling_words(text, request_why(disclosed)))
     if approval.state not in OPEN:
@@ -120,7 +121,10 @@ def approval_row(disclosed: Disclosure, now: int, project: str = "", *, reveal: 
     )
     cells = (left, call, Cell(request_effect(disclosed)), agent, Cell(project, "soft"))
     if approval.state is ApprovalState.APPROVED:
-        return Row((*cells[:2], Cell(word, "ok"), *cells[3:]), columns=UNUSED_COLUMNS)
+        return Row(
+            (*cells[:2], Cell(word, "danger" if word == INVALID else "ok"), *cells[3:]),
+            columns=UNUSED_COLUMNS,
+        )
     return Row(cells)
 
 
@@ -133,7 +137,7 @@ def approval_document(
     if disclosed.problem and approval.state in OPEN:
         word = "Cannot be approved" if approval.state is ApprovalState.WAITING else "Does not count"
         fields.append(Field(word, f"{disclosed.problem}: {disclosed.hint}", tone="danger"))
-    fields += _state_fields(approval, now, detail)
+    fields += _state_fields(disclosed, now, detail)
     fields += [Field(name, text) for name, text in request_facts(disclosed, detail)]
     if disclosed.hides:
         fields.append(Field("Hidden", "secrets in data: S " + ("hides" if reveal else "shows") + " them"))
@@ -150,8 +154,8 @@ def approval_document(
     return fields + _ids(disclosed)
 
 
-def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) -> list[Field]:
-    word = state_word(approval, now)
+def _state_fields(disclosed: Disclosure, now: int, detail: RequestDetail | None) -> list[Field]:
+    approval, word = disclosed.approval.at(now), request_state(disclosed, now)
     look = state(word)
     lines = decision_lines(approval, detail.context.decisions if detail else (), now)
     if approval.state in OPEN:
@@ -159,7 +163,9 @@ def _state_fields(approval: Approval, now: int, detail: RequestDetail | None) ->
         late = late_by(approval, now)
         by = f", {late} late" if late else ""
         text, tone = f"{word}{by}: {left} left, then it counts as denied", ""
-        if approval.state is ApprovalState.APPROVED:
+        if word == INVALID:
+            text = f"{word}: it was approved, and does not run"
+        elif approval.state is ApprovalState.APPROVED:
             runs = "" if approval.agent == RECOVERY_AGENT else f", when {approval.agent} repeats it"
             text, tone = f"{word}: runs once{runs}; {left} left. {REVOKES}", "ok"
         return [

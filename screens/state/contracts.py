@@ -92,22 +92,23 @@ def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SU
     else:
         noun, consequence = "reversal", "Reversals declared auto then run without asking anybody."
     title = f"Approve {counted(count, noun)}" if count > 1 else f"Approve this {noun}"
-    objects = [line for entry in entries for line in _changed(entry, alone=count == 1)]
-    return Question(title, tuple(objects), (), consequence, tuple(tools))
+    lines = [line for entry in entries for line in _changed(entry, alone=count == 1)]
+    objects, looks = tuple(text for text, _ in lines), tuple(look for _, look in lines)
+    return Question(title, objects, (), consequence, tuple(tools), looks=looks if any(looks) else ())
 
 
-def _changed(entry: ContractEntry, *, alone: bool) -> list[str]:
-    """What an approval would let in; of several tools a line each."""
+def _changed(entry: ContractEntry, *, alone: bool) -> list[tuple[str, str]]:
+    """What an approval would let in, each line with its look; of several tools a line each."""
     line = f"{entry.tool_id}: {entry.status}"
     if not alone:
         differ = f", {counted(len(entry.changes), 'field')} differ" if entry.changes else ""
-        return [f"{line}{differ} ({entry.live_fingerprint[:SHORT]})"]
+        return [(f"{line}{differ} ({entry.live_fingerprint[:SHORT]})", "")]
     signs = [
-        (sign, change.path, value)
+        (sign, change.path, value, look)
         for change in entry.changes
-        for sign, value in (("-", change.before), ("+", change.after))
+        for sign, value, look in (("-", change.before, "del"), ("+", change.after, "add"))
     ]
     return [
-        f"{line} ({entry.live_fingerprint[:SHORT]})",
-        *(f"{sign} {path}: {value}" for sign, path, value in signs if value is not None),
+        (f"{line} ({entry.live_fingerprint[:SHORT]})", ""),
+        *((f"{sign} {path}: {value}", look) for sign, path, value, look in signs if value is not None),
     ]

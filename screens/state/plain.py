@@ -18,7 +18,7 @@ from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, plain_rows
 
-from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.kernel.review.runs import first_events
@@ -70,7 +70,7 @@ def _home(records: Records) -> PlainScreen:
 
 
 def _approvals(records: Records) -> PlainScreen:
-    queue = ApprovalQueue(records.log())
+    queue = Approvals(records.log(), records.authority())
     numbers, now = queue.numbers(states=OPEN), queue.now()
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]

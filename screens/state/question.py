@@ -21,6 +21,7 @@ class Question:
         records: the ids of what is decided; a reason that was not used comes back with the same ones.
         word: has to be typed in the second step; "" where `y` is enough.
         refused: why there is no second step, such as what a dry run says; "" where there is one.
+        looks: for each object `del` or `add` where a change removes or adds it, which its first character says too.
     """
 
     title: str
@@ -30,6 +31,7 @@ class Question:
     records: tuple[str, ...] = ()
     word: str = ""
     refused: str = ""
+    looks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", revealed_line(self.title))

@@ -131,9 +131,9 @@ class Console:
         self._heard_to = len(self.toasts)
 
     async def asks(self, pilot: Pilot[None]) -> None:
-        """Wait until a passphrase is asked for; the worker that wants it goes on waiting."""
+        """Wait until a passphrase is asked for and has what was typed; the worker that wants it goes on waiting."""
         end = time.monotonic() + 60
-        while not isinstance(self.app.screen, PassphraseScreen):
+        while not isinstance(self.app.screen, PassphraseScreen) or self.app._typed:
             await asyncio.sleep(FRAME_S)
             assert time.monotonic() < end, "no passphrase was asked for:\n" + self.text()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from sb.screens.approvals import ApprovalsScreen
 from sb.screens.decision import DecisionScreen
@@ -17,6 +19,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.execution.executor import ToolExecutor
+from tests.conftest import CommandLine
 from tests.kernel.approvals.test_grants_and_watching import AskAlways
 from tests.screens.conftest import Agents, Console
 
@@ -434,3 +437,25 @@ def test_of_many_requests_sorting_by_effect_puts_the_gravest_and_rarest_first(
         assert "by agent" in console.text()
 
     console(script, (80, 24))
+
+
+def test_an_approval_whose_signature_counts_no_longer_is_not_shown_as_approved(
+    agents: Agents, console: Console, sb: CommandLine
+) -> None:
+    agents.clock.time = time.time()  # the command line has no other clock
+    agents.runtime.approvals.approve(agents.pay("bob"), ADA, "yes")
+    assert "approved" in sb("approvals", "list").out
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        assert "approved: runs once" in console.squeezed()
+        enrol(agents)  # from now on decisions have to be signed
+        await console.shows(pilot, "Does not count")
+        assert "invalid: it was approved, and does not run" in console.detail()
+        assert "bank.pay to=bob invalid" in console.squeezed()
+        assert "runs once" not in console.text()
+
+    console(script, (120, 36))
+    assert "invalid" in sb("approvals", "list").out
+    assert "approved  " not in sb("console", "--plain", "approvals").out
+    assert not agents.call("bank.pay", {"to": "bob"}, intent="pay the bills").success

@@ -498,6 +498,10 @@ def test_a_reversals_request_is_decided_where_it_is_performed(agents: Agents, co
         await console.press(pilot, "y")
         await console.press(pilot, "4")
         await console.until(pilot, lambda: "State approved" in detail(console))
+        await console.press(pilot, "1")
+        assert "reversal" not in console.text()  # which is a badge of what waits for a decision
+        assert "approved pay.human order=1002" in console.squeezed()
+        await console.press(pilot, "4")
         await decide(console, pilot, "a")
         await console.says(pilot, "pay.human was undone")
 

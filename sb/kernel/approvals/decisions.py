@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sb.errors import DeniedError, NotFoundError, SBError, UsageError
-from sb.kernel.approvals.disclosure import SHOWN
+from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
+from sb.kernel.approvals.disclosure import SHOWN, Disclosure
 from sb.kernel.approvals.proof import approvers, binding_digest
 from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
 from sb.kernel.approvals.separation import refuse_requester
@@ -69,6 +69,18 @@ class Approvals(ApprovalQueue):
     def __init__(self, log: EventLog, authority: Authority) -> None:
         super().__init__(log)
         self.authority = authority
+
+    def disclose(self, approval: Approval) -> Disclosure:
+        """The same; of one that is approved also why that no longer counts, such as that its operator was revoked."""
+        disclosed = super().disclose(approval)
+        if approval.state is not ApprovalState.APPROVED or disclosed.problem:
+            return disclosed
+        try:
+            approvers(self.log, self.authority, approval, disclosed.digest)
+        except (DeniedError, StoreCorrupt) as error:
+            hint = error.hint or "have the agent repeat the call, which makes a new request"
+            return disclosed._replace(problem=error.message, hint=hint)
+        return disclosed
 
     def approve(self, approval_id: str, by: Decider, reason: str, *, displayed: str = "") -> Approval:
         """Approve one call; with dual control the second person's approval makes it count.
