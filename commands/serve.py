@@ -32,7 +32,7 @@ def mcp(
     agent: Annotated[str, typer.Option(metavar="NAME", help="Over stdio: the agent that connects.")] = AGENT,
     toolset: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="core, memory, graph, beliefs, kernel or all; repeatable."),
+        typer.Option(metavar="NAME", help="core, memory, graph, beliefs, kernel, admin, all."),
     ] = None,
     http: Annotated[
         str, typer.Option(metavar="[HOST:]PORT", help="Answer HTTP here, agents by their tokens.")

@@ -10,7 +10,7 @@ from functools import cached_property
 from sb.errors import DeniedError
 from sb.kernel.review.host_sessions import MCP_HOST
 from sb.kernel.review.own_calls import OwnCalls
-from sb.kernel.run_context import INTENT_UNSTATED, RunContext
+from sb.kernel.run_context import INTENT_UNSTATED, RunBudget, RunContext
 from sb.mcp.toolsets import Toolset
 from sb.memory import Brain
 from sb.runtime import Runtime
@@ -62,6 +62,11 @@ class AgentDesk:
                 )
             self._called_at = now
             return self._run
+
+    def budget(self) -> RunBudget:
+        """That of the present run, or of the one that its next call would begin."""
+        with self._calling:
+            return self.runtime.budget() if self._run is None else self._run.budget
 
     @property
     def calls(self) -> OwnCalls:

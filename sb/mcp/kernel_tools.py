@@ -89,7 +89,7 @@ class KernelTools:
         self, request: Annotated[str, Field(description="The request's id, such as apr_1a2b.")]
     ) -> dict[str, Any]:
         """See whether a person has decided on a request of yours."""
-        return _request(self._desk().calls.request(request))
+        return request_answer(self._desk().calls.request(request))
 
     def recent_calls(self, limit: Annotated[int, Field(ge=1, le=50)] = 10) -> list[dict[str, Any]]:
         """List what your calls changed lately, the newest first, and whether it can be undone."""
@@ -107,7 +107,7 @@ class KernelTools:
         undone = desk.calls.undo(change, reason)
         answer = {"change": undone.mutation_id, "state": undone.state}
         if undone.state == "waiting":
-            return answer | _request(desk.calls.request(undone.detail)) | {"next": _UNDO_NEXT}
+            return answer | request_answer(desk.calls.request(undone.detail)) | {"next": _UNDO_NEXT}
         return answer | {"detail": undone.detail}
 
 
@@ -134,7 +134,7 @@ def _ended(desk: AgentDesk, result: ToolResult) -> dict[str, Any]:
             answer["warning"] = result.warning
         return answer
     if isinstance(result.data, dict) and "approval_id" in result.data:
-        return {"state": "waiting", "call_id": result.call_id} | _request(
+        return {"state": "waiting", "call_id": result.call_id} | request_answer(
             desk.calls.request(result.data["approval_id"])
         )
     return {
@@ -145,7 +145,8 @@ def _ended(desk: AgentDesk, result: ToolResult) -> dict[str, Any]:
     }
 
 
-def _request(approval: Approval) -> dict[str, Any]:
+def request_answer(approval: Approval) -> dict[str, Any]:
+    """A request as its agent reads it: the decision, and what to do now."""
     return {
         "request": approval.id,
         "decision": str(approval.state),

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from sb import __version__
 from sb.errors import NotFoundError, SBError
+from sb.mcp.admin_tools import AdminTools
 from sb.mcp.answers import error_line, plain_errors
 from sb.mcp.desk import AgentDesk
 from sb.mcp.kernel_tools import KernelTools
@@ -167,7 +168,7 @@ def build_server(
 
 def offers(desk: Callable[[], AgentDesk], offered: Sequence[Toolset]) -> list[Offer]:
     """The tools of these toolsets."""
-    every = (*MemoryTools(desk).offers(), *KernelTools(desk).offers())
+    every = (*MemoryTools(desk).offers(), *KernelTools(desk).offers(), *AdminTools(desk).offers())
     return [offer for offer in every if offer.toolset in offered]
 
 

@@ -18,9 +18,13 @@ class Toolset(StrEnum):
     GRAPH = "graph"  # things and their relations
     BELIEFS = "beliefs"  # what is believed, how firmly, and why
     KERNEL = "kernel"  # governed calls, requests and undo
+    ADMIN = "admin"  # an agent's own standing
 
 
 ALL = "all"
+OF_ALL = tuple(
+    toolset for toolset in Toolset if toolset is not Toolset.ADMIN
+)  # few agents act on what it tells
 DEFAULT = (Toolset.CORE,)
 
 
@@ -41,7 +45,7 @@ class Offer(NamedTuple):
 
 
 def toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
-    """The toolsets of these names; `all` stands for every one.
+    """The toolsets of these names; `all` stands for every one but `admin`.
 
     Raises:
         UsageError: there is no such toolset.
@@ -49,7 +53,8 @@ def toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
     chosen: set[Toolset] = set()
     for name in names:
         if name == ALL:
-            return tuple(Toolset)
+            chosen.update(OF_ALL)
+            continue
         try:
             chosen.add(Toolset(name))
         except ValueError:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sb.kernel.authority.signing import Label
+from sb.kernel.incidents.kill import KillScope
 from sb.mcp.toolsets import Toolset
 from tests.mcp.client import Session, session
 
@@ -104,6 +105,33 @@ def test_a_client_that_waits_is_told_of_the_progress(folder: Path) -> None:
 
     kernel(scene, mode="legacy")
     assert heard
+
+
+def test_an_agent_reads_how_it_stands_and_nothing_of_others(folder: Path) -> None:
+    async def owner(s: Session) -> None:
+        before = await s.call("budget")
+        waiting = await s.call("call_tool", tool="shell.run", args=REMOVE)
+        await s.call("call_tool", tool="files.write", args={"path": "notes.md", "content": "new\n"})
+        assert (await s.call("budget"))["tool_calls_used"] == before["tool_calls_used"] + 1
+        s.runtime.approvals.deny(waiting["request"], ADA, "they are needed")
+        listed = await s.call("list_requests")
+        assert [(one["request"], one["tool"], one["decision"]) for one in listed] == [
+            (waiting["request"], "shell.run", "denied")
+        ]
+        status = await s.call("status")
+        assert (status["agent"], status["stopped"]) == ("scribe", "")
+        assert (status["requests"]["asked"], status["requests"]["denied"]) == (1, 1)
+        assert await s.call("list_escalations") == []
+        s.runtime.executor.kill.throw(KillScope.AGENT, "scribe", ADA, "it loops")
+        assert (await s.call("status"))["stopped"] == "it loops"
+
+    async def other(s: Session) -> None:
+        assert await s.call("list_requests") == []
+        status = await s.call("status")
+        assert (status["requests"]["asked"], status["stopped"]) == (0, "")
+
+    session(owner, Toolset.KERNEL, Toolset.ADMIN)
+    session(other, Toolset.ADMIN, agent="stranger")
 
 
 def test_requests_and_changes_of_other_agents_are_not_there(folder: Path) -> None:

@@ -98,17 +98,26 @@ class ApprovalQueue:
         return approval._replace(state=ApprovalState.EXPIRED) if early else approval.at(bounds[0])
 
     def page(
-        self, *, states: Collection[ApprovalState] = (), words: str = "", before: int = 0, limit: int = 200
+        self,
+        *,
+        states: Collection[ApprovalState] = (),
+        words: str = "",
+        agent: str = "",
+        before: int = 0,
+        limit: int = 200,
     ) -> list[Approval]:
         """Approvals, newest first.
 
         Args:
             states: only those in one of these as of now; empty for all.
             words: only those in whose request or decision each of these words occurs, whatever its case.
+            agent: only those of its calls; "" for all.
             before: only those with a lower number; 0 for all.
             limit: at most so many; 0 for all.
         """
         where, parameters = self._where(states, words)
+        if agent:
+            where, parameters = f"{where} AND a.agent = ?", (*parameters, agent)
         if before:
             where, parameters = f"{where} AND a.number < ?", (*parameters, before)
         sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT +?"

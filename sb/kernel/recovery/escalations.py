@@ -138,15 +138,20 @@ class Escalations:
     def __init__(self, log: EventLog) -> None:
         self.log = log
 
-    def page(self, *, everything: bool = False, limit: int = 200) -> list[Escalation]:
+    def page(self, *, everything: bool = False, agent: str = "", limit: int = 200) -> list[Escalation]:
         """Escalations, newest first.
 
         Args:
             everything: also those that nobody has to look at any more.
+            agent: only those of its calls; "" for all.
             limit: at most so many of the newest; 0 for all.
         """
-        where = "" if everything else _UNSETTLED  # before the limit, or many settled ones would hide others
-        rows = self.log.database.query(f"{_SELECT}{where} ORDER BY x.number DESC LIMIT +?", (limit or -1,))
+        where = (
+            " WHERE 1" if everything else _UNSETTLED
+        )  # before the limit, or many settled ones would hide others
+        own = " AND x.agent = ?" if agent else ""
+        values = (agent, limit or -1) if agent else (limit or -1,)
+        rows = self.log.database.query(f"{_SELECT}{where}{own} ORDER BY x.number DESC LIMIT +?", values)
         found = [self._escalation(row) for row in rows]
         return [one for one in found if everything or one.state in UNSETTLED]
 

@@ -6,6 +6,7 @@ from sb.errors import NotFoundError
 from sb.kernel.calls.approval import Approval
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.answers import Undone
+from sb.kernel.recovery.escalations import Escalation
 from sb.kernel.recovery.service import Recovery
 from sb.kernel.reversal_contracts import MutationRef
 
@@ -36,6 +37,20 @@ class OwnCalls:
         if approval.agent == self._agent or (approval.reverses and self._made(approval.reverses)):
             return approval
         raise NotFoundError(f"you have no request {reference}")
+
+    def requests(self, limit: int) -> list[Approval]:
+        """Its requests, newest first."""
+        return self._executor.approvals.page(agent=self._agent, limit=limit)
+
+    def escalations(self, limit: int) -> list[Escalation]:
+        """Its calls that people have to look at, newest first."""
+        return self._recovery.escalations.page(agent=self._agent, limit=limit)
+
+    def stopped(self) -> str:
+        """Why all of its calls are stopped, or ""; raises like `KillSwitch.check`."""
+        active = self._executor.kill.in_force()
+        kill = active.get("global") or active.get(f"agent:{self._agent}")
+        return "" if kill is None else kill.reason or "no reason given"
 
     def changes(self, limit: int) -> list[MutationRef]:
         """What its calls changed, newest first."""

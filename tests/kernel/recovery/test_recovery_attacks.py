@@ -406,6 +406,8 @@ def test_old_escalations_stay_in_sight_behind_many_settled_ones(shop: Shop) -> N
     for _ in range(5):
         assert recovery.undo(shop.done(order=2, amount=1), ADA, "wrong").state == "reversed"
     assert [one.call_id for one in recovery.escalations.page(limit=3)] == [old.call_id]
+    assert [one.call_id for one in recovery.escalations.page(agent=old.agent)] == [old.call_id]
+    assert recovery.escalations.page(agent="stranger") == []
 
 
 def test_one_damaged_way_back_keeps_no_other_from_being_recovered(shop: Shop) -> None:
