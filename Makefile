@@ -3,10 +3,11 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 FRAMEWORKS := .venv/.frameworks
 SITE := .venv/.site
+PLUGINS := .venv/.plugins
 
 .PHONY: help install format site
 .PHONY: check style types test-all test-changed
-.PHONY: demo test evals test-kernel lint bench prove explore docs picture clean
+.PHONY: demo test test-plugins evals test-kernel lint bench prove explore docs picture clean
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
@@ -35,6 +36,9 @@ evals: $(STAMP)  ## grade the demo's agent by evals/suites, every case must hold
 
 test-kernel: $(STAMP)  ## the kernel's tests alone
 	$(BIN)/python -m pytest -q tests/kernel
+
+test-plugins: $(PLUGINS)/.installed  ## the plugins of examples/ in the frameworks that they are for; needs npm
+	SB_TEST_PLUGINS=1 $(BIN)/python -m pytest -q tests/plugins
 
 lint: style types  ## ruff and mypy
 
@@ -87,3 +91,19 @@ $(FRAMEWORKS): $(STAMP)
 $(SITE): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $(SITE)
+
+# Each framework in an environment of its own, since they pin packages against each other. OpenClaw needs a newer Node than
+# most people have; that one comes with a script, which nothing else here may run.
+PIP := bin/python -m pip install --quiet --disable-pip-version-check
+NPM := npm install --no-audit --no-fund --silent --save-exact
+$(PLUGINS)/.installed: $(STAMP) $(wildcard tests/plugins/pins/*.txt)
+	for one in hermes freqtrade jesse; do \
+		$(BIN)/python -m venv $(PLUGINS)/$$one && $(PLUGINS)/$$one/$(PIP) -r tests/plugins/pins/$$one.txt || exit 1; \
+	done
+	$(PLUGINS)/freqtrade/$(PIP) -e .
+	mkdir -p $(PLUGINS)/eliza $(PLUGINS)/openclaw
+	$(NPM) --prefix $(PLUGINS)/openclaw node@24.21.0
+	for one in eliza openclaw; do \
+		$(NPM) --ignore-scripts --prefix $(PLUGINS)/$$one $$(cat tests/plugins/pins/$$one.txt) || exit 1; \
+	done
+	touch $@
