@@ -4,10 +4,11 @@ STAMP := .venv/.installed
 FRAMEWORKS := .venv/.frameworks
 SITE := .venv/.site
 DOORS := .venv/.doors
+PLUGINS := .venv/.plugins
 
 .PHONY: help install format site
 .PHONY: check style types test-all test-changed
-.PHONY: demo test evals test-kernel lint bench prove explore docs picture clean test-doors
+.PHONY: demo test evals test-kernel lint bench prove explore docs picture clean test-doors test-plugins
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
@@ -44,6 +45,9 @@ test-kernel: $(STAMP)  ## the kernel's tests alone
 
 test-doors: $(DOORS)/.installed  ## the MCP server with clients and checks that nobody here wrote
 	SB_DOORS=$(CURDIR)/$(DOORS) $(BIN)/python -m pytest -q tests/doors
+
+test-plugins: $(PLUGINS)/.installed  ## the plugins of examples/ in the frameworks that they are for; needs npm
+	SB_TEST_PLUGINS=1 $(BIN)/python -m pytest -q tests/plugins
 
 lint: style types  ## ruff and mypy
 
@@ -103,4 +107,20 @@ $(DOORS)/.installed: tests/doors/package.json $(STAMP)
 	mkdir -p $(DOORS)
 	cp tests/doors/package.json $(DOORS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(DOORS) install --silent --no-audit --no-fund --no-package-lock --ignore-scripts
+	touch $@
+
+# Each framework in an environment of its own, since they pin packages against each other. OpenClaw needs a newer Node than
+# most people have; that one comes with a script, which nothing else here may run.
+PIP := bin/python -m pip install --quiet --disable-pip-version-check
+NPM := npm install --no-audit --no-fund --silent --save-exact
+$(PLUGINS)/.installed: $(STAMP) $(wildcard tests/plugins/pins/*.txt)
+	for one in hermes freqtrade jesse; do \
+		$(BIN)/python -m venv $(PLUGINS)/$$one && $(PLUGINS)/$$one/$(PIP) -r tests/plugins/pins/$$one.txt || exit 1; \
+	done
+	$(PLUGINS)/freqtrade/$(PIP) -e .
+	mkdir -p $(PLUGINS)/eliza $(PLUGINS)/openclaw
+	$(NPM) --prefix $(PLUGINS)/openclaw node@24.21.0
+	for one in eliza openclaw; do \
+		$(NPM) --ignore-scripts --prefix $(PLUGINS)/$$one $$(cat tests/plugins/pins/$$one.txt) || exit 1; \
+	done
 	touch $@

@@ -59,7 +59,9 @@ const recall = {
   name: "SECONDBRAIN",
   description: "What earlier sessions left, and what fits the message.",
   async get(runtime, message) {
-    const brain = service(runtime);
+    const running = runtime.getService("secondbrain");
+    if (running === null) return { text: "Memory of earlier sessions is missing: SecondBrain does not run." };
+    const brain = /** @type {SecondBrain} */ (running);
     const query = textOf(message).slice(0, 2_000);
     const hits = query ? await brain.client.call("search", { query, limit: 5, project: brain.project }) : null;
     const found = hits?.worked ? hits.value : [];

@@ -35,7 +35,7 @@ async function session(play) {
   const character = { name: "Shop", bio: [], settings: { SECONDBRAIN_PROJECT: "shop" } };
   const runtime = new AgentRuntime({ agentId: id(1), character, plugins: [plugin, models], adapter });
   await runtime.initialize({ skipMigrations: true });
-  await runtime.getServiceLoadPromise("secondbrain");
+  answers.failed = await runtime.getServiceLoadPromise("secondbrain").then(() => "", String);
   await play(runtime);
   await runtime.stop();
 }
@@ -52,6 +52,13 @@ async function recalled(runtime, text) {
 }
 
 const answers = {};
+if (process.argv[2] === "without") {
+  await session(async (runtime) => {
+    answers.second = await recalled(runtime, "when does the till close?");
+  });
+  console.log(JSON.stringify(answers));
+  process.exit();
+}
 await session(async (runtime) => {
   answers.remembered = await acted(runtime, "SECONDBRAIN_REMEMBER", "Please remember that the till closes at six.");
   choices.push({ tool: "files.write", args: { path: "a.txt", content: "paid\n" } });

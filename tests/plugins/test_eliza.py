@@ -14,16 +14,30 @@ HERE = Path(__file__).parent
 NODE = shutil.which("node")
 
 
+def eliza(where: str, folder: Path) -> list[str]:
+    """The drive, with the framework or its stand-in beside it."""
+    copied("eliza", folder / "plugin")
+    shutil.copy(HERE / "eliza_drive.mjs", folder)
+    standin = where == "stand-in"
+    modules = HERE / "standins" / "eliza" if standin else INSTALLED / "eliza" / "node_modules"
+    (folder / "node_modules").symlink_to(modules)
+    return [str(NODE), str(folder / "eliza_drive.mjs")]
+
+
+@pytest.mark.skipif(NODE is None, reason="needs node")
+@pytest.mark.parametrize("where", BOTH)
+def test_agent_without_sb_goes_on_and_is_told(where: str, shop: Path, tmp_path: Path) -> None:
+    env = {"LOG_LEVEL": "error", "SECONDBRAIN_SB": "/nowhere/sb"}
+    answers = drive([*eliza(where, tmp_path), "without"], env, shop)
+    assert "cannot be started" in answers["failed"]
+    assert "SecondBrain does not run" in answers["second"]
+
+
 @pytest.mark.skipif(NODE is None, reason="needs node")
 @pytest.mark.parametrize("where", BOTH)
 def test_two_sessions_remember_hand_over_and_are_governed(where: str, shop: Path, tmp_path: Path) -> None:
-    copied("eliza", tmp_path / "plugin")
-    shutil.copy(HERE / "eliza_drive.mjs", tmp_path)
-    standin = where == "stand-in"
-    modules = HERE / "standins" / "eliza" if standin else INSTALLED / "eliza" / "node_modules"
-    (tmp_path / "node_modules").symlink_to(modules)
     (shop / "old").mkdir()
-    answers = drive([str(NODE), str(tmp_path / "eliza_drive.mjs")], {"LOG_LEVEL": "error"}, shop)
+    answers = drive(eliza(where, tmp_path), {"LOG_LEVEL": "error"}, shop)
     assert answers["remembered"] == "I will remember that."
     assert answers["written"] == "Done."
     assert (shop / "a.txt").read_text("utf-8") == "paid\n"

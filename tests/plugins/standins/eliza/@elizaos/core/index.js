@@ -10,13 +10,17 @@ export class Service {
 
 export class AgentRuntime {
   constructor({ character, plugins }) {
-    Object.assign(this, { character, plugins, services: new Map(), models: {} });
+    Object.assign(this, { character, plugins, services: new Map(), loading: new Map(), models: {} });
   }
 
   async initialize() {
     for (const plugin of this.plugins) {
       Object.assign(this.models, plugin.models);
-      for (const kind of plugin.services ?? []) this.services.set(kind.serviceType, await kind.start(this));
+      for (const kind of plugin.services ?? []) {
+        const started = kind.start(this).then((service) => this.services.set(kind.serviceType, service));
+        this.loading.set(kind.serviceType, started);
+        await started.catch(() => undefined);
+      }
     }
   }
 
@@ -25,7 +29,7 @@ export class AgentRuntime {
   }
 
   getServiceLoadPromise(name) {
-    return Promise.resolve(this.getService(name));
+    return this.loading.get(name);
   }
 
   getSetting(name) {
