@@ -37,6 +37,7 @@ _NOT_ASKED = (
     "<command-",
     "<local-command",
     "<bash-",
+    "<ide_",
     "<system-reminder>",
     "<task-notification>",
     "<user-memory-input>",

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 _DAYS = 3  # folders below sessions/: YEAR/MONTH/DAY
 _SHELLS = frozenset(("shell", "shell_command", "exec_command", "container.exec", "local_shell"))
-# What the program writes in a user's name: the folder, instructions of files, and that a turn was stopped.
-_NOT_ASKED = ("<", "# AGENTS.md instructions")
+_INSTRUCTIONS = "# AGENTS.md instructions"
 _RUNS_A_SCRIPT = frozenset(("-c", "-lc"))
 
 
@@ -78,8 +77,13 @@ def _message(payload: dict[str, Any], at: float | None) -> Iterator[Item]:
     text = written(payload.get("content"))
     if text and payload.get("role") == "assistant":
         yield Answer(text, at)
-    elif text and payload.get("role") == "user" and not text.startswith(_NOT_ASKED):
+    elif text and payload.get("role") == "user" and not _is_its_own(text):
         yield Prompt(text, at)
+
+
+def _is_its_own(text: str) -> bool:
+    """Whether the program wrote it in the user's name: the folder, instructions of files, that a turn was stopped."""
+    return text.startswith(_INSTRUCTIONS) or (text[0] == "<" and text[-1] == ">")
 
 
 def _sum(usage: dict[str, Any]) -> Tokens:

@@ -74,6 +74,23 @@ def test_a_turn_becomes_what_was_asked_done_and_answered(
     assert (hit["session"], hit["happened_at"][:10]) == (session, "2026-11-20")
 
 
+def test_what_a_program_writes_in_a_users_name_was_not_asked(user: Path, sb: CommandLine) -> None:
+    contents: list[Any] = [
+        "<command-name>/clear</command-name>",
+        [{"type": "text", "text": "<ide_opened_file>x</ide_opened_file>"}, {"type": "text", "text": "One."}],
+        "[Request interrupted by user]",
+        [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}],
+    ]
+    records: list[dict[str, Any]] = [
+        {"type": "user", "sessionId": SESSION, "message": {"content": one}} for one in contents
+    ]
+    records += [{**records[0], "isMeta": True, "message": {"content": "Two."}}]
+    path = lines(user / ".claude" / "projects" / "-p" / "x.jsonl", records)
+    os.utime(path, (1_700_000_000,) * 2)
+    assert sb("memory", "import", "--from", "claude-code").code == 0
+    assert texts() == ["One."]
+
+
 def test_past_sessions_are_quarantined_unless_told(user: Path, sb: CommandLine) -> None:
     turns.claude_code(user, str(user / "shop"), [Turn("Round the totals.")])
     done = sb("memory", "import", "--from", "claude-code", "--json").json
