@@ -26,6 +26,7 @@ _ABOVE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 LONGEST_PATH = 4096  # characters
 DEEPEST_PATH = 64  # components below a root
+NO_ROOTS = "no folder is open to tools (set files.roots)"
 
 
 def path_parts(path: str) -> tuple[str, ...]:
@@ -72,6 +73,9 @@ class Roots:
         self._start = None if start is None else Path(os.path.realpath(start)).parts[1:]
         self._protected = tuple(protected)
 
+    def __bool__(self) -> bool:
+        return bool(self._roots)
+
     def locate(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The components of the root that a path is below, from /, and those of the path below it.
 
@@ -85,7 +89,7 @@ class Roots:
 
     def _located(self, path: str, parts: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not self._roots:
-            raise denied("no folder is open to tools (set files.roots)")
+            raise denied(NO_ROOTS)
         if not path.startswith("/"):
             if self._start is None:
                 return self._roots[0][1], parts

@@ -7,10 +7,10 @@ from typing import Any
 
 from sb.config.groups import Shell
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
-from sb.kernel.registry.registry import ToolRegistry
+from sb.kernel.registry.registry import UNAVAILABLE, ToolRegistry
 from sb.tools.failures import display, invalid, not_found, os_failure
 from sb.tools.processes import run_program
-from sb.tools.roots import Roots
+from sb.tools.roots import NO_ROOTS, Roots
 
 _DEFAULT_TIMEOUT_S = 30.0
 _MAX_TIMEOUT_S = 50.0
@@ -53,6 +53,7 @@ def register_shell(registry: ToolRegistry, settings: Shell, roots: Roots) -> Non
             "(it was killed for writing too much)",
         ),
         max_retries=0,
+        metadata={} if roots else {UNAVAILABLE: NO_ROOTS},
         timeout_ms=60_000,
     )
 

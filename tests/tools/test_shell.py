@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from sb.config import load_config
 from sb.config.groups import Shell
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
+from sb.kernel.run_context import RunContext
+from sb.runtime import open_runtime
 from sb.tools.processes import run_program
 from sb.tools.roots import Roots
 from sb.tools.shell import register_shell
@@ -302,3 +305,20 @@ def test_both_ways_into_a_folder_start_the_same_program(tmp_path: Path, step_in:
             run("./")
     finally:
         os.close(fd)
+
+
+def test_nobody_is_asked_about_a_program_while_no_folder_is_open(home: Path, tmp_path: Path) -> None:
+    home.mkdir()
+    fingerprints = []
+    for roots in ("[]", f"[{tmp_path}]"):
+        (home / "config.yaml").write_text(f"files: {{roots: {roots}}}\n", "utf-8")
+        with open_runtime(load_config(env=os.environ, cwd=tmp_path, flags={})) as runtime:
+            result = runtime.executor.execute(
+                RunContext.create("clerk"), "shell.run", {"argv": ["rm", "-r", "x"]}
+            )
+            fingerprints.append(runtime.baselines.seen.fingerprints(runtime.registry)["shell.run"])
+        refused = result.error_code is ToolErrorCode.PERMISSION_DENIED
+        is_asked = "approval_id" in (result.data or {})
+        assert ("files.roots" in str(result.error_message), is_asked) == (roots == "[]", roots != "[]")
+        assert refused
+    assert fingerprints[0] == fingerprints[1]  # a setting changes no contract

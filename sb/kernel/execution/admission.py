@@ -31,7 +31,7 @@ from sb.kernel.registry.credentials import (
     reference,
     with_references,
 )
-from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
+from sb.kernel.registry.registry import IDEMPOTENCY_KEY, UNAVAILABLE, ToolRegistry, accepts_key
 from sb.kernel.reversal_contracts import listed
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.text import human_bytes, nearest
@@ -98,6 +98,8 @@ class Admission:
             self._check_contract(call)
             self._check_policy(call)
             self._check_arguments(call)
+            if reason := call.spec.metadata.get(UNAVAILABLE):  # nobody is asked about what could not run
+                raise Refused(ToolErrorCode.PERMISSION_DENIED, str(reason), UNAVAILABLE)
             if call.assumptions:
                 self._check_assumptions(call)
             self._reserve(call)

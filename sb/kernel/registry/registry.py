@@ -18,6 +18,7 @@ ToolFunction = Callable[..., Any]
 SHIPPED = "sb"  # the source of the tools that come with this version
 INSTALLED = "entry point "  # what other sources that every process of a home loads begin with
 CONFIGURED = "config "
+UNAVAILABLE = "unavailable"  # in a contract's metadata: why no call can run, such as a missing setting
 IDEMPOTENCY_KEY = "idempotency_key"
 
 
