@@ -49,11 +49,12 @@ class NamedAgent:
     @contextmanager
     def opened(self, config: Config) -> Iterator[AgentUnderTest]:
         """The agent, ready to run; raises UsageError if it cannot be loaded."""
+        from sb.evals.agents.orphans import ending_orphans
         from sb.evals.agents.reference import open_agent, open_run
         from sb.evals.folders import temporary_folder
 
         sys.path.insert(0, "")  # as python itself finds modules of the current folder
-        with temporary_folder("sb-agent-") as scratch:
+        with temporary_folder("sb-agent-") as scratch, ending_orphans():
             places = {"start": Path.cwd(), "scratch": scratch}
             try:
                 agent = (
