@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ EVERYTHING = ""  # stands for more secrets than can be looked for
 # Beside a letter from a to f it is part of an id or a digest.
 _CARD = re.compile(r"(?<![\d.A-Fa-f])[0-9](?:[ \-\u00a0\u2013]?[0-9]){12,18}(?![\d.]?\d|[A-Fa-f])")
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
+_SHORTEST_BASE64 = 8  # characters; fewer stand in texts by chance
 _URL_SAFE = "!#$%&'()*+,/:;=?@[]~"  # what clients leave as it is in a whole address
 _SECRET_NAME = re.compile(r"(?:" + PASS + r"s?|" + KEY + r")$", re.IGNORECASE)
 _SECRET_FLAG = re.compile(r"--?(?:[a-z0-9]{1,30}[_\-]){0,4}(?:" + PASS + r"|" + KEY + r")", re.IGNORECASE)
@@ -206,7 +208,7 @@ def leaves(value: Any) -> Iterable[str]:
 
 def spellings(text: str) -> set[str]:
     """The forms in which a text turns up in messages: as it is, on one line, escaped by repr, ascii, JSON, HTML or for
-    an address, as in what HTTP clients say of a request that failed."""
+    an address, as in what HTTP clients say of a request that failed, or in base64, as in a header of theirs."""
     from html import escape
     from urllib.parse import quote, quote_plus
 
@@ -215,7 +217,17 @@ def spellings(text: str) -> set[str]:
     quoted = {quote(text, safe, errors="replace") for safe in ("", "/", _URL_SAFE)}
     quoted.add(quote_plus(text, errors="replace"))
     forms |= quoted | {_PERCENT.sub(lambda match: match[0].lower(), form) for form in quoted}
-    return (forms | {" ".join(form.split()) for form in forms}) - {""}
+    return (forms | {" ".join(form.split()) for form in forms} | set(_in_base64(text))) - {""}
+
+
+def _in_base64(text: str) -> Iterator[str]:
+    """What of a text in base64 is the same whatever stands before and after it, for each place it can begin at."""
+    data = text.encode(errors="replace")
+    for before in range(3):
+        first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
+        if last - first >= _SHORTEST_BASE64:
+            for in_base64 in (b64encode, urlsafe_b64encode):
+                yield in_base64(b"\0" * before + data)[first:last].decode()
 
 
 def scrub(value: Any, secrets: list[str]) -> Any:

@@ -32,7 +32,7 @@ def addresses_of(command: str) -> list[str]:
 
 def _of_program(program: str, arguments: str) -> Iterator[str]:
     before, seen = "", False
-    for word in (one.strip("\"'") for one in _WORD.findall(arguments)):
+    for word in (one.strip("\"'").removeprefix("--url=") for one in _WORD.findall(arguments)):
         valued, before = before in _VALUED and not (program != "wget" and before == "-O"), word
         if valued:
             continue

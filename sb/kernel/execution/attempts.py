@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
@@ -161,6 +162,9 @@ class Attempts:
             frozen, encoded = freeze(value)
             if call.credentials:
                 frozen, encoded = freeze(scrub(frozen, call.secrets))
+                if provenance is not None:
+                    uri = scrub(provenance.source_uri, call.secrets)
+                    provenance = replace(provenance, source_uri=uri)
         except NotCanonical as error:
             return _unusable(call, f"returned a value that is not JSON: {error}")
         except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything

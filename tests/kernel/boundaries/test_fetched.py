@@ -12,6 +12,7 @@ from sb.kernel.boundaries.fetched import MOST, addresses_of
     [
         ("curl -s 'https://w.org/a?x=1&y=2' -o a.html", ["https://w.org/a?x=1&y=2"]),
         ("curl -s evil.example.org https://w.org", ["https://w.org", "https://evil.example.org"]),
+        ("curl --url=evil.org https://w.org", ["https://w.org", "https://evil.org"]),
         ("wget -O out.html w.org/a", ["https://w.org/a"]),
         ("cd x && /usr/bin/curl 10.0.0.1:8080/x; ls", ["https://10.0.0.1:8080/x"]),
         ("curl $URL", ["shell:curl"]),

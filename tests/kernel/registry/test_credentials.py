@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from sb.config.credentials import CredentialSource
 from sb.config.home import Home
 from sb.config.model import assemble
 from sb.kernel import governed
-from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.results import ToolError
 from sb.kernel.run_context import RunContext
@@ -59,6 +60,21 @@ def test_the_tool_gets_the_value_and_the_record_the_reference(runtime: Runtime, 
     assert any("[reference:billing]" in json.dumps(event.payload) for event in events)
     runtime.close()
     assert files_with(tmp_path, SECRET) == []
+
+
+@pytest.mark.parametrize("before", ["", "u", "user:"])
+def test_a_result_holds_the_value_neither_in_base64_nor_in_its_source(runtime: Runtime, before: str) -> None:
+    def pay(token: str) -> ToolResult:
+        header = base64.b64encode(f"{before}{token}".encode()).decode()
+        source = ToolProvenance(source_uri=f"https://api.example.org/?key={token}")
+        return ToolResult.ok("t.pay", {"Authorization": f"Basic {header}"}, provenance=source)
+
+    register(runtime, pay)
+    result = runtime.executor.execute(RunContext.create("agent"), "t.pay")
+    hidden = base64.b64encode(f"{before}{SECRET}".encode()).decode()
+    assert hidden[4:-4] not in str(result.data)
+    assert "[redacted:sensitive]" in str(result.data)
+    assert result.provenance == ToolProvenance(source_uri="https://api.example.org/?key=[redacted:sensitive]")
 
 
 def test_a_failing_tools_message_does_not_hold_the_value(runtime: Runtime) -> None:
