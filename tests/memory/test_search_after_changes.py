@@ -12,6 +12,7 @@ import pytest
 
 from sb.memory import Brain
 from sb.memory.housekeeping import tidy
+from sb.memory.ranking import text_pool
 from sb.memory.ranking.encoding import encoded
 from sb.store.database import open_database
 from sb.store.index import record_cache, vectors
@@ -70,6 +71,7 @@ def test_a_search_finds_what_a_new_process_would_after_any_change(
 ) -> None:
     monkeypatch.setattr(vectors, "FEW", 3)  # bits are asked, and what is remembered is dropped, from a few on
     monkeypatch.setattr(record_cache, "MOST_RECORDS", 15)
+    monkeypatch.setattr(text_pool, "MOST_NUMBERS", 60)
     searching, chance = agents.brain("reader"), Random(3)
     writing = new_process(agents, searching, "coder")
     for what in ("remember", "say") * 5 + tuple(chance.choices(CHANGES, k=40)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
-from sb.memory.ranking.encoding import word_number
+from sb.memory.ranking.encoding import NOTHING, Stored, word_number
 from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem, words
+from sb.memory.ranking.text_pool import Laid, TextPool
 from sb.numeric import np
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "NDArray[np.float32]"
 Embed = Callable[[Sequence[str]], Array]
+Read = Callable[[Sequence[int]], Iterable[str]]
+"""Gives the texts of records, by their numbers."""
 
 MOST_WORDS = 50_000
 """So many words are kept, with vectors 50 MB; then all are forgotten, and learned again as they come."""
@@ -71,6 +74,7 @@ class Lexicon:
         self._slots = np.zeros(
             _SLOTS, np.int32
         )  # the number of a word with these lowest bits; none has slot 0
+        self._pool = TextPool()
 
     @property
     def known_words(self) -> int:
@@ -84,6 +88,36 @@ class Lexicon:
 
     def numbers(self, words: Iterable[str]) -> list[int]:
         return list(map(self._numbers.__getitem__, words))
+
+    def laid(self, texts: Sequence[Stored], read: Read) -> Laid:
+        """Texts as numbers of words.
+
+        Args:
+            read: gives the texts of records that have words which were never met.
+        """
+        if self._pool.is_full:
+            self._pool = TextPool()
+        numbers = self._pool.numbers(texts)
+        if None in numbers:
+            self._lay_out({text: record for record, text in texts}, read)
+            numbers = self._pool.numbers(texts)
+        return self._pool.laid(numbers)
+
+    def _lay_out(self, record_of: Mapping[bytes, int], read: Read) -> None:
+        """Put texts into the pool, as far as they are not there."""
+        new = self._pool.missing(record_of)
+        sizes = np.fromiter(map(len, new), np.intp, len(new)) // len(NOTHING)
+        starts = np.cumsum(sizes) - sizes
+        stored = np.frombuffer(b"".join(new), "<u4").copy()
+        heads = stored[starts].astype(np.int64)
+        stored[starts] = 0
+        numbers = self.known(stored)
+        unknown = np.flatnonzero(np.logical_or.reduceat(numbers < 0, starts)).tolist()
+        if unknown:
+            for text in read([record_of[new[at]] for at in unknown]):
+                self.numbers(words(text))
+            numbers = np.maximum(self.known(stored), EMPTY)
+        self._pool.add(new, heads, numbers)
 
     def learn(self, texts: Iterable[str]) -> None:
         """Meet the words of some texts, as far as there is room for them."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.features import FEATURES, Values, date, match, vec
-from sb.memory.ranking.lexicon import Lexicon
+from sb.memory.ranking.lexicon import Lexicon, Read
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics
-from sb.memory.ranking.term_counts import Counted, Read
+from sb.memory.ranking.term_counts import Counted
 from sb.memory.ranking.weights import Weights
 from sb.numeric import np
 

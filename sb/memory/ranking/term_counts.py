@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sb.memory.ranking.candidate import Candidate
-from sb.memory.ranking.encoding import ASKING, NOTHING
-from sb.memory.ranking.lexicon import EMPTY, Array, Lexicon
+from sb.memory.ranking.encoding import ASKING
+from sb.memory.ranking.lexicon import Array, Lexicon, Read
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
-from sb.memory.ranking.terms import MOST_TERMS, stem, words
+from sb.memory.ranking.terms import MOST_TERMS, stem
 from sb.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-Read = Callable[[Sequence[int]], Iterable[str]]
-"""Gives the texts of records, by their numbers."""
 
 _BLOCK = 30  # words; two blocks that follow each other are a passage
 _SHORT = 100  # words of a text with the two before it: up to here all of it counts as one thing said
@@ -66,21 +63,14 @@ class Counted:
         Part 2 x number of a text is what asks, the next what tells; text 0 is the empty one. In place of the text's first
         number the empty word stands, and one more at the end of all, so that every part begins within the row.
         """
-        window = [one for found in self.records for one in found.texts]
-        terms_of = [terms for _, terms in window]
-        records = {NOTHING: 0} | dict(zip(terms_of, [record for record, _ in window], strict=True))
-        numbers = dict(zip(records, range(len(records)), strict=True))
-        texts_of = np.fromiter(map(numbers.__getitem__, terms_of), np.intp, len(window))
-        self.own, self.before, self.before2 = texts_of.reshape(-1, 3).T
-        sizes = np.fromiter(map(len, records), np.intp, len(records)) // 4
-        starts = np.cumsum(sizes) - sizes
-        stored = np.frombuffer(b"".join((*records, NOTHING)), "<u4").copy()
-        self.heads = stored[starts].astype(np.int64)
-        stored[starts] = 0
-        self._words = _numbers(stored, starts, list(records.values()), lexicon, read)
+        window = [text for found in self.records for text in found.texts]
+        self._words, starts, self.heads, places = lexicon.laid(window, read)
+        self.own, self.before, self.before2 = places.reshape(-1, 3).T
+        end = len(self._words) - 1
+        sizes = np.diff(starts, append=end)
         telling = starts + 1 + (self.heads & ASKING)
         self._starts = np.column_stack([starts, telling]).ravel()
-        self._empty = np.flatnonzero(np.diff(self._starts, append=len(stored) - 1) == 0)
+        self._empty = np.flatnonzero(np.diff(self._starts, append=end) == 0)
         self.length = sizes - 1
         said = self.length[self.own] + self.length[self.before] + self.length[self.before2]
         self.short = np.minimum(1.0, _SHORT / np.maximum(said, 1))
@@ -160,20 +150,3 @@ class Counted:
 
 def _both(of_parts: Array) -> Array:
     return np.asarray(of_parts[::2] + of_parts[1::2])
-
-
-def _numbers(
-    stored: NDArray[np.uint32],
-    starts: NDArray[np.intp],
-    records: Sequence[int],
-    lexicon: Lexicon,
-    read: Read,
-) -> NDArray[np.intp]:
-    """The numbers that the lexicon has for stored words; texts with words that it never met are read, once."""
-    numbers = lexicon.known(stored)
-    unknown = np.flatnonzero(np.add.reduceat(numbers < 0, starts)).tolist()
-    if unknown:
-        for text in read([records[at] for at in unknown]):
-            lexicon.numbers(words(text))
-        numbers = np.maximum(lexicon.known(stored), EMPTY)
-    return numbers
