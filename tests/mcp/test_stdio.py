@@ -142,6 +142,22 @@ def test_requests_without_an_answer_are_bounded_and_their_ids_not_reused(home: P
     assert server.end() == 0
 
 
+def test_writes_that_are_cancelled_are_whole_or_not_there(home: Path) -> None:
+    server = Server(home)
+    for number in range(2, 12):
+        server.write(request(number, "log_event", summary=f"cancelled event {number}"))
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+        server.write({"jsonrpc": "2.0", **cancelled})
+    server.write(request(99, "search", query="cancelled event", limit=50))
+    while (answer := server.read())["id"] != 99:
+        assert answer["result"]["isError"] is False  # it was done before it could be cancelled
+    hits = {hit["text"] for hit in answer["result"]["structuredContent"]["result"]}
+    assert server.end() == 0
+    whole = {f"cancelled event {number}" for number in range(2, 12)}
+    with Brain("claude-desktop", config=current_config(), warm=False) as brain:
+        assert hits <= {hit.content for hit in brain.search("cancelled event", 50)} <= whole
+
+
 def test_a_client_that_never_reads_is_not_read_and_costs_no_memory(home: Path) -> None:
     server = Server(home)
     assert server.process.stdin is not None
