@@ -17,6 +17,7 @@ from rich.text import Text
 from sb.screens.app import ConsoleApp
 from sb.screens.state.records import Records
 
+from evals import mcp_session
 from evals.agent_session import play_session
 from evals.terminal import on_terminal
 from sb.config import Config
@@ -43,6 +44,8 @@ def main() -> None:
         asyncio.run(draw_console(config, "agent-session.svg", ("5", *["down"] * 4)))
         asyncio.run(draw_console(config, "agent-approval.svg", ("2", "down")))
         draw_commands(config, ada / "shop", UNDOING, "agent-undo.svg")
+        shutil.rmtree(ada)
+        draw_mcp(ada)
     finally:
         shutil.rmtree(ada)
 
@@ -62,13 +65,21 @@ def draw_commands(config: Config, folder: Path, commands: Sequence[str], name: s
     write(name, picture(printed, "sb undo"))
 
 
-def picture(printed: Sequence[tuple[str, str]], title: str, columns: int = COLUMNS) -> str:
+def draw_mcp(folder: Path) -> None:
+    """What Claude Desktop asks for over MCP, and what its operator agrees to."""
+    steps = [(step.asked, step.lines()) for step in mcp_session.play_session(folder)]
+    write("mcp-session.svg", picture(steps, "claude-desktop", prompt=""))
+
+
+def picture(
+    printed: Sequence[tuple[str, str]], title: str, columns: int = COLUMNS, *, prompt: str = "$ "
+) -> str:
     """A terminal with commands and what each printed, in its colours."""
     console = Console(
         record=True, width=columns, file=io.StringIO(), force_terminal=True, legacy_windows=False
     )
     for command, text in printed:
-        console.print(Text(f"$ {command}", style="bold"))
+        console.print(Text(f"{prompt}{command}", style="bold"))
         console.print(Text.from_ansi(text.rstrip("\n")))
     return console.export_svg(title=title)
 

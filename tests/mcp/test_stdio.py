@@ -11,11 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import anyio
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
+from evals.mcp_session import play_session
 from sb.config import current_config
 from sb.mcp.stdio import BUSY, MAX_MESSAGE, MAX_REQUESTS
 from sb.memory import Brain
@@ -92,48 +90,17 @@ class Server:
         return code
 
 
-def test_a_session_remembers_finds_asks_waits_acts_and_takes_back(
-    home: Path, tmp_path: Path, sb: CommandLine
-) -> None:
-    home.mkdir(mode=0o700)
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "a.txt").write_text("a", encoding="utf-8")
-    (home / "config.yaml").write_text(allowed(tmp_path), encoding="utf-8")
-    server = StdioServerParameters(
-        command=SERVE[0], args=[*SERVE[1:], "--toolset", "core", "--toolset", "kernel"], env=environment(home)
-    )
-
-    async def played() -> None:
-        async with Client(stdio_client(server)) as client:
-
-            async def call(tool: str, /, **arguments: Any) -> Any:
-                answer = await client.call_tool(tool, arguments)
-                assert not answer.is_error, answer.content
-                return answer.structured_content
-
-            await call("orient", project="shop")
-            await call("remember", content="Grace wants her refund by Friday.")
-            hits = (await call("search", query="when does Grace want the refund?"))["result"]
-            assert "Friday" in hits[0]["text"]
-            args = {"tool": "shell.run", "args": {"argv": ["rm", "-rf", "old"]}}
-            waiting = await call("call_tool", **args)
-            assert waiting["state"] == "waiting"
-            approved = await anyio.to_thread.run_sync(
-                lambda: sb("approvals", "approve", waiting["request"], "--reason", "go on")
-            )
-            assert approved.code == 0, approved.err
-            assert (await call("request_status", request=waiting["request"]))["decision"] == "approved"
-            done = await call("call_tool", **args)
-            assert done["state"] == "done"
-            written = await call("call_tool", tool="files.write", args={"path": "new.txt", "content": "x"})
-            undone = await call("undo_call", change=written["call_id"], reason="not wanted")
-            if undone["state"] == "waiting":
-                sb("approvals", "approve", undone["request"], "--reason", "yes")
-                undone = await call("undo_call", change=written["call_id"], reason="not wanted")
-            assert undone["state"] == "reversed"
-            assert not (tmp_path / "new.txt").exists()
-
-    anyio.run(played)
+def test_a_session_of_claude_desktop_remembers_finds_waits_for_approval_and_undoes(tmp_path: Path) -> None:
+    person = tmp_path / "person"
+    saved, found, waiting, approved, done, *undoing = [step.answer for step in play_session(person)]
+    assert [hit["id"] for hit in found["result"]] == [saved["id"]]
+    assert waiting["state"] == "waiting"
+    assert waiting["request"] in approved["printed"]
+    assert (done["state"], done["change"]) == ("done", undoing[-1]["change"])
+    assert undoing[-1]["state"] == "reversed"
+    assert (person / "shop" / "exports" / "2025.csv").read_text(
+        encoding="utf-8"
+    ) == "order,cents\n1002,1900\n"
 
 
 def test_lines_that_are_no_message_are_answered_with_an_error(home: Path) -> None:
@@ -173,6 +140,22 @@ def test_requests_without_an_answer_are_bounded_and_their_ids_not_reused(home: P
         assert time.monotonic() < deadline, "a cancelled request still counts"
     assert answer["id"] == 999
     assert server.end() == 0
+
+
+def test_writes_that_are_cancelled_are_whole_or_not_there(home: Path) -> None:
+    server = Server(home)
+    for number in range(2, 12):
+        server.write(request(number, "log_event", summary=f"cancelled event {number}"))
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+        server.write({"jsonrpc": "2.0", **cancelled})
+    server.write(request(99, "search", query="cancelled event", limit=50))
+    while (answer := server.read())["id"] != 99:
+        assert answer["result"]["isError"] is False  # it was done before it could be cancelled
+    hits = {hit["text"] for hit in answer["result"]["structuredContent"]["result"]}
+    assert server.end() == 0
+    whole = {f"cancelled event {number}" for number in range(2, 12)}
+    with Brain("claude-desktop", config=current_config(), warm=False) as brain:
+        assert hits <= {hit.content for hit in brain.search("cancelled event", 50)} <= whole
 
 
 def test_a_client_that_never_reads_is_not_read_and_costs_no_memory(home: Path) -> None:
