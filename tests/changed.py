@@ -33,6 +33,9 @@ def chosen_for(name: str) -> Iterator[str]:
     path = Path(name)
     if path.suffix in (".md", ".yaml"):
         yield from OF_DOCS
+    if path.parts[0] == "examples" and len(path.parts) > 2:
+        yield f"tests/plugins/test_{path.parts[1]}.py"
+        return
     if path.suffix != ".py":
         return
     if path.parts[0] == "tests":

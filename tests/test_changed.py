@@ -17,6 +17,7 @@ from tests.changed import chosen_for
         ("sb/redaction.py", "tests/test_secrets.py"),
         ("tests/log/test_log.py", "tests/log/test_log.py"),
         ("docs/glossary.md", "tests/test_docs.py"),
+        ("examples/eliza/index.js", "tests/plugins/test_eliza.py"),
     ],
 )
 def test_changed_file_is_tested(name: str, test: str) -> None:
