@@ -88,7 +88,12 @@ def test_a_passphrase_is_asked_for_on_the_terminal_and_decides(sb: CommandLine, 
 def test_init_asks_again_for_a_weak_passphrase(home: Path) -> None:
     phrase = "correct horse battery"
     again = "a passphrase has at least 8 characters: try again\r\nnew passphrase"
-    answers = {"Enroll yourself now?": "y", "new passphrase": "short", again: phrase, "the same again": phrase}
+    answers = {
+        "Enroll yourself now?": "y",
+        "new passphrase": "short",
+        again: phrase,
+        "the same again": phrase,
+    }
     code, seen = in_terminal("init", answers=answers)
     assert (code, "is an operator" in seen, phrase in seen) == (0, True, False), seen
     assert len(list((home / "keys").iterdir())) == 1
