@@ -19,6 +19,7 @@ else:
 
 from sb.resident import wire
 
+JUDGING = "judging"  # as `sb.hosts.install.client_file` has it
 ANSWERED, OTHER = 0, 1  # what the first field of an answer says: here it is, or the helper will not
 _BLOCKED = 2  # the exit code that blocks a call
 _INTERNAL, _INTERRUPTED = 70, 130  # as `sb.errors.ExitCode` has them
@@ -244,6 +245,9 @@ def _judge_here(
     spent_s: float,
     unavailable: Unavailable,
 ) -> None:
+    from sb.resident.compiled import use_file
+
+    use_file(f"{start.rpartition('/')[0]}/{JUDGING}")
     from sb.hosts.hooks.main import Given, main
 
     def afterwards(config: "Config | None", cwd: str) -> None:

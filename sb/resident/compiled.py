@@ -1,12 +1,18 @@
-"""Import modules from the one file that an install compiled, as long as their sources are what they were.
+"""Import modules from a file that an install compiled, as long as their sources are what they were.
 
-`sb.hosts.install.client_file` writes that file. Looking for five modules in their folders costs a tenth of a hook. As
-for the client, builtin modules alone are imported here.
+`sb.hosts.install.client_file` writes such files. Looking for each module in its folder costs a tenth of a hook. As for
+the client, builtin modules alone are imported here.
 """
 
+import marshal
 import posix
 import sys
-from _frozen_importlib_external import ExtensionFileLoader, SourceFileLoader, spec_from_file_location
+from _frozen_importlib_external import (
+    MAGIC_NUMBER,
+    ExtensionFileLoader,
+    SourceFileLoader,
+    spec_from_file_location,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +45,19 @@ class _Finder:
         loader = _Loader(name, file)
         loader.code = code
         return spec_from_file_location(name, file, loader=loader)
+
+
+def use_file(path: str) -> bool:
+    """Import the modules that an install compiled into a file; returns whether it fits this interpreter and sources."""
+    try:
+        descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+            data = posix.read(descriptor, posix.fstat(descriptor).st_size)
+        finally:
+            posix.close(descriptor)
+        return data.startswith(MAGIC_NUMBER) and use(marshal.loads(memoryview(data)[len(MAGIC_NUMBER) :]))
+    except (OSError, ValueError, EOFError, TypeError):  # each module is imported from its own file
+        return False
 
 
 def use(modules: "Modules") -> bool:

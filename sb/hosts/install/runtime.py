@@ -1,8 +1,8 @@
 """Runtimes: the folders SB_HOME/runtime/ID that hooks run from, made by `sb install` and never changed.
 
-Each such folder holds `start.py` with the exact entries of the path, `client` with what it runs first, `lib` if the
-packages had to be copied, the caches of compiled code, and the digests of all files that decide. The wrapper names one of them: replacing the wrapper
-switches from one to the next.
+Each such folder holds `start.py` with the exact entries of the path, `client` and `judging` with the modules that it
+runs, `lib` if the packages had to be copied, the caches of compiled code, and the digests of all files that decide. The
+wrapper names one of them: replacing the wrapper switches from one to the next.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from typing import Any
 from sb.config.home import Home
 from sb.errors import SBError
 from sb.hosts.install.client_file import NAME as CLIENT
-from sb.hosts.install.client_file import write_client
 from sb.hosts.install.environment import NAME, Environment
 from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.inventory import SKIPPED, Inventory, content, inventory, sizes
@@ -69,6 +68,8 @@ from importlib import import_module
 from sb.hosts.registry import WITH_HOOKS, events_module
 for host in WITH_HOOKS:
     import_module(events_module(host))
+import_module("sb.hosts.hooks.judging")
+judging = [name for name in sys.modules if name.startswith("sb.") and not name.startswith("sb.commands")]
 for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.search",
              "sb.resident.client", "sb.resident.server"):
     import_module(name)
@@ -80,6 +81,10 @@ choose(Memory())
 driver.load_vectors(driver.connect(":memory:"))
 import compileall
 compileall.compile_dir({package!r}, quiet=2)
+from pathlib import Path
+from sb.hosts.install.client_file import write_client, write_judging
+write_client(Path({made!r}), Path({package!r}))
+write_judging(Path({made!r}), Path({package!r}), judging)
 """
 # Of a package's files a hook never reads these.
 _UNUSED_ENDINGS = (".pyi", ".pth", ".h", ".a", ".c", ".pyx", ".pxd")
@@ -117,7 +122,6 @@ class Runtimes:
             start = _START.format(entries=entries, client=CLIENT)
             (made / "start.py").write_text(start, encoding="utf-8")
             _try(environment.python, made, entries)
-            write_client(made, package_in(made, environment))
             (made / FILES).write_text(json.dumps(_files(environment, made)), encoding="utf-8")
             os.sync()  # the wrapper, which is written next, must not survive a crash that this does not
             return self._recorded(made, environment)
@@ -234,7 +238,7 @@ def _try(python: str, made: Path, entries: list[str]) -> None:
         SBError: that does not work.
     """
     package = str(made / "lib" / "sb") if (made / "lib").is_dir() else str(_origin("sb"))
-    code = _WARM.format(entries=entries, package=package)
+    code = _WARM.format(entries=entries, package=package, made=str(made))
     options = ["-I", "-S", "-X", f"pycache_prefix={made / 'pycache'}", "-c", code]
     try:
         done = subprocess.run([python, *options], cwd="/", capture_output=True, timeout=300, check=False)

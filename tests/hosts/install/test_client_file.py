@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,7 +18,8 @@ from sb.hosts.install.client_file import write_client
 from sb.tools.hosted.guarding import interpreter
 
 OWN = {"sb", "sb.__main__", "sb.resident", "sb.resident.client", "sb.resident.wire"}
-SOURCES = [f"{name}.py" for name in (*client_file._MODULES, "resident/compiled")]
+SOURCES = [f"{name}.py" for name in ("__init__", "__main__")]
+SOURCES += [f"resident/{name}.py" for name in ("__init__", "client", "wire", "compiled")]
 
 
 @pytest.fixture
@@ -76,3 +78,24 @@ def test_sources_are_imported_where_the_file_does_not_fit(
 ) -> None:
     change(alone)
     assert loaders(alone) == dict.fromkeys(OWN, "SourceFileLoader")
+
+
+def test_hook_that_judges_by_itself_imports_most_from_one_file(made: Path, tmp_path: Path) -> None:
+    payload = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "s",
+        "transcript_path": "/t",
+        "cwd": str(tmp_path),
+    }
+    call = {"tool_name": "Bash", "tool_use_id": "u", "tool_input": {"command": "rm -rf /data/build"}}
+    done = subprocess.run(
+        [interpreter(), "-I", "-S", "-v", "-B", str(made / "start.py"), "hook", "claude-code"],
+        input=json.dumps(payload | call),
+        capture_output=True,
+        text=True,
+        env={"SB_HOME": str(tmp_path / "home"), "SB_RESIDENT": "false", "HOME": str(tmp_path)},
+        check=False,
+    )
+    assert "Needs approval" in done.stdout
+    loaded = re.findall(r"^import 'sb\.[\w.]*' # <(?:\w+\.)*(\w+) object", done.stderr, re.MULTILINE)
+    assert loaded.count("_Loader") > 4 * loaded.count("SourceFileLoader")
