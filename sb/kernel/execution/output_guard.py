@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -19,6 +21,7 @@ from sb.log.kinds import OUTPUT_GATED
 from sb.redaction import MASK
 
 TOO_LONG = "too_long"  # stands for a text that was searched in part
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 Elsewhere = Callable[
     [str, RunContext], bool
 ]  # whether a personal value belongs to other scopes than the run's
@@ -36,13 +39,22 @@ class OutputGate:
         self._elsewhere = elsewhere
 
     def findings(self, text: str, ctx: RunContext) -> tuple[list[Finding], bool]:
-        """What of a text may not leave, and whether all of it was searched."""
-        seen: Classification = classify(text)
+        """What of a text may not leave, and whether all of it was searched.
+
+        Characters that nobody sees are passed over: with one of them inside, a key is still a key to who copies it.
+        """
+        places = None
+        if not text.isascii() and _UNSEEN.search(text):
+            places = [number for number, char in enumerate(text) if not _UNSEEN.match(char)]
+        visible = text if places is None else "".join(text[number] for number in places)
+        seen: Classification = classify(visible)
         held = [
             one
             for one in seen.findings
-            if one.sensitivity == Sensitivity.SECRET or self._elsewhere(text[one.start : one.end], ctx)
+            if one.sensitivity == Sensitivity.SECRET or self._elsewhere(visible[one.start : one.end], ctx)
         ]
+        if places is not None:
+            held = [replace(one, start=places[one.start], end=places[one.end - 1] + 1) for one in held]
         return held, seen.complete
 
     def gated(self, value: Any, ctx: RunContext) -> tuple[Any, list[str]]:

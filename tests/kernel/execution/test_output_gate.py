@@ -46,6 +46,15 @@ def test_secrets_and_personal_data_of_another_scope_are_redacted(tmp_path: Path)
         assert MAIL not in str(event.payload)
 
 
+def test_values_split_by_characters_that_nobody_sees_are_redacted(tmp_path: Path) -> None:
+    text = f"key {KEY[:9]}\u200b{KEY[9:]}\u00ad, mail {MAIL[:4]}\u2060{MAIL[4:]}, caf\u00e9 \u200bopen"
+    with opened(tmp_path, {}) as runtime:
+        runtime.registry.register_fn("report.split", "split", lambda: text)
+        result = runtime.executor.execute(context(), "report.split")
+    assert KEY[9:] not in result.data
+    assert result.data.endswith(", mail [redacted:email], caf\u00e9 \u200bopen")
+
+
 def test_a_result_is_refused_where_that_is_set(tmp_path: Path) -> None:
     with opened(tmp_path, {"output_gate.action": "refuse"}) as runtime:
         result = runtime.executor.execute(context(), "report.all")
