@@ -66,6 +66,25 @@ def test_new_fact_is_admitted(agents: Agents) -> None:
 
 
 @pytest.mark.parametrize(
+    ("memory", "other"),
+    [
+        ("Backups run before the migration.", "Backups run during the migration."),
+        ("The lock is held until the commit.", "The lock is held after the commit."),
+        ("Send logs to the proxy.", "Send logs from the proxy."),
+        ("Only the owner deploys.", "The owner deploys."),
+        ("Agents can deploy alone.", "Agents should deploy alone."),
+        ("Deploys happen most weeks.", "Deploys happen few weeks."),
+        ("Build takes about 5 minutes.", "Build takes at most 5 minutes."),
+    ],
+)
+def test_small_word_that_changes_what_holds_is_never_merged(agents: Agents, memory: str, other: str) -> None:
+    brain = agents.brain()
+    assert brain.remember(memory) != brain.remember(other)
+    assert brain.verdict is not None
+    assert [one.changed for one in brain.verdict.others] == ["negation"]
+
+
+@pytest.mark.parametrize(
     ("other", "changed"),
     [
         ("Deploys go out on Mondays, after the tests have passed.", "date"),

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.errors import EmbedderError, StoreCorrupt
-from sb.store.embedding import tokens
+from sb.store.embedding import context, tokens
 from sb.store.embedding.context import ContextEmbedder, mix
 from sb.store.embedding.embedder import MOST_CHARACTERS
 from sb.store.embedding.static import StaticEmbedder, StaticModel
@@ -183,6 +183,17 @@ def test_a_record_that_quotes_the_last_ones_has_the_vector_that_it_has_alone(
         assert (one_by_one.embed([row]) == ContextEmbedder(embedder).embed([row])).all()
     assert one_by_one.embed([]).shape == (0, embedder.dimensions)
     assert (one_by_one.embed(rows) == ContextEmbedder(embedder).embed(rows)).all()
+
+
+def test_texts_asked_for_by_themselves_are_not_kept_without_end(
+    embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "_MOST_KEPT", 3)
+    contextual = ContextEmbedder(embedder)
+    for number in range(10):
+        text = f"{number} cats"
+        assert (contextual.own(text) == embedder.embed([text])[0]).all()
+        assert len(contextual._own) <= 3
 
 
 def test_mixing_weighs_the_record_before_by_half_and_the_one_before_that_by_a_quarter() -> None:

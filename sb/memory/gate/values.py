@@ -72,7 +72,7 @@ _PER = frozenset("a an per each every".split())
 _NEGATIONS = frozenset(
     "not no never none nobody nothing nowhere neither without cannot cant dont doesnt didnt isnt arent wasnt werent wont"
     " wouldnt shouldnt couldnt hasnt havent hadnt mustnt aint nor hardly avoid avoids lacks lack"
-    " nicht kein keine keinen keinem keiner nie niemals ohne pas jamais sans aucun aucune nunca sin".split()
+    " only solely exclusively nicht kein keine keinen keinem keiner nie niemals ohne pas jamais sans aucun aucune nunca sin".split()
 )
 _OPPOSITES: dict[str, frozenset[str]] = {}
 for _pair in """
@@ -85,7 +85,8 @@ for _pair in """
     upper/lower|synchronous/asynchronous|married/divorced|arrive/leave|import/export|push/pull|oldest/newest|north/south
     east/west|longer/shorter|larger,bigger/smaller|cheap/expensive|hot/cold|morning/evening|keep/discard|import/export
     must,shall/may,might|always,all,every/sometimes,some|accepted,approved/denied,refused,rejected|older/newer,younger
-    merge/split|upgrade/downgrade|install/uninstall|trust/distrust|signed/unsigned|known/unknown|read/write|inside/outside
+    to/from|during/before,after|until/after|most,many/few|about,around,roughly,approximately/least,most,exactly,maximum,minimum
+    can/should,must|merge/split|upgrade/downgrade|install/uninstall|trust/distrust|signed/unsigned|known/unknown|read/write|inside/outside
 """.replace("\n", "|").split("|"):
     _one, _, _other = _pair.strip().partition("/")
     for _left, _right in ((_one, _other), (_other, _one)):

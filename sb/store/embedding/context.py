@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
 
 _SHARES = (0.5, 0.25)
+_MOST_KEPT = 1_000  # texts that were asked for by themselves, a megabyte
 
 
 def mix(own: Vectors, previous: Sequence[Vectors]) -> Vectors:
@@ -41,9 +42,16 @@ class ContextEmbedder:
 
     def own(self, text: str) -> Vectors:
         """The vector of one text by itself, kept for the record that is written next."""
-        if text not in self._own:
-            self._own[text] = self.embedder.embed([text])[0]
-        return self._own[text]
+        known = self._own
+        vector = known.get(text)
+        if vector is None:
+            vector = self.embedder.embed([text])[0]
+            if (
+                len(known) >= _MOST_KEPT
+            ):  # what merges is never embedded again, so nothing else takes these away
+                known = self._own = {}
+            known[text] = vector
+        return vector
 
     def embed(self, rows: Sequence[tuple[str, Sequence[str]]]) -> Vectors:
         """A mixed vector for each row; each distinct text is embedded once.
