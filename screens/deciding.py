@@ -43,7 +43,7 @@ class Deciding(Section):
     _typed_ahead = ""  # while a dry run was under way: the beginning of the reason
     _writing_since: float | None = None  # seconds, while a decision is written
     _working: WorkingScreen | None = None  # while keys are held back from this screen
-    _decided_now = False  # until what it changed was read
+    _outcome: frozenset[str] = frozenset()  # groups of workers that read the newest decision's outcome
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Besides `Reading`'s own handler, which Textual calls after this one."""
@@ -96,10 +96,12 @@ class Deciding(Section):
         return any(worker.group in WORK for worker in own)
 
     def is_deciding(self) -> bool:
-        if not (self.is_current or (self._working and self._working.is_current)):  # a passphrase is asked for
+        if self.app.screen not in (self, self._working):  # a dialog takes keys as they come
             return False
-        self._decided_now = self._decided_now and bool(self._waiting)
-        return self._decided_now or self.is_reading("decide")
+        own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
+        busy = any(worker.group in ("decide", *self._outcome) for worker in own)
+        self._outcome = self._outcome if busy else frozenset()
+        return busy
 
     def waiting_text(self) -> str:
         if self._writing_since is None:
@@ -219,8 +221,9 @@ class Deciding(Section):
         elif failed:
             fields = [Field("not decided", line) for line in failed]
             self.console_app.open_fields(f"{len(failed)} not decided", fields)
-        self._decided_now = True
+        before = set(self._waiting)
         self.refresh_records()
+        self._outcome = frozenset(worker.group for worker in set(self._waiting) - before)
 
     def failed(self, error: BaseException) -> None:
         """A decision that failed is no trouble with the database."""

@@ -57,12 +57,15 @@ class KeysInOrder(App[None]):
         """Hand on the next key, once no decision is being made any more or that takes long."""
         if not self.screen_stack:  # the console closes
             self._typed.clear()
-        if self._typed and self._looks < MOST_LOOKS and self.decides():
-            self._looks += 1
+        waited, self._looks = self._looks, 0
+        if self._typed and waited < MOST_LOOKS and self.decides():
+            self._looks = waited + 1
             self._handed_at = self._clock.monotonic()
             self.set_timer(LOOK_AGAIN_S, self._hand_on)
             return
-        self._looks = 0
+        if 0 < waited < MOST_LOOKS:
+            self._settle()  # the screen shows what was read first
+            return
         self._handed_at = self._clock.monotonic() if self._typed else None
         if self._typed:
             target = self.focused or self.screen

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ HOSTILE = (
     "x" * 1_000_000,
 )
 HOSTILE_IDS = ("markup and bidi", "link and escapes", "megabyte")
+SIZES = ((80, 24), (120, 36))  # of terminals; most tests need one
 Script = Callable[[Pilot[None]], Awaitable[None]]
 
 
@@ -87,12 +88,13 @@ class Console:
         await self.until(pilot, lambda: True)
 
     def _busy(self) -> bool:
-        nodes = list(self.app._registry)  # scrollbars too, which no query finds
-        reading = any(worker.group != "look" for worker in self.app.workers)
-        waiting = any(node.message_queue_size for node in nodes) or bool(self.app._batch_count)
         screen = self.app.screen
-        moving = screen._layout_required or screen._scroll_required or bool(screen._callbacks)
-        return reading or waiting or moving or bool(self.app._typed)
+        if self.app._typed or self.app._batch_count or screen._layout_required or screen._scroll_required:
+            return True
+        if screen._callbacks or any(worker.group != "look" for worker in self.app.workers):
+            return True
+        # Scrollbars too, which no query finds.
+        return any(node.message_queue_size for node in list(self.app._registry))
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         """Wait until it holds, and nothing is under way; then render the screen."""
@@ -165,6 +167,14 @@ class Console:
             more = line.name.strip() == CONTINUED or (line.text.startswith(HANGING) and line.tone == "strong")
             text += line.text.removeprefix(HANGING) if more else f"\n{line.name} {line.text}"
         return re.sub(" +", " ", text)
+
+    async def looks(self, pilot: Pilot[None], name: str, sizes: Sequence[tuple[int, int]] = SIZES) -> None:
+        """Compare the screen at each of these sizes with its stored text, beginning with the one that it has."""
+        for size in sorted(sizes, key=lambda size: size != self.app.size):
+            if self.app.size != size:
+                await pilot.resize_terminal(*size)
+                await self.until(pilot, lambda: True)
+            self.snapshot(f"{name}-{size[0]}x{size[1]}")
 
     def snapshot(self, name: str, shown: str = "") -> None:
         """Compare with the stored text; WRITE_SNAPSHOTS=1 stores it.

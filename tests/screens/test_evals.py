@@ -24,7 +24,6 @@ from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.contrast import unreadable
 from tests.screens.overflow import overflowing
 from tests.screens.test_safety import FORBIDDEN
-from tests.screens.test_screens import SIZES, name
 
 EXPECTED = read_trajectory(
     {
@@ -89,19 +88,18 @@ def saved(agents: Agents, console: Console) -> None:
     save(home, 4, *good[:2], good[3], bad, at=now - 60)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_evals_look_as_they_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+def test_evals_look_as_they_did(agents: Agents, console: Console) -> None:
     saved(agents, console)
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "8")
-        console.snapshot(name("evals", size))
+        await console.looks(pilot, "evals")
         await console.press(pilot, "n")
-        console.snapshot(name("evals-case", size))
+        await console.looks(pilot, "evals-case")
         await console.press(pilot, "right_square_bracket")
-        console.snapshot(name("evals-runs", size))
+        await console.looks(pilot, "evals-runs")
 
-    console(script, size)
+    console(script)
 
 
 def test_plain_lines_say_how_the_newest_run_of_each_suite_ended(
@@ -114,13 +112,12 @@ def test_plain_lines_say_how_the_newest_run_of_each_suite_ended(
     assert coding.split()[:5] == ["flaky", "evals/coding.yaml", "0", "of", "1"]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_empty_screen_says_how_to_begin(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+def test_empty_screen_says_how_to_begin(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "8")
-        console.snapshot(name("evals-empty", size))
+        await console.looks(pilot, "evals-empty")
 
-    console(script, size)
+    console(script)
 
 
 def test_cases_open_below_their_suite_and_the_failing_one_comes_first(

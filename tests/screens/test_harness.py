@@ -26,11 +26,11 @@ from sb.errors import CheckFailed
 from sb.harness.running import audit
 from sb.harness.scorecard import verdict
 from sb.kernel.harness_audit import load_catalogue
-from tests.screens.conftest import FRAME_S, HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import FRAME_S, HOSTILE, HOSTILE_IDS, SIZES, Agents, Console
 from tests.screens.graded import document
 from tests.screens.legible import check_legible
 from tests.screens.test_safety import FORBIDDEN
-from tests.screens.test_screens import SIZES, name
+from tests.screens.test_screens import name
 
 
 class Child:

@@ -14,9 +14,9 @@ from sb.kernel.review.runs import RunFilter, first_events, runs_at
 from sb.log.event import Subject
 from sb.log.kinds import SESSION_TURN
 from tests.conftest import CommandLine
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, HOSTILE_IDS, SIZES, Agents, Console
 from tests.screens.test_safety import FORBIDDEN
-from tests.screens.test_screens import SIZES, name
+from tests.screens.test_screens import name
 
 SHOP, BLOG = "/data/ada/shop", "/data/ada/work/blog"
 
@@ -34,31 +34,28 @@ def joins(agents: Agents) -> None:
     agents.clock.time += 150
 
 
-@pytest.mark.parametrize("size", [*SIZES, (60, 24), (160, 48)])
-def test_home_looks_as_it_did_at_all_sizes(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+def test_home_looks_as_it_did_at_all_sizes(agents: Agents, console: Console) -> None:
     joins(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        console.snapshot(name("home-joined", size))
+        await console.looks(pilot, "home-joined", [*SIZES, (60, 24), (160, 48)])
 
-    console(script, size)
+    console(script)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console) -> None:
     joins(agents)
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5")
-        console.snapshot(name("runs-joined", size))
+        await console.looks(pilot, "runs-joined")
         await console.press(pilot, "9")
-        console.snapshot(name("agents", size))
+        await console.looks(pilot, "agents")
 
-    console(script, size)
+    console(script)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_home_lists_what_needs_you(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+def test_home_lists_what_needs_you(agents: Agents, console: Console) -> None:
     agents.pay("bob")
     agents.clock.time += 3 * 3600 + 3000
     agents.pay("eve", agent="courier")
@@ -67,9 +64,9 @@ def test_home_lists_what_needs_you(agents: Agents, console: Console, size: tuple
     agents.runtime.kill.throw("agent", "scribe", Label("ada"), "pays twice")
 
     async def script(pilot: Pilot[None]) -> None:
-        console.snapshot(name("home-busy", size))
+        await console.looks(pilot, "home-busy")
 
-    console(script, size)
+    console(script)
 
 
 def test_empty_screens_say_how_a_coding_agent_is_connected(

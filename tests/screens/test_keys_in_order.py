@@ -43,17 +43,18 @@ def box(console: Console) -> str:
         (("slash", *"bob", "enter"), "bob"),
     ],
 )
-@pytest.mark.parametrize("tab", ["2", "6", "7"])
 def test_what_is_typed_behind_a_slash_is_the_filter_and_no_command(
-    agents: Agents, console: Console, tab: str, keys: tuple[str, ...], text: str
+    agents: Agents, console: Console, keys: tuple[str, ...], text: str
 ) -> None:
     approval_id = agents.pay("bob")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, tab)
-        burst(console, *keys)
-        await console.until(pilot, lambda: box(console) == text)
-        assert len(console.app.screen_stack) == 1  # no dialog
+        for tab in "267":
+            await console.press(pilot, tab)
+            burst(console, *keys)
+            await console.until(pilot, lambda: box(console) == text)
+            assert len(console.app.screen_stack) == 1  # no dialog
+            await console.press(pilot, "escape", "escape")
 
     console(script)
     assert state(agents, approval_id) == "waiting"
@@ -138,6 +139,7 @@ def test_a_key_typed_after_a_decision_is_about_the_next_request(agents: Agents, 
         writer.close()
         await console.shows(pilot, "2 of 2")
         assert "eve" in console.text()
+        assert not console.app.decides(), "a dialog takes keys as they come"
         await console.press(pilot, "y")
         await console.until(pilot, lambda: state(agents, second) == "denied")
 

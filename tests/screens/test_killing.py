@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
 from tests.screens.conftest import Agents, Console
-from tests.screens.test_deciding import PASSPHRASE, SIZES, enrol, give, name
+from tests.screens.test_deciding import PASSPHRASE, enrol, give
 
 ADA = Label("ada")
 
@@ -29,17 +29,16 @@ async def confirm(console: Console, pilot: Pilot[None], word: str = "kill") -> N
     await pilot.pause()
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_dialogs_look_as_they_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+def test_the_dialogs_look_as_they_did(agents: Agents, console: Console) -> None:
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2", "K")
-        console.snapshot(name("kill", size))
+        await console.looks(pilot, "kill")
         await give(console, pilot, "pays twice")
-        console.snapshot(name("kill-confirm", size))
+        await console.looks(pilot, "kill-confirm")
 
-    console(script, size)
+    console(script)
 
 
 def test_the_agent_under_the_cursor_is_stopped_after_a_reason_and_a_word(

@@ -20,7 +20,6 @@ from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 from tests.screens.test_safety import FORBIDDEN
 
-SIZES = [(80, 24), (120, 36)]
 DAY_S = 86_400.0
 
 
@@ -86,24 +85,20 @@ WORDS_ALONE = pytest.mark.parametrize("settings", ["database: brain.db\nmemory: 
 
 
 @WORDS_ALONE
-@pytest.mark.parametrize("size", SIZES)
-def test_the_screen_looks_as_it_did(
-    clerk: Brain, clock: SteeredClock, console: Console, size: tuple[int, int]
-) -> None:
+def test_the_screen_looks_as_it_did(clerk: Brain, clock: SteeredClock, console: Console) -> None:
     known = shop(clerk, clock)
     clerk.protect(known["choice"], reason="everything rests on it")
     clerk.forget(known["mine"], "Eve has left")
 
     async def script(pilot: Pilot[None]) -> None:
-        suffix = f"{size[0]}x{size[1]}"
         await console.press(pilot, "6")
-        console.snapshot(f"memory-{suffix}")
+        await console.looks(pilot, "memory")
         await type_filter(console, pilot, "orders table")
-        console.snapshot(f"memory-search-{suffix}")
+        await console.looks(pilot, "memory-search")
         await console.press(pilot, "enter", "enter", "z")
-        console.snapshot(f"memory-detail-{suffix}")
+        await console.looks(pilot, "memory-detail")
 
-    console(script, size)
+    console(script)
 
 
 def test_a_person_finds_an_old_decision_by_typing_three_letters(
@@ -123,18 +118,15 @@ def test_a_person_finds_an_old_decision_by_typing_three_letters(
     console(script)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_without_memories_it_says_how_there_will_be_one(
-    agents: Agents, console: Console, size: tuple[int, int]
-) -> None:
+def test_without_memories_it_says_how_there_will_be_one(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6")
-        console.snapshot(f"memory-empty-{size[0]}x{size[1]}")
+        await console.looks(pilot, "memory-empty")
         with agents.runtime.brain("clerk") as brain:
             brain.remember("the first of all")
         await console.shows(pilot, "the first of all")
 
-    console(script, size)
+    console(script)
 
 
 async def mend(console: Console, pilot: Pilot[None], key: str, reason: str) -> None:

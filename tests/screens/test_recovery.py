@@ -26,7 +26,7 @@ from tests.conftest import CommandLine
 from tests.screens import shop
 from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.shop import WINDOW_S, Bank
-from tests.screens.test_deciding import ADA, PASSPHRASE, SIZES, enrol, give, name
+from tests.screens.test_deciding import ADA, PASSPHRASE, enrol, give
 from tests.screens.test_safety import FORBIDDEN
 
 SHIPPED = "order_not_shipped:1002"
@@ -98,10 +98,7 @@ def detail(console: Console) -> str:
     return "\n".join(f"{field.name} {field.value or ''}" for field in fields if isinstance(field, Field))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_recovery_looks_as_it_did(
-    agents: Agents, console: Console, bank: Bank, size: tuple[int, int]
-) -> None:
+def test_recovery_looks_as_it_did(agents: Agents, console: Console, bank: Bank) -> None:
     escalate(agents, done(agents))
     agents.clock.time += 600
     escalate(agents, done(agents, "pay.dual_control", order="8"), "customer_is_known:8")
@@ -113,24 +110,21 @@ def test_recovery_looks_as_it_did(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4")
-        console.snapshot(name("recovery", size))
+        await console.looks(pilot, "recovery")
         await console.press(pilot, "t")
         await console.until(pilot, lambda: "would succeed" in detail(console))
         await console.press(pilot, "a")
-        console.snapshot(name("recovery-approve", size))
+        await console.looks(pilot, "recovery-approve")
         await console.press(pilot, "escape", "left_square_bracket")
-        console.snapshot(name("recovery-changes", size))
+        await console.looks(pilot, "recovery-changes")
 
-    console(script, size)
+    console(script)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_with_nothing_to_recover_it_says_what_will_appear_there(
-    agents: Agents, console: Console, size: tuple[int, int]
-) -> None:
+def test_with_nothing_to_recover_it_says_what_will_appear_there(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4")
-        console.snapshot(name("recovery-empty", size))
+        await console.looks(pilot, "recovery-empty")
         for key in "auUdot":
             await console.press(pilot, key)
         await console.says(pilot, "this call's outcome is known")
@@ -140,7 +134,7 @@ def test_with_nothing_to_recover_it_says_what_will_appear_there(
         await console.press(pilot, "right_square_bracket")
         assert "No undo records yet" in console.text()
 
-    console(script, size)
+    console(script)
 
 
 def test_what_a_call_wrote_is_put_back_with_a_reason_after_a_dry_run(

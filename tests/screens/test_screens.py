@@ -9,17 +9,14 @@ from sb.screens.row_list import RowList
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.screens.conftest import Agents, Console
-
-SIZES = [(80, 24), (120, 36)]
+from tests.screens.conftest import SIZES, Agents, Console
 
 
 def name(screen: str, size: tuple[int, int]) -> str:
     return f"{screen}-{size[0]}x{size[1]}"
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+def test_every_screen_looks_as_it_did(agents: Agents, console: Console) -> None:
     agents.work(4)
     agents.call(
         "bank.hang", {"text": "the effect may have happened"}, agent="courier", intent="post a letter"
@@ -27,15 +24,15 @@ def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tu
     agents.call("shell.run", {"command": "rm -r /"}, agent="courier", intent="tidy up")
 
     async def script(pilot: Pilot[None]) -> None:
-        console.snapshot(name("home", size))
+        await console.looks(pilot, "home")
         await console.press(pilot, "5", "j")
-        console.snapshot(name("runs", size))
+        await console.looks(pilot, "runs")
         await console.press(pilot, "enter")
-        console.snapshot(name("call", size))
+        await console.looks(pilot, "call")
         await console.press(pilot, "7")
-        console.snapshot(name("log", size))
+        await console.looks(pilot, "log")
 
-    console(script, size)
+    console(script)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -59,20 +56,17 @@ def test_a_record_that_is_longer_than_its_place_is_read_to_its_end_by_keyboard(
     console(script, size)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_screen_without_rows_says_what_will_appear_there(
-    agents: Agents, console: Console, size: tuple[int, int]
-) -> None:
+def test_a_screen_without_rows_says_what_will_appear_there(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         assert "Nothing waits for you" in console.text()
         await console.press(pilot, "2")
-        console.snapshot(name("approvals-empty", size))
+        await console.looks(pilot, "approvals-empty")
         await console.press(pilot, "right_square_bracket", "right_square_bracket")
         assert "No grants" in console.text()
         await console.press(pilot, "5")
         assert "No runs yet" in console.text()
 
-    console(script, size)
+    console(script)
 
 
 def test_what_agents_do_appears_by_itself_and_the_cursor_stays_on_its_record(

@@ -16,7 +16,6 @@ from tests.screens.test_deciding import give
 from tests.screens.test_memory import WORDS_ALONE, screen, tells, type_filter, uid
 from tests.screens.test_safety import FORBIDDEN
 
-SIZES = [(80, 24), (120, 36)]
 CACHES = "caches that never expire serve what is not so any more"
 
 
@@ -47,9 +46,8 @@ async def answer(console: Console, pilot: Pilot[None], reason: str) -> None:
 
 
 @WORDS_ALONE
-@pytest.mark.parametrize("size", SIZES)
 def test_the_screen_looks_as_it_did(
-    ada: Entity, stack: SQLiteStack, clock: SteeredClock, console: Console, size: tuple[int, int]
+    ada: Entity, stack: SQLiteStack, clock: SteeredClock, console: Console
 ) -> None:
     episode = ada.episode("deploy to production", "zero downtime", lessons=["blue-green works"])
     belief = ada.belief("blue-green deploys are safe", derived_from=[f"episode:{episode}"])
@@ -58,18 +56,17 @@ def test_the_screen_looks_as_it_did(
     suggest(stack)
 
     async def script(pilot: Pilot[None]) -> None:
-        suffix = f"{size[0]}x{size[1]}"
         await console.press(pilot, "6")
-        console.snapshot(f"stack-{suffix}")
+        await console.looks(pilot, "stack")
         await console.press(pilot, "a")
-        console.snapshot(f"stack-accept-{suffix}")
+        await console.looks(pilot, "stack-accept")
         await console.press(pilot, "escape")
         await type_filter(console, pilot, "kind:belief safe")
         assert screen(console).current["uid"] == belief  # type: ignore[index]
         await console.press(pilot, "enter", "enter", "z")
-        console.snapshot(f"stack-belief-{suffix}")
+        await console.looks(pilot, "stack-belief")
 
-    console(script, size)
+    console(script)
 
 
 def test_the_detail_tells_strength_and_where_it_comes_from(
