@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -222,6 +221,8 @@ def spellings(text: str) -> set[str]:
 
 def _in_base64(text: str) -> Iterator[str]:
     """What of a text in base64 is the same whatever stands before and after it, for each place it can begin at."""
+    from base64 import b64encode, urlsafe_b64encode
+
     data = text.encode(errors="replace")
     for before in range(3):
         first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
