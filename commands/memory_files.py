@@ -16,6 +16,7 @@ from sb.commands.session import decider
 from sb.commands.stacks import one_of
 
 from sb.errors import ExitCode, UsageError
+from sb.hosts.registry import WITH_PROMPTS
 from sb.sources import SYSTEM_CLOCK
 from sb.text import counted, nearest
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 app = single()
 BUNDLE, MARKDOWN = "bundle", "markdown"
 FORMATS = (BUNDLE, MARKDOWN, "csv", "json")
-HOSTS = ("claude-code", "codex", "gemini-cli")  # whose past sessions are read
 PROGRAMS = ("mem0", "brainctl", "kernle", "claude-memory", "basic-memory", "json", "csv", "markdown")
 _MOST_PROBLEMS = 10
 IMPORTED = "imported"  # the agent of what other programs remembered
@@ -122,7 +122,7 @@ def import_memories(
             "--from",
             metavar="PROGRAM",
             help="Another program: mem0, json, csv, claude-code, codex…",
-            autocompletion=one_of(*PROGRAMS, *HOSTS),
+            autocompletion=one_of(*PROGRAMS, *WITH_PROMPTS),
         ),
     ] = "",
     agent: Annotated[
@@ -152,11 +152,11 @@ def import_memories(
     of_programs = {"--agent": agent != IMPORTED, "--trusted": trusted, "--dry-run": dry_run}
     of_bundles = {"--verify-only": verify_only, "--from-anybody": from_anybody, "--embed": embed}
     _refuse_options(of_bundles if source else of_programs, with_from=bool(source))
-    if source in HOSTS:
+    if source in WITH_PROMPTS:
         _past(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
         return
     if file is None:
-        raise UsageError("Missing argument 'FILE'.", f"only --from {', '.join(HOSTS)} needs none")
+        raise UsageError("Missing argument 'FILE'.", f"only --from {', '.join(WITH_PROMPTS)} needs none")
     if source:
         _take_in(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
         return
@@ -212,10 +212,12 @@ def _take_in(
     from sb.memory.foreign.taking_in import memories_of, reader_of
 
     if source not in PROGRAMS:
-        known = (*PROGRAMS, *HOSTS)
+        known = (*PROGRAMS, *WITH_PROMPTS)
         raise UsageError(f"no importer {source!r}{nearest(source, known)}", f"one of {', '.join(known)}")
     reader_of(source, file)  # before a passphrase is asked for
-    found = _kept(ctx, source, memories_of(source, file), agent, into, who, trusted=trusted, dry_run=dry_run)
+    found = _import(
+        ctx, source, memories_of(source, file), agent, into, who, trusted=trusted, dry_run=dry_run
+    )
     if as_json:
         output.emit_json(found.as_json())
     else:
@@ -241,7 +243,7 @@ def _past(
     from sb.hosts.past.importing import past_sessions
 
     past = past_sessions(host, Places(os.environ, Path.cwd()), path, now=SYSTEM_CLOCK.now())
-    found = _kept(ctx, host, past.memories(), agent, into, who, trusted=trusted, dry_run=dry_run)
+    found = _import(ctx, host, past.memories(), agent, into, who, trusted=trusted, dry_run=dry_run)
     if as_json:
         more = {
             "transcripts": past.files,
@@ -262,7 +264,7 @@ def _past(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _kept(
+def _import(
     ctx: typer.Context,
     source: str,
     memories: Iterable[ForeignMemory],

@@ -38,6 +38,7 @@ WITH_SETTINGS = (
 )
 # Hosts whose transcripts are read, each with a READER in `transcripts.py`; UNREAD says why others' are not.
 WITH_TRANSCRIPTS = ("claude-code", "codex", "gemini-cli", "copilot", "cursor", "windsurf")
+WITH_PROMPTS = ("claude-code", "codex", "gemini-cli")  # whose readers also say what was asked and answered
 WITHOUT_TRANSCRIPTS = ("opencode", "vscode")
 
 

@@ -187,10 +187,7 @@ def scan(
         try:
             for call in transcript.calls():
                 if call.at is None or call.at >= since:
-                    session = transcript.session
-                    folder = call.cwd if os.path.isabs(call.cwd) else ""
-                    judged = preview.judge(session.host, call.call, cwd=folder, session=session.id)
-                    found.add(session, call, judged)
+                    _add(found, preview, transcript.session, call)
                 if progress is not None and found.calls % 100 == 0:
                     progress(min(read + transcript.offset, total), total)
         except OSError as error:
@@ -200,6 +197,16 @@ def scan(
     if progress is not None and waiting:
         progress(total, total)
     return found
+
+
+def _add(found: Scan, preview: Preview, session: Session, call: RecordedCall) -> None:
+    folder = call.cwd if os.path.isabs(call.cwd) else ""
+    try:
+        judged = preview.judge(session.host, call.call, cwd=folder, session=session.id)
+    except UnicodeEncodeError:  # half a character in a path, which no file's name has
+        found.skipped += 1
+    else:
+        found.add(session, call, judged)
 
 
 def _existing(reader: TranscriptReader, files: Iterable[Path]) -> Iterator[Source]:

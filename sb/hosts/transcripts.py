@@ -28,6 +28,7 @@ LONGEST_DOCUMENT = 32 << 20  # bytes of a transcript that is a single JSON docum
 MOST_FILES = 100_000  # of one host
 MOST_PENDING = 256  # calls that wait to be told how they ended
 MOST_REMEMBERED = 4_096  # ids of calls, so that one that was copied is read once
+LONGEST_PATH = 4_096  # characters
 _MOST_TOKENS = 1e15  # of one number; more is nonsense
 _LATEST = 1e11  # seconds since the epoch
 
@@ -52,9 +53,9 @@ class Session:
     skipped: int = 0
 
     def note(self, *, id: str = "", cwd: str = "", at: float | None = None, model: str = "") -> None:
-        """Take over what a record says of its session."""
+        """Take over what a record says of its session; a folder that can be none is left out."""
         self.id = self.id or id
-        self.cwd, self.model = cwd or self.cwd, model or self.model
+        self.cwd, self.model = cwd if cwd and is_path(cwd) else self.cwd, model or self.model
         if self.started is None:
             self.started = at
 
@@ -289,6 +290,14 @@ def find_transcripts(root: Path, depth: int, fits: Callable[[Path], bool]) -> It
                     waiting.append((path, level + 1))
             elif entry.is_file(follow_symlinks=False) and fits(path):
                 yield path
+
+
+def is_path(text: str) -> bool:
+    """Whether a text can name a file: resolving a longer one takes minutes, and others are refused with an error."""
+    try:
+        return len(text) <= LONGEST_PATH and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def first_line(file: Path, most: int = 4096) -> str:

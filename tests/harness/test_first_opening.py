@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sb.config.home import Home
 from sb.harness.first_opening import FirstOpening
 from sb.harness.harness import Harness
 from sb.runtime import Runtime
@@ -41,10 +42,11 @@ def test_copied_home_has_what_an_opened_one_has(tmp_path: Path, opened: FirstOpe
     assert (tmp_path / "copied" / "home" / "brain.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_settings_of_a_probe_open_a_home_of_its_own(tmp_path: Path, opened: FirstOpening) -> None:
+def test_settings_of_a_probe_open_a_home_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
-    asked: list[str] = []
-    opened.make = lambda *_: asked.append("copied")  # type: ignore[method-assign]
-    with Harness(tmp_path / "own", opened).open({"safety_mode": "safe"}) as runtime:
+    (tmp_path / "home").mkdir()
+    first, made = FirstOpening(), list[str]()
+    with Harness(tmp_path / "own", first).open({"safety_mode": "safe"}) as runtime:
         assert runtime.config.safety_mode == "safe"
-    assert not asked
+    first.make(Home(tmp_path / "home"), lambda: made.append("first"))
+    assert made == ["first"]  # nothing was made before

@@ -14,7 +14,7 @@ from sb.errors import NotFoundError, UsageError
 from sb.hosts.past.changes import Change, changes_of
 from sb.hosts.past.replaying import MOST_WORK, Replay
 from sb.hosts.scanning import Source
-from sb.hosts.transcripts import CallEnded, Prompt, RecordedCall, Transcript, open_regular
+from sb.hosts.transcripts import CallEnded, Prompt, RecordedCall, Transcript, is_path, open_regular
 from sb.redaction import one_line
 
 LONGEST_FILE = 4 << 20  # bytes
@@ -22,7 +22,7 @@ LONGEST_PROMPT = 400  # characters
 _MOST_CHANGES = 10_000  # of one file
 _MOST_CHARACTERS = 64 << 20  # of all its changes
 _MOST_NAME = 200  # characters of an id, a model or a tool's name
-_MOST_MASKED = 16_384  # characters of a prompt that are searched for secrets
+_MOST_MASKED = 16_384  # characters of a text that are searched for secrets
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def blame(
 
 def _content(file: Path) -> str:
     """The text of a file; raises as `blame` says."""
-    if not file.exists():
-        raise NotFoundError(f"no such file: {file}")
     try:
+        if not file.exists():
+            raise NotFoundError(f"no such file: {file}")
         with open_regular(Path(os.path.realpath(file))) as handle:
             content = handle.read(LONGEST_FILE + 1)
     except OSError as error:
@@ -176,11 +176,11 @@ def _changes(source: Source, file: Path, found: Blame) -> Iterator[_Made]:
                 asked = asked or one_line(prompt.text[:_MOST_MASKED], LONGEST_PROMPT)
                 origin = Origin(
                     session.host,
-                    one_line(session.id, _MOST_NAME),
+                    one_line(session.id[:_MOST_MASKED], _MOST_NAME),
                     item.at,
-                    one_line(item.call.tool, _MOST_NAME),
-                    one_line(item.call.use_id, _MOST_NAME),
-                    one_line(session.model, _MOST_NAME),
+                    one_line(item.call.tool[:_MOST_MASKED], _MOST_NAME),
+                    one_line(item.call.use_id[:_MOST_MASKED], _MOST_NAME),
+                    one_line(session.model[:_MOST_MASKED], _MOST_NAME),
                     asked,
                     prompt.of_subagent,
                     str(source.file),
@@ -192,9 +192,10 @@ def _changes(source: Source, file: Path, found: Blame) -> Iterator[_Made]:
 
 
 def _is_same(path: str, cwd: str, file: Path) -> bool:
-    if os.path.basename(path) != file.name or "\0" in path:
+    there = os.path.join(cwd, path)
+    if os.path.basename(path) != file.name or not os.path.isabs(there) or not is_path(there):
         return False
-    there = os.path.normpath(os.path.join(cwd, path))
+    there = os.path.normpath(there)
     return there == str(file) or os.path.realpath(there) == os.path.realpath(file)
 
 

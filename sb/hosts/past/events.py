@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 
 from sb.hosts.hooks.project import project_of
 from sb.hosts.past.changes import changed_files
-from sb.hosts.transcripts import Answer, CallEnded, Item, Prompt, RecordedCall, Session, Transcript
+from sb.hosts.transcripts import (
+    LONGEST_PATH,
+    Answer,
+    CallEnded,
+    Item,
+    Prompt,
+    RecordedCall,
+    Session,
+    Transcript,
+)
 from sb.memory.foreign.record import ForeignMemory
 from sb.memory.scoped_values import scope_of_project
 from sb.memory.sessions import PAST_SESSION
@@ -20,7 +29,6 @@ from sb.text import plain, storable
 
 LONGEST = 4_000  # characters of what was asked or answered
 _MOST_MASKED = 16_384  # characters that are searched for secrets before the rest is cut off
-_LONGEST_PATH = 4_096  # characters
 _COMMAND = 160  # characters of a command
 _MOST_CHANGES = 30  # files, and as many commands, of one turn
 _SESSION_NAME = re.compile(r"[\w.-]{1,100}")
@@ -46,7 +54,7 @@ class _Turn:
             return
         name = call.call.use_id or f"#{self.calls}"
         command = call.call.args.get("command")
-        files = [path for path in changed_files(call.call) if len(path) <= _LONGEST_PATH]
+        files = [path for path in changed_files(call.call) if len(path) <= LONGEST_PATH]
         if files and len(self.changed) < _MOST_CHANGES:
             self.changed[name] = files[:_MOST_CHANGES]
         elif not files and isinstance(command, str) and len(self.commands) < _MOST_CHANGES:
@@ -132,8 +140,7 @@ class _Names:
 
     def _project(self, cwd: str) -> str:
         if cwd not in self._scopes:
-            folder = project_of(cwd) if "\0" not in cwd else ""
-            scope = scope_of_project(storable(folder))
+            scope = scope_of_project(storable(project_of(cwd)))
             self._scopes[cwd] = scope.removeprefix(_PROJECT) if scope.startswith(_PROJECT) else ""
         return self._scopes[cwd]
 
@@ -159,8 +166,7 @@ def _done(turn: _Turn) -> str:
 
 
 def _relative(path: str, cwd: str) -> str:
-    folder = f"{cwd.rstrip('/')}/"
-    return path.removeprefix(folder) if os.path.isabs(folder) else path
+    return path.removeprefix(f"{cwd.rstrip('/')}/") if os.path.isabs(cwd) else path
 
 
 def _shortened(text: str) -> str:

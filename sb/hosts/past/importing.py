@@ -14,7 +14,6 @@ from sb.hosts.scanning import Source, named, sources
 from sb.hosts.transcripts import Transcript, TranscriptReader, find_transcripts
 from sb.memory.foreign.record import ForeignMemory
 
-HOSTS = ("claude-code", "codex", "gemini-cli")  # whose readers say what was asked and answered
 _QUIET_S = 600.0  # without a change, after which nobody writes a transcript any more
 _DEPTH = 8  # folders below one that a person named
 

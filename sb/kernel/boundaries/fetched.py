@@ -7,17 +7,31 @@ from collections.abc import Iterator
 
 _PROGRAM = re.compile(r"(?<![\w.\-])(curl|wget|https?|xhs?|aria2c|lynx|w3m)(?:\.exe)?(?=[\s\"']|$)(?!://)")
 _END = re.compile(r"[;|\n`]|&(?!\w+=)|\)")  # of one command; an & before NAME= stands in an address
-_WORD = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s\"']+")
+_WORD = re.compile(r"\"[^\"]*\"|'[^']*'|\d*[<>]+|(?:\\.|[^\s\"'<>\\])+")
+_REDIRECTION = re.compile(r"\d*[<>]+")
 _ADDRESS = re.compile(r"(?i)(?:https?|ftps?)://[^\s\"'<>|;)`]+")
 _WITHOUT_SCHEME = re.compile(
     r"(?i)(?:[\w\-]+\.)+[a-z][a-z\-]+(?::\d+)?(?:[/?#].*)?|(?:\d+\.){3}\d+(?:[:/].*)?"
 )
 _COMPUTED = re.compile(r"[$`{\[]")
-# Options whose value is no address, of the two programs that most lines name.
+_SHORT = re.compile(r"-[A-Za-z#:]\S*")
+# Letters of options whose value is no address; a proxy's is one.
+_VALUED_LETTERS = {
+    "curl": "AbcCdDeEFHmoPQrtTuUwXyYz",
+    "wget": "oaetOTwQPUlARDIX",
+    "http": "oa",
+    "xh": "oa",
+    "aria2c": "do",
+}
 _VALUED = frozenset(
-    "-o --output -H --header -d --data --data-raw --data-binary -F --form -A --user-agent -u --user -e --referer -b --cookie"
-    " -c --cookie-jar -X --request -T --upload-file --cacert --cert --key -O --output-document -P -w --write-out".split()
+    "--output --output-dir --output-document --output-file --directory-prefix --dump-header --header --data --data-raw"
+    " --data-binary --data-urlencode --json --form --form-string --user-agent --user --referer --cookie --cookie-jar --request"
+    " --upload-file --cacert --cert --key --write-out --auth".split()
 )
+# Options that fetch from what a file lists, or from elsewhere than an address says.
+_ELSEWHERE_LETTERS = {"curl": "K", "wget": "i", "aria2c": "i"}
+_ELSEWHERE = frozenset("--config --input-file --resolve --connect-to".split())
+_OF_ADDRESS = re.compile(r"--(?:url|proxy|preproxy|base)=|-x(?=\S)")
 MOST = 32  # addresses of one line
 
 
@@ -31,12 +45,21 @@ def addresses_of(command: str) -> list[str]:
 
 
 def _of_program(program: str, arguments: str) -> Iterator[str]:
-    before, seen = "", False
-    for word in (one.strip("\"'").removeprefix("--url=") for one in _WORD.findall(arguments)):
-        valued, before = before in _VALUED and not (program != "wget" and before == "-O"), word
-        if valued:
+    name = program.rstrip("s")
+    skips, seen = False, False
+    for raw in _WORD.findall(arguments):
+        if skips:
+            skips = False
             continue
-        if word in ("-K", "--config", "-i", "--input-file") or (_COMPUTED.search(word) and word[0] != "-"):
+        if _REDIRECTION.fullmatch(raw):
+            skips = True
+            continue
+        word = _OF_ADDRESS.sub("", raw.strip("\"'"), count=1)
+        if word.startswith("-"):
+            skips, elsewhere = _option(name, word)
+            if elsewhere:
+                yield f"shell:{program}"
+        elif _COMPUTED.search(word):
             yield f"shell:{program}"
         elif _ADDRESS.search(word):
             seen = True
@@ -45,3 +68,16 @@ def _of_program(program: str, arguments: str) -> Iterator[str]:
             yield f"https://{word}"
     if not seen:
         yield f"shell:{program}"
+
+
+def _option(program: str, word: str) -> tuple[bool, bool]:
+    """Whether the next word is an option's value, and whether the option has the program fetch from elsewhere."""
+    if not _SHORT.fullmatch(word):
+        return word in _VALUED, word.partition("=")[0] in _ELSEWHERE
+    valued = _VALUED_LETTERS.get(program, "")
+    for place, letter in enumerate(word[1:], 2):  # -sSLo is -s -S -L -o
+        if letter in _ELSEWHERE_LETTERS.get(program, ""):
+            return True, True
+        if letter in valued:
+            return place == len(word), False
+    return False, False

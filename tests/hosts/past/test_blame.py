@@ -107,6 +107,7 @@ def test_a_file_or_line_that_cannot_be_blamed_is_named(shop: Path, sb: CommandLi
     (shop / "empty").touch()
     for target, why in (
         ("nofile.py", "no such file"),
+        ("x" * 300, "File name too long"),
         ("cart.py:9", "has no line 9"),
         ("data.bin", "is no text"),
         ("pipe", "is no regular file"),
@@ -126,6 +127,8 @@ def test_hostile_transcripts_are_counted_and_secrets_masked(shop: Path, sb: Comm
     given = {"file_path": "cart.py", "content": f'TOKEN = "{key}"\n'}
     prompt = f"\x1b]0;x\x07Use {key} in cart.py"
     path = turns.claude_code(shop.parent, str(shop), [Turn(prompt, [("Write", given, True)])])
+    for name, folder in (("a", f"{shop}/\ud800"), ("b", f"{shop}/{'x/' * 300_000}")):
+        turns.claude_code(shop.parent, folder, [Turn("Elsewhere", [("Write", given, True)])], name=name)
     with path.open("a", encoding="utf-8") as file:
         file.write("[" * 50_000 + '\n{"type": "assistant", "message": {"content": [{"type": "tool_u')
     for arguments in (("cart.py",), ("cart.py:1",), ("cart.py", "--json")):

@@ -74,6 +74,13 @@ def test_a_turn_becomes_what_was_asked_done_and_answered(
     assert (hit["session"], hit["happened_at"][:10]) == (session, "2026-11-20")
 
 
+def test_path_is_named_whole_where_the_project_is_unknown(user: Path, sb: CommandLine) -> None:
+    call = ("write_file", {"file_path": "/srv/shop/cart.py", "content": "x"}, True)
+    turns.gemini_cli(user, "", [Turn("One.", [call])])
+    assert sb("memory", "import", "--from", "gemini-cli").code == 0
+    assert "Changed /srv/shop/cart.py." in texts()
+
+
 def test_what_a_program_writes_in_a_users_name_was_not_asked(user: Path, sb: CommandLine) -> None:
     contents: list[Any] = [
         "<command-name>/clear</command-name>",
@@ -165,7 +172,8 @@ HOSTILE: list[Any] = [
     claude_response(
         5, "/", {"type": "tool_use", "name": "Write", "input": {"file_path": "x\0" * 999, "content": "y"}}
     ),
-    claude_response(6, "/", {"type": "text", "text": "answered"}),
+    claude_response(6, "/tmp/\ud800", {"type": "text", "text": "answered"}),
+    claude_response(7, "/" + "x/" * 300_000, {"type": "text", "text": "from a folder that can be none"}),
 ]
 
 
@@ -177,10 +185,12 @@ def test_hostile_cut_and_newer_transcripts_end_in_counts(user: Path, sb: Command
         file.write('{"type": "v9", "body": {"parts": []}}\n')
         file.write('{"type": "user", "message": {"content": "cut sho')
     os.utime(path, (1_700_000_000,) * 2)
+    began = time.process_time()
     done = sb("memory", "import", "--from", "claude-code")
+    assert time.process_time() - began < 5  # resolving its longest folder would take ten times that
     assert (done.code, done.err.count("5 lines of 1 transcript could not be read")) == (0, 1)
     assert [text.replace("?", "") for text in texts()][1:3] == ["numbers", "elsewhere"]
-    assert "answered" in texts()
+    assert "from a folder that can be none" in texts()
     assert "\x1b" not in json.dumps(texts())
 
 

@@ -111,6 +111,7 @@ def test_what_a_transcript_holds_cannot_reach_the_terminal(user: Path, sb: Comma
     hostile = "rm -rf /opt/x; echo \x1b]0;title\x07 \ud800 \u202e [red]"
     given = [
         ("Bash", {"command": hostile}),
+        ("Write", {"file_path": "/opt/\ud800", "content": "x"}),
         ("\x1b[2J\ud800", {"command": "\x9b1m"}),
         ("Bash", {"command": "rm \0 -rf"}),
     ]
