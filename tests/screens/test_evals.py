@@ -9,71 +9,17 @@ from sb.screens.state.document import Field
 from sb.screens.state.evals import Node, Saved, document, read_saved, row_of
 from textual.pilot import Pilot
 
-from sb.config import Home
 from sb.evals.alignment import aligned
-from sb.evals.answer import Answer
 from sb.evals.report import report_document
-from sb.evals.results import Attempt, CaseResult, EvalRun, Verdict
+from sb.evals.results import EvalRun
 from sb.evals.shelf import EvalShelf
-from sb.evals.summary import summary
-from sb.kernel.trajectories.grading import grade
-from sb.kernel.trajectories.model import RecordedCall, Trajectory
-from sb.kernel.trajectories.reading import read_trajectory
+from sb.kernel.trajectories.model import RecordedCall
 from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.contrast import unreadable
+from tests.screens.eval_runs import RIGHT, WRONG, attempt, case, save
 from tests.screens.overflow import overflowing
 from tests.screens.test_safety import FORBIDDEN
-
-EXPECTED = read_trajectory(
-    {
-        "mode": "subsequence",
-        "forbid": ["payments.wipe"],
-        "extras": "read_only",
-        "steps": [
-            {"tool": "orders.read", "args": {"order": 1002}},
-            {
-                "tool": "payments.issue_refund",
-                "args": {"order": 1002, "amount": 4900},
-                "require_success": True,
-            },
-            {"tool": "mail.send"},
-            {"tool": "shop.label", "optional": True},
-        ],
-    },
-    "test",
-)
-WRONG = (
-    RecordedCall("orders.read", {"order": 1002}, True),
-    RecordedCall("payments.issue_refund", {"order": 1002, "amount": 49}, True),
-    RecordedCall("payments.issue_refund", {"order": 1003, "amount": 8900}, False),
-    RecordedCall("payments.wipe", {}, False),
-)
-RIGHT = (
-    WRONG[0],
-    RecordedCall("payments.issue_refund", {"order": 1002, "amount": 4900}, True),
-    RecordedCall("mail.send"),
-)
-
-
-def attempt(
-    calls: tuple[RecordedCall, ...], trajectory: Trajectory = EXPECTED, says: str = "refund issued"
-) -> Attempt:
-    graded = grade(trajectory, calls)
-    failures = (graded.line,) if graded.line else ()
-    return Attempt(Answer(says, calls, cost_cents=1.5, seconds=0.2), graded.passed, failures, graded)
-
-
-def case(case_id: str, suite: str, *attempts: Attempt) -> CaseResult:
-    passes = sum(one.passed for one in attempts)
-    verdict = Verdict.PASSED if passes == len(attempts) else Verdict.FLAKY if passes else Verdict.FAILED
-    return CaseResult(suite, case_id, verdict, attempts, len(attempts), trajectory=EXPECTED)
-
-
-def save(home: Home, number: int, *results: CaseResult, at: float) -> None:
-    suites = {result.suite: "digest" for result in results}
-    run = EvalRun(f"eval_{number:06}", at, "python:shop:run", results, suites)
-    EvalShelf(home.evals).save(summary(run), report_document(run))
 
 
 def saved(agents: Agents, console: Console) -> None:

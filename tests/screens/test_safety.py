@@ -27,6 +27,7 @@ from sb.store.database import Database
 from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
 from tests.screens.contrast import contrast
+from tests.screens.eval_runs import WRONG, attempt, case, save
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f]")
 
@@ -96,6 +97,7 @@ def test_hostile_text_does_nothing_in_plain_lines(
     agents.call("bank.hang", {"text": hostile}, agent=hostile[:60])
     agents.runtime.brain(hostile[:60]).remember(hostile)
     agents.runtime.entity(hostile[:60]).checkpoint(hostile[:5_000])
+    save(agents.runtime.config.home, 1, case(hostile, hostile, attempt(WRONG, says=hostile)), at=time.time())
     shown = sb("console", "--plain", screen)
     assert shown.code == 0
     assert shown.out
