@@ -64,7 +64,7 @@ def install(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add sb's hooks to the settings of a coding agent.
+    """Connect an agent: hooks in its settings, or the MCP server.
 
     Shows the change and asks first. Your own entries stay, and the file is backed up. Makes the home and its database
     where they are missing.

@@ -88,7 +88,7 @@ SETTLED_S, PATIENCE_S = 0.15, 60.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    if not arguments:
+    if not arguments or arguments[0].startswith("-"):
         print("usage: python -m evals.gallery FOLDER [STOP…]", file=sys.stderr)
         return 2
     folder, wanted = Path(arguments[0]), arguments[1:] or tuple(STOPS)
