@@ -7,6 +7,7 @@ import re
 import string
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -56,13 +57,17 @@ class Text:
     spans: tuple[tuple[str, int, int], ...]
 
 
-def texts(name: str, seed: int = 7) -> Iterator[Text]:
+@cache
+def texts(name: str, seed: int = 7) -> tuple[Text, ...]:
     """The texts of one half, `dev` or `held_out`; the same for the same seed."""
     draw = random.Random(f"{name} {seed}")
-    for line in (_HERE / f"{name}.txt").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("# "):
-            for _ in range(_EACH if re.search(r"\[\[[a-z_]+:", line) else 1):
-                yield _filled(line, draw)
+    lines = (_HERE / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(
+        _filled(line, draw)
+        for line in lines
+        if line and not line.startswith("# ")
+        for _ in range(_EACH if re.search(r"\[\[[a-z_]+:", line) else 1)
+    )
 
 
 def _filled(line: str, draw: random.Random) -> Text:
@@ -190,7 +195,8 @@ def _national_id(arguments: list[str], draw: random.Random) -> str:
     for _ in range(200_000):
         value = re.sub("9", lambda _: draw.choice(string.digits), arguments[1])
         value = re.sub("A", lambda _: draw.choice(string.ascii_uppercase), value)
-        if (is_valid(value) or is_valid(value.replace(" ", ""))) and len(set(value)) > 3:
+        closed = value.replace(" ", "")
+        if len(set(value)) > 3 and (is_valid(value) or (closed != value and is_valid(closed))):
             return value
     raise ValueError(f"no number of {arguments[0]} has the form {arguments[1]}")
 
