@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from sb.config.document import Report
 from sb.fields import Place, WrongValue
 from sb.located import LocatedList, LocatedMapping
-from sb.text import human_bytes, plain, shorten
+from sb.text import human_bytes, plain, shorten, storable
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_NODES = 2_000_000
@@ -94,9 +94,16 @@ def _json_object(line: str, place: Place) -> LocatedMapping:
         raise place.refuse(f"is not JSON: {error.msg}, column {error.colno}") from None
     except RecursionError:
         raise place.refuse("is nested too deeply") from None
+    if "\\u" in line and not _is_storable(value):
+        raise place.refuse("has half of a surrogate pair, which no file takes", "write the character itself")
     if not isinstance(value, LocatedMapping):
         raise place.refuse("must be a JSON object", 'write {"id": …}')
     return value
+
+
+def _is_storable(value: Any) -> bool:
+    text = json.dumps(value, ensure_ascii=False)
+    return storable(text) == text
 
 
 def _few_digits(digits: str, place: Place) -> str:

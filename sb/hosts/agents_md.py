@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -52,9 +53,9 @@ def plan_install(project: Path) -> FileChange:
     A line break stands before it unless there was no file, so that a removal needs no record of what was there.
 
     Raises:
-        ConfigError: the file cannot be read or written, or its markers are damaged.
+        ConfigError: the file cannot be read or written, is a link out of the project, or its markers are damaged.
     """
-    current = read_file(project / FILE)
+    current = _read(project)
     text = current.text()
     span = _span(current, text)
     newline = _newline(text[slice(*span)] if span else text)
@@ -72,7 +73,7 @@ def plan_removal(project: Path) -> FileChange:
     Raises:
         ConfigError: as in `plan_install`.
     """
-    current = read_file(project / FILE)
+    current = _read(project)
     text = current.text()
     span = _span(current, text)
     if span is None:
@@ -91,6 +92,14 @@ def write(home: Home, change: FileChange) -> None:
     """
     with Records(home).alone():
         replace(change.current, change.after)
+
+
+def _read(project: Path) -> FileContent:
+    current = read_file(project / FILE)
+    if not current.target.is_relative_to(os.path.realpath(project)):
+        # A repository may come from anybody: a link to a shell's start file would make commands of the section.
+        raise refusal(current.path, f"is a link to {current.target}, outside the project")
+    return current
 
 
 def _checked(change: FileChange) -> FileChange:

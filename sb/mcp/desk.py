@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
+from anyio import CapacityLimiter
+
 from sb.errors import DeniedError
 from sb.kernel.review.host_sessions import MCP_HOST
 from sb.kernel.review.own_calls import OwnCalls
@@ -17,6 +19,7 @@ from sb.runtime import Runtime
 
 IDLE_S = 1_800  # seconds without a call after which the next one begins a new run, with a budget of its own
 _MEMORY_WAIT_S = 30  # seconds that one request waits for those before it
+TURNS = 3  # requests of one agent in worker threads; two of them may wait for its memory
 
 
 class AgentDesk:
@@ -33,6 +36,7 @@ class AgentDesk:
         self.toolsets = tuple(toolsets)
         self._busy = threading.Lock()  # of the memory
         self._calling = threading.Lock()  # of the run: calls do not wait for the memory
+        self.turns = CapacityLimiter(TURNS)
         self._run: RunContext | None = None
         self._called_at = 0.0
 

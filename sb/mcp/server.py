@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import wraps
-from typing import Any
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
+import anyio.to_thread
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
@@ -27,6 +28,8 @@ from sb.mcp.toolsets import Offer, Toolset
 from sb.memory.views import plain_json
 from sb.text import json_text
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 NAME = "secondbrain"
 _INSTRUCTIONS = {
     Toolset.CORE: "A memory that outlives this session. Call orient first, search before you ask the user what they"
@@ -151,7 +154,7 @@ def build_server(
     server.arguments_of = {offer.function.__name__: _arguments(offer) for offer in every}
     for offer in every:
         server.add_tool(
-            _answering(offer),
+            _answering(offer, desk),
             title=offer.title,
             description=inspect.cleandoc(offer.function.__doc__ or "").replace("\n", " "),
             annotations=ToolAnnotations(
@@ -176,10 +179,10 @@ def _arguments(offer: Offer) -> list[str]:
     return [name for name in inspect.signature(offer.function).parameters if name != "ctx"]
 
 
-def _answering(offer: Offer) -> Callable[..., Any]:
+def _answering(offer: Offer, desk: Callable[[], AgentDesk]) -> Callable[..., Any]:
     """The tool's function, with errors that a model can act on."""
     if not inspect.iscoroutinefunction(offer.function):
-        return plain_errors(offer.function)
+        return _in_turn(desk, plain_errors(offer.function))
     function: Callable[..., Awaitable[Any]] = offer.function
 
     @wraps(function)
@@ -192,6 +195,17 @@ def _answering(offer: Offer) -> Callable[..., Any]:
     return wrapped
 
 
+def _in_turn(desk: Callable[[], AgentDesk], function: Callable[_P, _T]) -> Callable[_P, Awaitable[_T]]:
+    """The function in a worker thread, of which one agent has a few: all agents share what there are."""
+
+    @wraps(function)
+    async def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        async with desk().turns:
+            return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
+
+    return wrapped
+
+
 def _add_resources(server: MCPServer, desk: Callable[[], AgentDesk]) -> None:
     @server.resource(
         "sb://handoff/latest",
@@ -199,6 +213,7 @@ def _add_resources(server: MCPServer, desk: Callable[[], AgentDesk]) -> None:
         mime_type="application/json",
         description="The newest handoff.",
     )
+    @partial(_in_turn, desk)
     def latest_handoff() -> str:
         with desk().memory() as brain:
             newest = brain.handoffs.newest(brain.scope).packet
@@ -207,6 +222,7 @@ def _add_resources(server: MCPServer, desk: Callable[[], AgentDesk]) -> None:
     @server.resource(
         "sb://record/{id}", title="Memory", mime_type="application/json", description="One memory by its id."
     )
+    @partial(_in_turn, desk)
     def record(id: str) -> str:
         try:
             with desk().memory() as brain:

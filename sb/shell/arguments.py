@@ -60,6 +60,7 @@ WHOLE_FOLDERS = frozenset(["rm", "mv", "chmod", "chown", "chgrp", "rsync", "find
 ENVIRONMENT_RUNNERS: dict[str, tuple[str, int, str]] = {
     "dotenv": ("N", 0, "-e -f --file -v -c"),
     "dotenv run": ("N", 0, "-e -f --file"),
+    "dotenv-cli": ("N", 0, "-e -v -c -p"),
     "dotenvx run": ("N", 0, "-f --env-file -fv --env-vault-file -fk --env-keys-file -e --env --convention"),
     "dotenvx ext run": ("N", 0, ""),
     "godotenv": ("N", 0, "-f"),
@@ -98,6 +99,11 @@ ENVIRONMENT_RUNNERS: dict[str, tuple[str, int, str]] = {
     "railway run": ("N", 0, "-s --service -e --environment"),
     "vercel env run": ("N", 0, "-e --environment --git-branch"),
     "netlify dev:exec": ("N", 0, ""),
+    **dict.fromkeys(("mise exec", "mise x"), ("N", 0, "-C --cd -j --jobs -c --command -E --env")),
+    "fnox exec": ("N", 0, "-P --profile -c --config"),
+    "overmind run": ("N", 0, "-s --socket"),
+    "secretspec run": ("N", 0, "-p --provider -P --profile"),
+    "varlock run": ("N", 0, "-p --path"),
 }
 WRAPPERS: dict[str, tuple[str, int, str]] = {
     "nohup": ("R", 0, ""),
@@ -170,8 +176,7 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     "bun x": ("N", 0, ""),
     "conda run": ("N", 0, "-n -p --name --prefix --cwd"),
     "mamba run": ("N", 0, "-n -p --name --prefix"),
-    "nix run": ("N", 0, ""),
-    "mise exec": ("N", 0, ""),
+    "asdf exec": ("N", 0, ""),
     "ssh": ("N", 1, "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w"),
     "screen": ("N", 0, "-S -t -c -T -e -h -p -r -s -x"),
     **dict.fromkeys(

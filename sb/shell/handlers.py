@@ -14,7 +14,7 @@ from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, sourc
 from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
 from sb.shell.words import display, is_literal
-from sb.shell.wrapping import alias, cd, env, exec_, find, kill, pkill, trap, wrapped, xargs
+from sb.shell.wrapping import alias, cd, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -235,7 +235,7 @@ HANDLERS: dict[str, Handler] = {
                 "just",
                 "ninja",
             ),
-            *("nix-shell", "jshell", "xdotool", "script"),
+            *("jshell", "xdotool", "script"),
         ],
         by_arguments,
     ),
@@ -275,6 +275,8 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(["cd", "pushd", "popd", "chdir"], cd),
     "eval": eval_,
     "env": env,
+    "nix": nix,
+    "nix-shell": nix,
     "exec": exec_,
     "xargs": xargs,
     "trap": trap,

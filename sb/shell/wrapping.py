@@ -37,6 +37,8 @@ _FLOORS = {
 _RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach", "bws run"))
 _ARGUMENT_FILES = ("-a", "--arg-file", "::::")
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
+_IN_NIX = ("-c", "--command", "--run")
+_DECRYPTED = "decrypted.env"  # in place of the file that `sops exec-file` makes
 
 
 def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -63,6 +65,8 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
     found = highest(floor, own if own.rank == DESTROY else floor)
     for text in commands:
         found = highest(found, judge.line(text, stdin))
+    if key == "sops exec-file":
+        rest = [word.replace("{}", _DECRYPTED) for word in rest]
     if "-m" in rest[:at] and name in ("uv", "uvx", "python"):
         return highest(found, judge.command(["python", *rest[rest.index("-m") :]], stdin))
     command = _behind(rest[at:], before)
@@ -96,12 +100,15 @@ def _options(arguments: Sequence[str], valued: str) -> tuple[bool, list[str], in
             return doubtful, commands, at + 1
         if word[:1] != "-" or word == "-":
             break
+        option, assigned, value = word.partition("=")
         if word in known:
             if word in _COMMAND_OPTIONS and at + 1 < len(arguments):
                 commands.append(arguments[at + 1])
             at += 1
-        elif "=" not in word:
+        elif not assigned:
             doubtful = True
+        elif option in known and option in _COMMAND_OPTIONS:
+            commands.append(value)
         at += 1
     return doubtful, commands, at
 
@@ -115,6 +122,18 @@ def _run(judge: Judge, key: str, command: list[str], stdin: Input) -> Finding:
     if key in _RUN_BY_A_SHELL or " " in command[0]:
         return judge.line(" ".join(command), stdin)
     return judge.command(command, stdin)
+
+
+def nix(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `nix` and `nix-shell`: also what they run in the environment that they make."""
+    found = rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
+    begins = [at for at, word in enumerate(arguments) if word in _IN_NIX]
+    command = arguments[begins[0] + 1 :] if begins else []
+    if not command:
+        return found
+    # One text for a shell, or the words of a command.
+    inside = judge.line(command[0], stdin) if name == "nix-shell" else judge.command(command, stdin)
+    return highest(found, inside)
 
 
 def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:

@@ -143,6 +143,11 @@ JSON_REFUSED = [
     ('{"id": "a", "repeat": ' + "9" * 5000 + "}\n", 1, "more than 1,000 digits"),
     ('{"a":' * 20_000 + "\n", 1, "nested"),
     ('{"version": 1, "cases": []}\n', 1, "cases: is not used here"),
+    (
+        '{"id": "a", "input": "\\ud83d\\ude00"}\n{"id": "b", "input": "\\ud83d"}\n',
+        2,
+        "half of a surrogate pair",
+    ),
     ('{"version": 1}\n', 0, "must not be empty"),
     ("", 0, "must not be empty"),
     ('{"id": "a", "input": "x", "matchers": [{"kind": "contains", "txt": 1}]}\n', 1, 'did you mean "text"?'),

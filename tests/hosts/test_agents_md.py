@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from sb.cli import load
 from sb.config.home import Home
 from sb.errors import ConfigError
 from sb.hosts.agents_md import BEGIN, END, FILE, plan_install, plan_removal, write
+from sb.hosts.install.files import FileChange
 from tests.conftest import CommandLine
 
 LINES = st.lists(st.sampled_from(["", "# Rules", "\ttabs", "é", BEGIN[5:]]), max_size=4)
@@ -98,6 +100,13 @@ def test_link_stays_and_a_file_changed_meanwhile_is_left(project: Path, home: Pa
     assert END in (project / "CLAUDE.md").read_text("utf-8")
     with pytest.raises(ConfigError, match="changed by another process"):
         write(Home(home), change)
+
+
+@pytest.mark.parametrize("plan", [plan_install, plan_removal])
+def test_link_out_of_the_project_is_not_followed(project: Path, plan: Callable[[Path], FileChange]) -> None:
+    (project / FILE).symlink_to("../.profile")
+    with pytest.raises(ConfigError, match=r"a link to .*\.profile, outside the project"):
+        plan(project)
 
 
 def test_commands_of_the_section_exist_with_their_options(project: Path) -> None:

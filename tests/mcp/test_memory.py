@@ -6,12 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
-from mcp import MCPError
+from anyio.to_thread import current_default_thread_limiter
+from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS
 
+from sb.config import current_config
 from sb.errors import UsageError
+from sb.mcp.desk import TURNS, AgentDesk
+from sb.mcp.server import build_server
 from sb.mcp.toolsets import DEFAULT, Toolset, toolsets
+from sb.runtime import open_runtime
 from tests.mcp.client import Session, session
 
 
@@ -189,3 +195,28 @@ def test_a_toolset_that_is_none_is_named_with_the_nearest_one() -> None:
     assert toolsets(["kernel", "core"]) == (Toolset.CORE, Toolset.KERNEL)
     with pytest.raises(UsageError, match="no toolset 'kernl'"):
         toolsets(["kernl"])
+
+
+def test_requests_of_an_agent_that_wait_for_its_memory_leave_threads_to_others(home: Path) -> None:
+    async def asked(client: Client) -> None:
+        assert not (await client.call_tool("search", {"query": "anything"})).is_error
+
+    async def played() -> None:
+        current_default_thread_limiter().total_tokens = TURNS + 1
+        with open_runtime(current_config()) as runtime:
+            greedy, other = (AgentDesk(runtime, name, [Toolset.CORE]) for name in ("greedy", "other"))
+            async with (
+                Client(build_server(lambda: greedy, [Toolset.CORE])) as crowd,
+                Client(build_server(lambda: other, [Toolset.CORE])) as one,
+                anyio.create_task_group() as waiting,
+            ):
+                with greedy.memory(), anyio.fail_after(20):
+                    for _ in range(TURNS + 2):
+                        waiting.start_soon(asked, crowd)
+                    while greedy.turns.statistics().tasks_waiting < 2:
+                        await anyio.sleep(0.01)
+                    await asked(one)
+            greedy.close()
+            other.close()
+
+    anyio.run(played)
