@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sb.hosts.past.blaming import Blame, BlamedLine, Origin
 
 app = single()
+_WITH_LINE = re.compile(r"(?s)(.+):([1-9][0-9]{0,8})")
 _SESSION = 8  # characters of a session's id in a table
 _PROMPT = 60
 _LINE = 100
@@ -61,16 +63,9 @@ def blame(
 
 def _parsed(target: str) -> tuple[Path, int]:
     """The file and the line; 0 for all of them."""
-    name, colon, number = target.rpartition(":")
-    if (
-        colon
-        and name
-        and number.isascii()
-        and number.isdigit()
-        and int(number)
-        and not os.path.lexists(target)
-    ):
-        return Path(os.path.abspath(name)), int(number)
+    found = _WITH_LINE.fullmatch(target)
+    if found and not os.path.lexists(target):
+        return Path(os.path.abspath(found[1])), int(found[2])
     return Path(os.path.abspath(target)), 0
 
 

@@ -18,6 +18,7 @@ _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
 _WITHOUT_SESSIONS = "2026-07-28"  # the first revision of the protocol that has none
 _BUSY = -32_000
+_REFUSED = 400  # the least status of a request that changed nothing: refusals name a session too
 
 
 class TokenLimits:
@@ -65,19 +66,18 @@ class TokenLimits:
             sessions[place] = self._clock()
 
         async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start" and opens:
-                sessions.pop(place, None)
-                if opened := Headers(raw=message["headers"]).get(_SESSION):
-                    sessions[opened] = self._clock()
+            if message["type"] == "http.response.start" and message["status"] < _REFUSED:
+                if opens and (opened := Headers(raw=message["headers"]).get(_SESSION)):
+                    sessions[opened] = sessions.pop(place)
+                elif scope["method"] == "DELETE":
+                    sessions.pop(named, None)
             await send(message)
 
         try:
             await self._app(scope, receive, watched)
         finally:
             sessions.pop(place, None)
-            if scope["method"] == "DELETE":
-                sessions.pop(named, None)
-            elif named in sessions:
+            if named in sessions:
                 sessions[named] = self._clock()
 
 

@@ -67,6 +67,23 @@ def test_sessions_of_one_token_are_bounded_and_others_not_shut_out(
     assert served.post(greedy) == 200
 
 
+def test_refused_requests_use_up_no_sessions_and_a_refused_end_ends_none(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_limits, "MAX_SESSIONS", 1)
+    token = served.token("scribe")
+    as_json = {"Content-Type": "application/json"}
+    assert served.post(token, Host="evil.example") == 421
+    assert served.post(token, b"{not json", **as_json) == 400
+    assert served.post(token, b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}', **as_json) == 400
+    opened = served.send(token)
+    assert opened.status_code == 200
+    session = {"Authorization": f"Bearer {token}", "mcp-session-id": opened.headers["mcp-session-id"]}
+    for wrong in ({"mcp-protocol-version": "none"}, {"Host": "evil.example"}):
+        assert httpx.delete(served.url, headers=session | wrong, timeout=20).status_code >= 400
+        assert served.post(token) == 429
+
+
 def test_requests_of_one_token_at_once_are_bounded_and_others_not_shut_out(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,7 +83,7 @@ class Replay:
         for at in reversed(places):
             if not self._affords(0):
                 return
-            self._put_back(number, text, at, change, sure=sure)
+            self._put_back(number, at, change, sure=sure)
 
     def _is_free(self, text: str, at: int, change: Replacement) -> bool:
         """Whether no later change brought these lines."""
@@ -91,8 +91,8 @@ class Replay:
         places = self._place[first : first + change.new.count("\n") + 1]
         return all(place is not None and self.origins[place] is None for place in places)
 
-    def _put_back(self, number: int, text: str, at: int, change: Replacement, *, sure: bool) -> None:
-        end = at + len(change.new)
+    def _put_back(self, number: int, at: int, change: Replacement, *, sure: bool) -> None:
+        text, end = self._text, at + len(change.new)
         first = text.count("\n", 0, at)
         last = first + change.new.count("\n") + 1
         line_end = text.find("\n", end)
@@ -107,7 +107,7 @@ class Replay:
             else:
                 self._claim(place, number, sure=sure)
         self._state[first:last], self._place[first:last] = before, places
-        self._text = ""
+        self._text = f"{text[:at]}{change.old}{text[end:]}"
         self._size += len(change.old) - len(change.new)
 
     def _recognise(self, number: int, change: Replacement) -> None:

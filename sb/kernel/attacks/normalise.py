@@ -9,18 +9,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 
+from sb.text import INVISIBLE
+
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _TAGS = range(0xE0000, 0xE0080)  # invisible copies of ASCII
-_INVISIBLE = frozenset(
-    (
-        *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0),
-        *range(0x200B, 0x2010),
-        *range(0x202A, 0x202F),
-        *range(0x2060, 0x2070),
-        *range(0xFE00, 0xFE10),
-        *range(0xE0100, 0xE01F0),
-    )
-)
 # Letters of other scripts that look like Latin ones (Unicode TR 39, the common part).
 _LOOKS = dict(
     zip(
@@ -101,7 +93,7 @@ def _visible(char: str) -> str:
     code = ord(char)
     if code in _TAGS:
         return chr(code - 0xE0000) if 0x20 <= code - 0xE0000 < 0x7F else ""
-    if code in _INVISIBLE or "\u0300" <= char <= "\u036f":
+    if INVISIBLE.match(char) or "\u0300" <= char <= "\u036f":
         return ""
     if "\uac00" <= char <= "\ud7a3" or "\u3040" <= char <= "\u30ff":
         return char

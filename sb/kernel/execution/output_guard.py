@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -19,9 +18,9 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import OUTPUT_GATED
 from sb.redaction import MASK
+from sb.text import INVISIBLE
 
 TOO_LONG = "too_long"  # stands for a text that was searched in part
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 Elsewhere = Callable[
     [str, RunContext], bool
 ]  # whether a personal value belongs to other scopes than the run's
@@ -44,8 +43,8 @@ class OutputGate:
         Characters that nobody sees are passed over: with one of them inside, a key is still a key to who copies it.
         """
         places = None
-        if not text.isascii() and _UNSEEN.search(text):
-            places = [number for number, char in enumerate(text) if not _UNSEEN.match(char)]
+        if not text.isascii() and INVISIBLE.search(text):
+            places = [number for number, char in enumerate(text) if not INVISIBLE.match(char)]
         visible = text if places is None else "".join(text[number] for number in places)
         seen: Classification = classify(visible)
         held = [

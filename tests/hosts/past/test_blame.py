@@ -109,6 +109,8 @@ def test_a_file_or_line_that_cannot_be_blamed_is_named(shop: Path, sb: CommandLi
         ("nofile.py", "no such file"),
         ("x" * 300, "File name too long"),
         ("cart.py:9", "has no line 9"),
+        ("cart.py:0", "no such file"),
+        (f"cart.py:{'9' * 5_000}", "File name too long"),
         ("data.bin", "is no text"),
         ("pipe", "is no regular file"),
         (".", "regular file"),

@@ -46,6 +46,16 @@ def test_a_text_that_stands_there_twice_is_unsure_unless_all_were_replaced() -> 
     assert Replay("two\nx\ntwo", [every]).origins == [0, None, 0]
 
 
+def test_a_name_that_stands_twice_in_a_line_is_renamed_back_in_both_places() -> None:
+    grew = Change("f", replacements=(Replacement("pass", "n = size + size\nreturn n"),))
+    renamed = Change("f", replacements=(Replacement("size", "length", True),))
+    split = Change("f", replacements=(Replacement(",\n", ";", True),))
+    found = Replay("n = length + length\nreturn n", [grew, renamed])
+    assert (found.origins, found.sure) == ([1, 0], [True, True])
+    assert Replay("a;b;c\nd", [Change("f", "a,\nb,\nc\nd"), split]).origins == [1, 0]
+    assert Replay("a;b;c\nd", [Change("f", replacements=(Replacement("z", "b,\nc\nd"),)), split]).sure[1]
+
+
 def test_a_replay_ends_when_its_work_is_done_however_hostile_the_changes() -> None:
     hostile = [Change("f", "\n".join(map(str, range(n, 3_000 + n)))) for n in range(500)]
     hostile += [Change("f", replacements=(Replacement("a" * 50, "a", True),)) for _ in range(500)]

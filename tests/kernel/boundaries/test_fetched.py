@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from sb.kernel.boundaries.fetched import MOST, addresses_of
@@ -31,8 +33,27 @@ from sb.kernel.boundaries.fetched import MOST, addresses_of
         ("curl --resolve w.org:443:10.0.0.1 https://w.org", ["https://w.org", "shell:curl"]),
         (
             r"curl \> evil.org '>' evil.net https://w.org",
-            ["https://w.org", "https://evil.org", "https://evil.net"],
+            ["https://w.org", "shell:curl", "https://evil.org", "https://evil.net"],
         ),
+        ("curl -X POST \\\n  https://w.org/x \\\n  -H 'a: b'", ["https://w.org/x"]),
+        ("curl https://w.org \\\n evil.org", ["https://w.org", "https://evil.org"]),
+        ("curl -H 'Accept: a; q=1|2' w.org", ["https://w.org"]),
+        ('curl -d \'{"a": "b; c"}\' https://w.org evil.org', ["https://w.org", "https://evil.org"]),
+        ("curl 'https://w.org'.evil.org", ["https://w.org", "https://w.org.evil.org"]),
+        ("curl 'evil.org/?u=https://w.org'", ["https://w.org", "https://evil.org/?u=https://w.org"]),
+        ("curl https://w.org me@evil.org", ["https://w.org", "shell:curl"]),
+        ("curl https://w.org evil.org. ", ["https://w.org", "shell:curl"]),
+        ("curl https://w.org http:/evil.org", ["https://w.org", "shell:curl"]),
+        ("curl https://w.org `evil`", ["https://w.org", "shell:curl"]),
+        ("curl https://w.org <(x) evil", ["https://w.org", "shell:curl"]),
+        ("curl https://w.org &> log evil.org", ["https://w.org", "https://evil.org"]),
+        ("x=`curl https://w.org` # as evil.org did", ["https://w.org"]),
+        ("curl -fsS https://w.org --max-time 9 2>&1 # not: evil org", ["https://w.org"]),
+        ("bash -c \"curl 'w.org/a b' && echo 'evil.org'\"", ["https://w.org/a b"]),
+        ("sh -c 'sh -c \"curl evil.org\"' https://w.org", ["https://w.org", "https://evil.org"]),
+        ("http --form evil.org https://w.org", ["https://w.org", "https://evil.org"]),
+        ("http --print=h POST w.org a=b X:y", ["https://w.org"]),
+        ("http me@evil.org a=https://w.org", ["https://w.org", "shell:http"]),
         ("git clone https://github.com/a/b", ["https://github.com/a/b"]),
         ("pip install curling", []),
         ("make httpd", []),
@@ -47,3 +68,10 @@ def test_addresses_of_a_command_line_are_named_or_said_to_be_unknown(
 def test_a_line_with_too_many_addresses_is_no_line_of_known_ones() -> None:
     many = "curl " + " ".join(f"https://w.org/{number}" for number in range(MOST + 1))
     assert addresses_of(many)[-1] == f"shell:{MOST}+"
+
+
+@pytest.mark.parametrize("part", ["curl ", "'curl ", '"curl \\" ', "`curl ", "curl \\\n"])
+def test_a_hostile_line_is_read_in_bounded_time(part: str) -> None:
+    began = time.process_time()
+    assert any(found.startswith("shell:") for found in addresses_of(part * 40_000))
+    assert time.process_time() - began < 2

@@ -46,8 +46,9 @@ def test_secrets_and_personal_data_of_another_scope_are_redacted(tmp_path: Path)
         assert MAIL not in str(event.payload)
 
 
-def test_values_split_by_characters_that_nobody_sees_are_redacted(tmp_path: Path) -> None:
-    text = f"key {KEY[:9]}\u200b{KEY[9:]}\u00ad, mail {MAIL[:4]}\u2060{MAIL[4:]}, caf\u00e9 \u200bopen"
+@pytest.mark.parametrize("unseen", "\u200b\u3164\ufe00\U000e0041\U000e0101")
+def test_values_split_by_characters_that_nobody_sees_are_redacted(tmp_path: Path, unseen: str) -> None:
+    text = f"key {KEY[:9]}{unseen}{KEY[9:]}\u00ad, mail {MAIL[:4]}\u2060{MAIL[4:]}, caf\u00e9 \u200bopen"
     with opened(tmp_path, {}) as runtime:
         runtime.registry.register_fn("report.split", "split", lambda: text)
         result = runtime.executor.execute(context(), "report.split")
