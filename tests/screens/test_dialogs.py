@@ -114,7 +114,8 @@ def test_dialogs_fit_and_can_be_read_in_both_themes(
         for number, (name, keys) in enumerate(LOOKED_AT.items()):
             await console.press(pilot, *keys)
             assert isinstance(console.app.screen, ModalScreen), name
-            for theme, width in LOOKS[:: -1 if number % 2 else 1]:  # the last looks of one are the next's first
+            back = -1 if number % 2 else 1  # the last look of one dialog is the first of the next
+            for theme, width in LOOKS[::back]:
                 console.app.theme = theme
                 await pilot.resize_terminal(width, 24)
                 await console.until(pilot, lambda: True)
