@@ -10,11 +10,14 @@ from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import RECORDS, bindings
+from sb.screens.panel import Panel
 from sb.screens.reading import Reading
 from sb.screens.state.document import DIFF, Document, Line, copied, layout
 from sb.screens.toned import Toned
 from textual.geometry import Size
 from textual.strip import Strip
+
+from sb.fitting import count
 
 
 class DocumentView(Toned, Reading, can_focus=True):
@@ -58,7 +61,20 @@ class DocumentView(Toned, Reading, can_focus=True):
     def _laid_out(self, lines: list[Line]) -> None:
         self.lines = lines
         self.virtual_size = Size(0, len(lines))
+        self._show_place()
         self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._show_place()
+
+    def _show_place(self) -> None:
+        """Write on the panel's foot which lines are in view, where not all fit."""
+        if isinstance(self.parent, Panel):
+            first, height, total = self.scroll_offset.y, self.size.height, len(self.lines)
+            last = min(first + height, total)
+            place = f"lines {count(first + 1)}-{count(last)} of {count(total)}"
+            self.parent.foot(place if total > height > 0 else "")
 
     def on_resize(self) -> None:
         self._lay_out()

@@ -368,6 +368,7 @@ class RecoveryScreen(CountedList):
             return
         read = detail or Detail(item.key)
         asked = Asked(
+            self.now(),
             read,
             self._dry_runs.get(item.key),
             result,

@@ -11,6 +11,7 @@ from sb.screens.state.question import Question
 from sb.screens.state.recovery import Item, shown_state
 
 from sb.errors import SBError
+from sb.fitting import short_span
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.intents import Intent
@@ -22,8 +23,9 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
 from sb.present.decisions import approving_first
 from sb.present.recovery import NO_UNDO
-from sb.present.times import date_and_time
+from sb.present.times import date_and_time, when
 from sb.redaction import redact, redact_json
+from sb.sources import MICROSECONDS
 from sb.text import counted, revealed, revealed_line, shorten, shorten_middle
 
 if TYPE_CHECKING:
@@ -50,11 +52,10 @@ class DryRun:
     detail: str
     arguments: tuple[Argument, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """For a person, with its time."""
+    def text(self, now: int) -> str:
+        """For a person, with its age."""
         word = "would fail" if not self.ok else "would succeed" if self.checked else "not known"
-        return f"at {date_and_time(self.at)}: {word}: {revealed(self.detail)}"
+        return f"{when(self.at, now)}: {word}: {revealed(self.detail)}"
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Detail:
     """What is read for the item under the cursor.
 
     Args:
-        ref: what the call changed. call: all about the call.
+        ref: what the call changed. call: all about the call. called_at: in microseconds since the epoch.
         undoing: what a reversal in doubt was to undo; "" for other calls.
         request: for the reversal, where one waits or may still be used.
     """
@@ -73,13 +74,15 @@ class Detail:
     trouble: str = ""
     undoing: str = ""
     request: Disclosure | None = None
+    called_at: int | None = None
 
 
 def read_detail(log: EventLog, item: Item) -> Detail:
     """Its mutation and its call, as far as both are on record."""
     about, undoing = item.about, ""
     events = list(log.events(run_id=about.run_id, call_id=about.call_id))
-    call = _call_fields([event for event in events if event.kind == TOOL_DISPATCH])
+    dispatched = [event for event in events if event.kind == TOOL_DISPATCH]
+    call, called_at = _call_fields(dispatched), dispatched[0].at if dispatched else None
     if isinstance(about, Intent) and about.reverses:
         with log.database.snapshot() as connection:
             undoing = MutationStore(log).id_of(connection.execute, about.reverses)
@@ -87,8 +90,8 @@ def read_detail(log: EventLog, item: Item) -> Detail:
         ref = MutationStore(log).get(item.mutation_id) if item.mutation_id else None
         request = _request(log, item)
     except SBError as error:
-        return Detail(item.key, None, call, error.message)
-    return Detail(item.key, ref, call, undoing=undoing, request=request)
+        return Detail(item.key, None, call, error.message, called_at=called_at)
+    return Detail(item.key, ref, call, undoing=undoing, request=request, called_at=called_at)
 
 
 def _call_fields(events: Sequence[Event]) -> list[Field]:
@@ -98,7 +101,7 @@ def _call_fields(events: Sequence[Event]) -> list[Field]:
     facts: dict[str, Any] = {}
     for event in events:
         facts |= event.payload or {}
-    fields = [Field("The call"), Field("When", date_and_time(events[0].at))]
+    fields = [Field("The call")]
     error = facts.get("error") or facts.get("reason")
     fields += [Field("Error", revealed(str(error)), tone="danger")] if error else []
     args = facts.get("args")
@@ -124,7 +127,7 @@ def recovery_document(
     look = shown_state(item, now)
     fields = [Field(item.call.object), Field("State", look.word, tone=look.tone, badge=look.badge)]
     if isinstance(about, Escalation):
-        fields += _decision_fields(about, item.under_way)
+        fields += _decision_fields(about, item.under_way, now)
     elif isinstance(about, Intent):
         fields.append(Field("Why", "the call was begun, and no outcome was reported"))
         fields.append(Field("What to do", "o settles it; t asks its tool"))
@@ -133,7 +136,7 @@ def recovery_document(
     if read.trouble:
         fields.append(Field("Trouble", read.trouble, tone="danger"))
     if read.ref is not None:
-        looked = dry_run.text if dry_run else "not run yet: t runs it"
+        looked = dry_run.text(now) if dry_run else "not run yet: t runs it"
         tone = "danger" if dry_run and not dry_run.ok else ""
         fields += [
             *_reversal_fields(read.ref, _arguments(read, dry_run), reveal),
@@ -143,13 +146,16 @@ def recovery_document(
     elif isinstance(about, Intent):
         fields.append(Field("Undo", "declared by its tool" if about.reversal else NO_UNDO))
     who = " · ".join(filter(None, (revealed_line(about.agent), item.project)))
-    return [*fields, Field("Agent", who), *read.call, *_ids(item, read.ref)]
+    fields.append(Field("Agent", who))
+    if read.called_at is not None:
+        fields.append(Field("Called", when(read.called_at, now)))
+    return [*fields, *read.call, *_ids(item, read)]
 
 
-def _decision_fields(one: Escalation, under_way: bool) -> list[Field]:
+def _decision_fields(one: Escalation, under_way: bool, now: int) -> list[Field]:
     fields = [Field("Why", revealed(one.why or one.cause))]
     if one.expires_at is not None and one.undecided:
-        fields.append(Field("Until", date_and_time(one.expires_at)))
+        fields.append(Field("Expires", _left(one.expires_at, now)))
     next_step = "nothing: it is running now" if under_way else _NEXT.get(one.state)
     fields += [Field("What to do", next_step)] if next_step else []
     fields.append(Field("Needs", _agreement(one)))
@@ -158,20 +164,32 @@ def _decision_fields(one: Escalation, under_way: bool) -> list[Field]:
     return fields
 
 
-def _ids(item: Item, ref: MutationRef | None) -> list[Field]:
-    about = item.about
+def _left(ends_at: int, now: int) -> str:
+    """How long something lasts yet, or when it ended; times in microseconds since the epoch."""
+    return (
+        f"{short_span((ends_at - now) / MICROSECONDS)} left"
+        if now < ends_at
+        else f"ended {when(ends_at, now)}"
+    )
+
+
+def _ids(item: Item, read: Detail) -> list[Field]:
+    about, ref = item.about, read.ref
+    dates = {"called": read.called_at}
     values = {"tool": about.tool_id, "call": about.call_id, "run": about.run_id}
     if isinstance(about, Escalation):
         values |= {
             "escalation": about.id,
             "cause": about.cause,
-            "since": date_and_time(about.opened_at),
             "request": about.approval_id,
         }
+        dates |= {"escalated": about.opened_at, "expires": about.expires_at if about.undecided else None}
     if isinstance(about, Intent):
         values |= {"idempotency key": about.idempotency_key, "step": about.step}
     if ref is not None:
         values |= {"undo record": f"{ref.mutation_id}, {ref.state}", "class": str(ref.reversal_class)}
+        dates["undoable until"] = ref.window_ends_at
+    values["dates"] = "\n".join(f"{name} {date_and_time(at)}" for name, at in dates.items() if at is not None)
     return [Field(name, revealed(value), folded=True) for name, value in values.items() if value]
 
 
@@ -211,8 +229,7 @@ def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: 
 def _mutation_fields(ref: MutationRef, now: int) -> list[Field]:
     fields = []
     if ref.window_ends_at is not None:
-        over = "" if ref.in_window(now) else ", which has passed"
-        fields.append(Field("Undoable until", f"{date_and_time(ref.window_ends_at)}{over}"))
+        fields.append(Field("Undoable", _left(ref.window_ends_at, now)))
     if ref.external_handle:
         fields.append(Field("Known there as", revealed(str(redact(ref.external_handle)))))
     if ref.assumption_refs:
@@ -253,8 +270,10 @@ class Asked:
         result: what a call in doubt gave, as JSON; "" where nobody was asked.
         detail: what was read of the item. reveal: show the secrets in the reversal's arguments.
         others: the operators who could approve after this one.
+        now: microseconds since the epoch.
     """
 
+    now: int
     detail: Detail
     dry_run: DryRun | None = None
     result: str = ""
@@ -283,7 +302,7 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     if isinstance(about, Escalation):
         facts.insert(0, ("Why", shorten(about.why, 400)))
     if verb in ("approve", "undo"):
-        facts.append(("Dry run", asked.dry_run.text if asked.dry_run else "not run; t runs one"))
+        facts.append(("Dry run", asked.dry_run.text(asked.now) if asked.dry_run else "not run; t runs one"))
     if asked.result:
         facts.append(("It gave", shorten(asked.result, LONGEST_ARGS)))
     consequence = _CONSEQUENCES[verb]

@@ -77,13 +77,21 @@ DIALOGS: dict[str, tuple[Callable[[Agents], object], str, str]] = {
 LOOKED_AT: dict[str, tuple[str, ...]] = {
     "keys": ("question_mark",),
     "find": ("colon",),
-    "approve two, step 2": ("2", "M", "a", "y", "enter"),
+    "lift": ("1", "g", "L"),
+    "revoke": ("2", "G", "x"),
+    "approve three, step 2": ("2", "M", "a", "y", "enter"),
+    "deny three, step 2": ("2", "d", "n", "enter"),
     "stop": ("2", "K"),
     "contract": ("3", "a"),
+    "reversal": ("4", "g", "a"),
+    "dismiss": ("4", "g", "d"),
     "settle": ("4", "G", "o"),
     "result": ("4", "G", "o", "enter"),
     "forget": ("6", "x"),
+    "protect": ("6", "P"),
+    "restore": ("6", "left_square_bracket", "G", "u"),
 }
+LOOKS = ((DARK, 120), (DARK, 200), (LIGHT, 80), (LIGHT, 60))
 
 
 def test_dialogs_fit_and_can_be_read_in_both_themes(
@@ -92,17 +100,22 @@ def test_dialogs_fit_and_can_be_read_in_both_themes(
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
+    agents.runtime.approvals.approve(agents.pay(f"ann {WIDE}"), ADA, WIDE)
     agents.pay(f"bob {WIDE}")
     agents.pay("eve")
     agents.change_contract()
     memories(agents)
+    checkpoints(agents)
+    escalate(agents, done(agents))
     in_doubt(agents, shop.bank)
+    agents.runtime.kill.throw("agent", "courier", ADA, WIDE)
 
     async def script(pilot: Pilot[None]) -> None:
-        for name, keys in LOOKED_AT.items():
+        for number, (name, keys) in enumerate(LOOKED_AT.items()):
             await console.press(pilot, *keys)
             assert isinstance(console.app.screen, ModalScreen), name
-            for theme, width in ((DARK, 120), (LIGHT, 60)):
+            back = -1 if number % 2 else 1  # the last look of one dialog is the first of the next
+            for theme, width in LOOKS[::back]:
                 console.app.theme = theme
                 await pilot.resize_terminal(width, 24)
                 await console.until(pilot, lambda: True)

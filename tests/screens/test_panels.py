@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sb.screens.actions import EVERYWHERE, LISTS, SECTIONS, actions
 from sb.screens.chrome import KeyLine, TabLine
+from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel, Split
 from sb.screens.row_list import RowList
 from sb.screens.theme import DARK, LIGHT
@@ -176,3 +177,23 @@ def test_the_key_line_gives_up_its_middle_first_and_never_what_stops(console: Co
         assert len(text) <= max(width, len(line.fitting(20).plain))
     assert "approve" in line.fitting(60).plain
     assert "filter" not in line.fitting(50).plain
+
+
+def test_a_detail_that_does_not_fit_says_which_of_its_lines_are_in_view(
+    agents: Agents, console: Console
+) -> None:
+    agents.work(1)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "7", "enter", "z")
+        detail = console.app.screen.query_one(DocumentView)
+        rule, total, height = detail.parent, len(detail.lines), detail.size.height
+        assert isinstance(rule, Panel)
+        assert f"lines 1-{height} of {total}" in str(rule.border_title)
+        await console.press(pilot, "G")
+        assert f"lines {total - height + 1}-{total} of {total}" in str(rule.border_title)
+        await pilot.resize_terminal(120, 60)
+        await console.until(pilot, lambda: True)
+        assert " of " not in f"{rule.border_title}{rule.border_subtitle}", "all of them"
+
+    console(script, (80, 24))
