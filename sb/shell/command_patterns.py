@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from sb.shell.programs import active
-from sb.shell.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
+from sb.shell.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, fits, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.config.command_patterns import CommandPattern
@@ -60,10 +59,10 @@ def surely_runs(pattern: CommandPattern, argv: Sequence[str]) -> bool:
     folder, _, program = argv[0].rpartition("/")
     if (folder or argv[0].startswith("/")) and folder not in TRUSTED_FOLDERS:
         return False
-    if not all(map(_is_known, argv)) or not fnmatchcase(program, pattern.program):
+    if not all(map(_is_known, argv)) or not fits(program, pattern.program):
         return False
     operands = _certain_operands(program, argv[1:], len(pattern.operands))
-    if len(operands) < len(pattern.operands) or not all(map(fnmatchcase, operands, pattern.operands)):
+    if len(operands) < len(pattern.operands) or not all(map(fits, operands, pattern.operands)):
         return False
     before_end = argv[1 : argv.index("--")] if "--" in argv else argv[1:]
     return all(
@@ -133,7 +132,7 @@ def _may_be(pattern: CommandPattern, argv: Sequence[str]) -> bool:
     program = argv[0].rpartition("/")[2]
     if not is_literal(argv[0]):
         return True
-    if not any(fnmatchcase(name, pattern.program) for name in (argv[0], program, program.lower())):
+    if not any(fits(name, pattern.program) for name in (argv[0], program, program.lower())):
         return False
     program = program.lower()
     return _may_have_operands(pattern.operands, program, argv[1:]) and all(
@@ -173,7 +172,7 @@ def _may_have_operands(wanted: Sequence[str], program: str, words: Sequence[str]
 
 
 def _names(word: str, wanted: str) -> bool:
-    return fnmatchcase(word, wanted) or fnmatchcase(word.lower(), wanted)
+    return fits(word, wanted) or fits(word.lower(), wanted)
 
 
 def _may_be_alias(word: str, fitted: int) -> bool:
@@ -197,7 +196,7 @@ def _may_have_option(option: str, words: Sequence[str]) -> bool:
 
 
 def _is_option(word: str, option: str) -> bool:
-    if fnmatchcase(word, option) or word.startswith(f"{option}="):
+    if fits(word, option) or word.startswith(f"{option}="):
         return True
     short = len(option) == 2 and option[1] not in "*?"
     return short and word[:1] == "-" and word[1:2] not in ("-", "") and option[1] in word[1:]

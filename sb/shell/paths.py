@@ -26,7 +26,18 @@ from sb.shell.sensitive import (
     sensitive_end,
     setting_below,
 )
-from sb.shell.words import BRACKET, MADE, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
+from sb.shell.words import (
+    BRACKET,
+    MADE,
+    OPERAND,
+    QUESTION,
+    STAR,
+    UNKNOWN,
+    compiled,
+    fits,
+    is_literal,
+    is_sure,
+)
 
 _MOST_FOLDERS = 16
 _MOST_LOOKS = 5000
@@ -293,7 +304,7 @@ class Paths:
 
     def _is_setting(self, part: str, name: str) -> bool:
         if is_literal(part):
-            return fnmatchcase(part, name)
+            return fits(part, name)
         # Of a project's own files every pattern may match one of that name; it is meant where it is written out.
         return "." in name and name not in PROJECTS_OWN and self._matches(part, name)
 

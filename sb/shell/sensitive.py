@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
 
+from sb.shell.words import fits
+
 OPENCODE = "opencode.json*"
 WORKSPACE = "*.code-workspace"
 PROJECTS_OWN = (OPENCODE, WORKSPACE)  # files beside a project's own, which patterns are not meant for
@@ -135,7 +137,7 @@ def matches_below(pattern: Sequence[str], own: Sequence[str]) -> bool:
     return False
 
 
-def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatchcase) -> str:
+def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fits) -> str:
     """The setting of a host that a path, in its folded components, names or lies in; "" for none.
 
     Args:

@@ -10,6 +10,7 @@ import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 OPEN, COMMA, CLOSE = "\x01", "\x02", "\x03"  # of a brace expansion
 STAR, QUESTION, BRACKET = "\x04", "\x05", "\x06"  # of a pattern
@@ -47,6 +48,11 @@ _LONGEST = 1 << 20  # characters of all texts that a word can become: values of 
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """A compiled pattern; compiled on first use, since most lines need few of them."""
     return re.compile(pattern, flags)
+
+
+def fits(word: str, pattern: str) -> bool:
+    """Whether a word fits a file-name pattern, in its case: one without signs is compared, which costs no compiling."""
+    return fnmatchcase(word, pattern) if {*"*?["} & {*pattern} else word == pattern
 
 
 def is_literal(text: str) -> bool:

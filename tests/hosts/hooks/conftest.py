@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -130,13 +131,23 @@ def forks() -> Iterator[Forks]:
         "sb.store.packs",
         "sb.memory.brain",
         "sb.memory.search",
+        "tests.hosts.hooks.warmed",
     )
     with Forks(*parts, "sb.tools.files", "sb.tools.http", "sb.tools.shell", *adapters) as forks:
         yield forks
 
 
+@pytest.fixture(scope="session")
+def opened_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which nothing happened but that it was opened, made once: its approvals cost more than an event."""
+    folder = tmp_path_factory.mktemp("opened") / "sb"
+    Host(folder, folder.parent).open().close()
+    return folder
+
+
 @pytest.fixture
-def host(home: Path, tmp_path: Path, forks: Forks) -> Host:
+def host(home: Path, tmp_path: Path, forks: Forks, opened_home: Path) -> Host:
     project = tmp_path / "shop"
     (project / ".git").mkdir(parents=True)
+    shutil.copytree(opened_home, home)
     return Host(home, project, forks=forks)

@@ -114,7 +114,6 @@ def test_each_of_two_equal_writes_is_undone_to_its_own_snapshot(gemini: Gemini) 
 
 
 def test_command_is_judged_in_the_folder_that_it_names(gemini: Gemini) -> None:
-    (gemini.host.home).mkdir(mode=0o700)
     verdict = gemini.tell("BeforeTool", command="cat config.yaml", dir_path=str(gemini.host.home))
     assert verdict.decision is Decision.DENY
     assert "SecondBrain" in verdict.reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -301,6 +302,7 @@ def test_folder_renamed_in_the_session_is_no_scratch(host: Host, elsewhere: Path
 def test_upgrade_approves_new_contracts_in_homes_that_exist(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shutil.rmtree(host.home)  # the earlier version makes it
     host.configure("contract_enforcement: enforce\n")
     register, config = contracts._register_kept, host.config()
     with monkeypatch.context() as earlier:
@@ -315,6 +317,7 @@ def test_upgrade_approves_new_contracts_in_homes_that_exist(
 def test_upgrade_needs_a_signature_where_an_operator_is_enrolled(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shutil.rmtree(host.home)  # the earlier version makes it
     host.configure("contract_enforcement: enforce\n")
     config = host.config()
     with monkeypatch.context() as earlier:
