@@ -18,6 +18,7 @@ _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
 _WITHOUT_SESSIONS = "2026-07-28"  # the first revision of the protocol that has none
 _BUSY = -32_000
+_FAILED = 400  # and above: statuses of HTTP
 
 
 class TokenLimits:
@@ -65,19 +66,20 @@ class TokenLimits:
             sessions[place] = self._clock()
 
         async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start" and opens:
-                sessions.pop(place, None)
-                if opened := Headers(raw=message["headers"]).get(_SESSION):
-                    sessions[opened] = self._clock()
+            if message["type"] == "http.response.start":
+                if opens:
+                    sessions.pop(place, None)
+                    if opened := Headers(raw=message["headers"]).get(_SESSION):
+                        sessions[opened] = self._clock()
+                elif scope["method"] == "DELETE" and message["status"] < _FAILED:  # else it goes on
+                    sessions.pop(named, None)
             await send(message)
 
         try:
             await self._app(scope, receive, watched)
         finally:
             sessions.pop(place, None)
-            if scope["method"] == "DELETE":
-                sessions.pop(named, None)
-            elif named in sessions:
+            if named in sessions:
                 sessions[named] = self._clock()
 
 
