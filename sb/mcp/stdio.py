@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
@@ -18,6 +19,7 @@ from mcp_types import (
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
@@ -130,13 +132,18 @@ class Messages:
             await self._answers.refuse(None, INVALID_REQUEST, f"a message has at most {MAX_MESSAGE} bytes")
             return None
         try:
-            return jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError as error:
             if any(problem["type"] == "json_invalid" for problem in error.errors(include_input=False)):
                 await self._answers.refuse(None, PARSE_ERROR, "not JSON")
             else:
                 await self._answers.refuse(None, INVALID_REQUEST, "not a JSON-RPC message")
             return None
+        # The SDK takes a request whose id is none for a notification, and its client would wait for ever.
+        if isinstance(message, JSONRPCNotification) and "id" in json.loads(line, parse_int=str):
+            await self._answers.refuse(None, INVALID_REQUEST, "an id is a text or a whole number")
+            return None
+        return message
 
     async def aclose(self) -> None:
         await self._lines.aclose()

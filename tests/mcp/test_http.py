@@ -63,6 +63,10 @@ def test_sessions_of_one_token_are_bounded_and_others_not_shut_out(
     assert served.post(other) == 200
     assert "result" in served.call(greedy, "search", query="anything")  # a revision without sessions
     headers = {"Authorization": f"Bearer {greedy}", "mcp-session-id": first}
+    refused = {"Origin": "http://evil.example"}
+    assert httpx.delete(served.url, headers=headers | refused, timeout=20).status_code == 403
+    assert httpx.delete(f"{served.url}/x", headers=headers, timeout=20).status_code == 404
+    assert served.post(greedy) == 429  # what was not ended counts
     assert httpx.delete(served.url, headers=headers, timeout=20).status_code == 200
     assert served.post(greedy) == 200
 

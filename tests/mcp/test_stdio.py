@@ -112,6 +112,8 @@ def test_lines_that_are_no_message_are_answered_with_an_error(home: Path) -> Non
         (b"[]", INVALID_REQUEST),
         (b'{"jsonrpc": "2.0"}', INVALID_REQUEST),
         (b'[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', INVALID_REQUEST),
         (b"x" * (MAX_MESSAGE + 1), INVALID_REQUEST),
     ):
         answer = server.ask(bad)
