@@ -86,8 +86,8 @@ def _serve_http(config: Config, address: str, public: bool, proxied: list[str]) 
             raise UsageError(
                 f"--allow-host: {name!r} is no host's name", "for example --allow-host brain.example.com"
             )
-    note(f"MCP at http://{host}:{port}{PATH}; Ctrl+C ends it")
-    serve_http(config, host, port, proxied)
+    line = f"MCP at http://{host}:{port}{PATH}; Ctrl+C ends it"
+    serve_http(config, host, port, proxied, on_listening=lambda: note(line))
 
 
 def _check(config: Config, agent: str, offered: tuple[Toolset, ...]) -> None:

@@ -281,7 +281,8 @@ class _Runner:
             try:
                 work, home = self._homes.make(suite, case.setup, place)
             except (SBError, OSError) as error:
-                reason = error.message if isinstance(error, SBError) else str(error)
+                hint = f" ({error.hint})" if isinstance(error, SBError) and error.hint else ""
+                reason = f"{error.message}{hint}" if isinstance(error, SBError) else str(error)
                 return judge(case, Answer(error=one_line(f"the case cannot be set up: {reason}", 400)))
         seed = _seed(self._options.seed, case.id, index)
         timeout_s = self._options.timeout_s or case.timeout_s

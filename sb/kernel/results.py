@@ -70,7 +70,7 @@ class ToolResult:
         trace_id, span_id: hex ids of the run's trace and of this call's span ("" without one).
         mutation_id: names what it changed, for `sb undo`; "" when it changed nothing.
         effect: of a failure: whether something was changed all the same.
-        rule: of a host's call that was refused: what decided it, as the log names it.
+        rule: of a call that was refused: what decided it, as the log names it.
         warning: of a success: what its caller has to know before it uses the data, such as that they read like an attack.
     """
 

@@ -9,8 +9,10 @@ import anyio
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from sb.hosts.hooks.wording import after_refusal, ask_for_approval
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.contracts import ToolResult, ToolSpec
+from sb.kernel.execution.admission import PERFORMED_BY_HOST
 from sb.kernel.reversal_contracts import MutationRef
 from sb.mcp.answers import error_line, when
 from sb.mcp.desk import AgentDesk
@@ -19,9 +21,7 @@ from sb.sources import MICROSECONDS
 
 LONGEST_WAIT_S = 50.0  # many clients give up on a request after a minute
 _TOLD_EVERY_S = 2.0
-_UNDO_NEXT = "A person decides. Ask for the same undo again once they agreed."
 _NEXT = {
-    ApprovalState.WAITING: "A person decides. Ask again later.",
     ApprovalState.APPROVED: "Repeat the call unchanged: it runs once.",
     ApprovalState.DENIED: "Do not repeat or work around it. Tell the user.",
     ApprovalState.REVOKED: "Do not repeat or work around it. Tell the user.",
@@ -50,8 +50,8 @@ class KernelTools:
     def list_tools(self) -> list[dict[str, Any]]:
         """List the tools that you may call with call_tool, and their arguments."""
         desk = self._desk()
-        registry = desk.runtime.registry
-        return [_tool(spec) for spec in registry.filter_for_agent(desk.agent)]
+        specs = desk.runtime.registry.filter_for_agent(desk.agent)
+        return [_tool(spec) for spec in specs if not spec.metadata.get(PERFORMED_BY_HOST)]
 
     async def call_tool(
         self,
@@ -107,7 +107,7 @@ class KernelTools:
         undone = desk.calls.undo(change, reason)
         answer = {"change": undone.mutation_id, "state": undone.state}
         if undone.state == "waiting":
-            return answer | request_answer(desk.calls.request(undone.detail)) | {"next": _UNDO_NEXT}
+            return answer | request_answer(desk.calls.request(undone.detail))
         return answer | {"detail": undone.detail}
 
 
@@ -137,22 +137,29 @@ def _ended(desk: AgentDesk, result: ToolResult) -> dict[str, Any]:
         return {"state": "waiting", "call_id": result.call_id} | request_answer(
             desk.calls.request(result.data["approval_id"])
         )
-    return {
+    answer = {
         "state": "refused" if result.refused else "failed",
         "call_id": result.call_id,
         "code": str(result.error_code),
         "reason": error_line(ValueError(result.error_message)),
     }
+    if result.refused:
+        answer["next"] = after_refusal(result.rule)
+    return answer
 
 
 def request_answer(approval: Approval) -> dict[str, Any]:
-    """A request as its agent reads it: the decision, and what to do now."""
+    """A request as its agent reads it: the decision and its reason, or why a person is asked, and what to do now."""
+    reason, then = approval.reason, _NEXT.get(approval.state, "")
+    if approval.state is ApprovalState.WAITING:
+        reason = "; ".join(asked["reason"] for asked in approval.request.get("reasons", ()))
+        then = f"{ask_for_approval(approval.id)}. Do not work around it. When it is approved, repeat exactly this call."
     return {
         "request": approval.id,
         "decision": str(approval.state),
-        "reason": approval.reason,
+        "reason": reason,
         "expires": when(approval.expires_at / MICROSECONDS),
-        "next": _NEXT[approval.state],
+        "next": then,
     }
 
 

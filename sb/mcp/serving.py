@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
+import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 _EVERY_ADDRESS = ("0.0.0.0", "::")
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # of ::1 where IPv6 is off
+_BACKLOG = 2048  # connections that may wait to be accepted, as uvicorn has it
 MAX_BODY = 4 << 20  # bytes of one request
 
 
@@ -125,14 +129,22 @@ def _any_port(scheme: str, names: Sequence[str]) -> list[str]:
     return [f"{scheme}{one}{port}" for one in names for port in ("", ":*")]
 
 
-def serve_http(config: Config, host: str, port: int, proxied: Sequence[str] = ()) -> None:
+def serve_http(
+    config: Config,
+    host: str,
+    port: int,
+    proxied: Sequence[str] = (),
+    *,
+    on_listening: Callable[[], None],
+) -> None:
     """Answer HTTP until interrupted.
 
     Args:
         proxied: as in `http_app`.
+        on_listening: is called once connections are accepted.
 
     Raises:
-        ConfigError, StoreError: the home cannot be used. UsageError: nobody has a token.
+        ConfigError, StoreError: the home cannot be used. UsageError: nobody has a token, or something else listens there.
     """
     import uvicorn
 
@@ -146,7 +158,38 @@ def serve_http(config: Config, host: str, port: int, proxied: Sequence[str] = ()
             log_level="warning",
             access_log=False,
         )
-        uvicorn.Server(settings).run()
+        with ExitStack() as stack:
+            listening = _listen(host, port, stack)
+            on_listening()
+            uvicorn.Server(settings).run(listening)
+
+
+def _listen(host: str, port: int, stack: ExitStack) -> list[socket.socket]:
+    """Listening sockets, since uvicorn, left to itself, logs that it cannot listen and ends as if all were well.
+
+    `localhost` is two addresses, and each client takes the one it prefers.
+    """
+    listening = []
+    failure: OSError | None = None
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, address in dict.fromkeys((family, address) for family, *_, address in found):
+            try:
+                bound = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+            except OSError as error:
+                if error.errno not in _NOT_HERE:
+                    raise
+                failure = error
+            else:
+                listening.append(stack.enter_context(bound))
+        if failure and not listening:
+            raise failure
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {reason}", "name another address with --http"
+        ) from None
+    return listening
 
 
 def is_loopback(host: str) -> bool:

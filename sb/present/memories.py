@@ -14,6 +14,7 @@ from sb.memory.highlights import beginnings, spans
 from sb.memory.sessions import PAST_SESSION
 from sb.present.states import State, state
 from sb.present.suggestions import suggested_text
+from sb.references import SESSION_SHOWN
 from sb.sources import MICROSECONDS, iso
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
@@ -129,7 +130,7 @@ def memory_heading(found: Memory, now: float) -> str:
     if not (found.session or "").startswith(PAST_SESSION):
         return heading
     host, _, session = str(found.session).removeprefix(PAST_SESSION).partition(":")
-    return f"{heading}  {iso(found.happened_at)[:10]} {host} {session[:8]}"
+    return f"{heading}  {iso(found.happened_at)[:10]} {host} {session[:SESSION_SHOWN]}"
 
 
 def text_of(record: Record) -> str:

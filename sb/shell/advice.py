@@ -65,7 +65,7 @@ wget + bash :: wget -O install.sh https://example.com/install.sh :: downloads th
 rsync --delete :: rsync --dry-run -av --delete src/ backup/ :: lists what would be deleted :: rsync -a --delete src/ backup/
 find -delete :: find . -name '*.orig' -print :: lists the files, to be looked at before they are deleted :: find . -name '*.orig' -delete
 rm + find :: find . -name '*.orig' -print :: lists the files, to be looked at before they are deleted :: find . -name '*.orig' -exec rm -r {} +
-rm :: git clean --dry-run -d :: lists files that git does not track; to delete, name single files :: rm -rf src
+rm :: ls -la :: shows what a folder holds, before it is deleted :: rm -rf src
 chmod -R :: chmod u+rwX FILE :: changes one file and only its owner's rights :: chmod -R 777 .
 chown -R :: ls -ln :: shows whose the files are, before they get another owner :: chown -R root .
 dd :: lsblk --fs :: shows which disk is which, before one is written :: dd if=image of=/dev/sdb

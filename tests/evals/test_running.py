@@ -307,7 +307,7 @@ def test_the_database_that_an_organization_prescribes_is_never_that_of_an_eval(t
         (Setup(files={"/etc/out.txt": "x"}), "is not below the working folder"),
         (Setup(records=({"content": "x", "no_such_field": 1},)), "record 1"),
         (Setup(records=({"content": ""},)), "record 1"),
-        (Setup(charter=CHARTER), "would refuse nothing"),
+        (Setup(charter=CHARTER), "would refuse nothing (set agent_charters: enforce in the suite's config)"),
     ],
 )
 def test_a_setup_that_cannot_be_made_is_an_error_of_its_case(

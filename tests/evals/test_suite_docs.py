@@ -93,7 +93,7 @@ def test_the_suites_of_the_page_are_read(tmp_path: Path) -> None:
             (tmp_path / "s.yaml").write_text(block, encoding="utf-8")
             (suite,) = load_suites([tmp_path / "s.yaml"])
             ids += [case.id for case in suite.cases]
-    assert ids == ["refund_path", "sum[1]", "sum[2]", "polite"]
+    assert ids == ["refund_path", "sum[1]", "sum[2]", "shipped", "polite"]
 
 
 def test_every_key_is_on_the_page() -> None:

@@ -44,6 +44,18 @@ def test_an_agent_is_listed_what_it_may_call(folder: Path) -> None:
     kernel(scene)
 
 
+def test_tools_that_only_a_host_performs_are_not_listed(home: Path) -> None:
+    home.mkdir(mode=0o700)
+
+    async def scene(s: Session) -> None:
+        assert s.runtime.registry.get("host.write") is not None
+        listed = {tool["tool"] for tool in await s.call("list_tools")}
+        assert "files.read" in listed
+        assert not {tool for tool in listed if tool.startswith("host.")}
+
+    kernel(scene)
+
+
 def test_what_a_call_changed_is_undone_by_whoever_made_it(folder: Path) -> None:
     notes = folder / "notes.md"
 
@@ -66,6 +78,9 @@ def test_a_call_that_waits_runs_once_a_person_agreed_and_only_once(folder: Path)
     async def scene(s: Session) -> None:
         waiting = await s.call("call_tool", tool="shell.run", args=REMOVE)
         assert waiting["state"] == "waiting"
+        assert waiting["reason"] == "shell.run is destructive, so a person must approve each call"
+        assert f"`sb approvals approve {waiting['request']} --reason WHY`" in waiting["next"]
+        assert "Do not work around it" in waiting["next"]
         assert (await s.call("request_status", request=waiting["request"]))["decision"] == "waiting"
         assert (folder / "exports").exists()
         s.runtime.approvals.approve(waiting["request"], ADA, "the books are closed")
@@ -87,6 +102,8 @@ def test_a_denial_says_why_and_not_to_work_around_it(folder: Path) -> None:
         told = await s.call("request_status", request=waiting["request"])
         assert (told["decision"], told["reason"]) == ("denied", "they are needed")
         assert "work around" in told["next"]
+        refused = await s.call("call_tool", tool="shell.run", args=REMOVE)
+        assert (refused["state"], refused["next"][:22]) == ("refused", "The user decided this:")
 
     kernel(scene)
 
@@ -178,6 +195,7 @@ def test_a_killed_agent_can_call_nothing(folder: Path) -> None:
         s.runtime.kill.throw("agent", "scribe", ADA, "it runs wild")
         refused = await s.call("call_tool", tool="files.read", args={"path": "notes.md"})
         assert refused["state"] == "refused"
+        assert refused["next"].startswith("Stop working")
 
     kernel(scene)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,6 +135,17 @@ def test_without_tls_it_stays_on_this_machine_unless_told(sb: CommandLine, home:
     assert "is no address" in sb("serve", "mcp", "--http", "here").err
     assert "is no host's name" in sb("serve", "mcp", "--http", "8765", "--allow-host", "a b").err
     assert "there is no token" in sb("serve", "mcp", "--http", "8765").err
+
+
+def test_an_address_that_is_taken_ends_it_with_an_error(sb: CommandLine, home: Path) -> None:
+    assert sb("init").code == 0
+    assert sb("serve", "token", "create", "scribe", "--reason", "tried").code == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = sb("serve", "mcp", "--http", str(port))
+    assert refused.code == 2
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in refused.err
+    assert "MCP at" not in refused.err
 
 
 def test_tokens_are_made_listed_and_revoked_by_people(sb: CommandLine, home: Path) -> None:

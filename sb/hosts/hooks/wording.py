@@ -11,6 +11,11 @@ from sb.kernel.contracts import ToolResult
 
 # A finding of the shell's judge, such as "rm -r: deletes a folder": a program, and a sentence about it.
 _FINDING = re.compile(r"(^|; )([^:;]{1,80}): (?=[a-z]+s\b)")
+# What to do after a refusal, by the rule that decided it.
+_AFTER = {
+    "killed": "Stop working, do not try other calls, and tell the user: only they can lift this.",
+    "approval_denied": "The user decided this: do not repeat or rephrase the call. Ask how to go on.",
+}
 
 
 def sentence(why: str) -> str:
@@ -39,12 +44,22 @@ def denied(result: ToolResult, refused: str, host: str) -> str:
     why = result.error_message
     if refused.endswith(NEEDS_AGENT):
         return f"SecondBrain: not run: {why}. Repeat it with `--agent {host}`."
-    if result.rule == "killed":
-        stop = "Stop working, do not try other calls, and tell the user: only they can lift this."
-        return f"SecondBrain: not run: {why}. {stop}"
-    if result.rule == "approval_denied":
-        return f"SecondBrain: not run: {why}. The user decided this: do not repeat or rephrase the call. Ask how to go on."
-    return f"SecondBrain denied this call: {why}. {INSTEAD}"
+    begins = "SecondBrain: not run:" if result.rule in _AFTER else "SecondBrain denied this call:"
+    return f"{begins} {why}. {after_refusal(result.rule)}"
+
+
+def after_refusal(rule: str) -> str:
+    """What an agent is to do now that a call was refused.
+
+    Args:
+        rule: what decided it, as the log names it.
+    """
+    return _AFTER.get(rule, INSTEAD)
+
+
+def ask_for_approval(approval_id: str) -> str:
+    """How an agent gets its request decided."""
+    return f"Ask the user to approve it in `sb console` or with `sb approvals approve {approval_id} --reason WHY`"
 
 
 def waits(because: str, approval_id: str, data: dict[str, Any]) -> str:
@@ -52,7 +67,6 @@ def waits(because: str, approval_id: str, data: dict[str, Any]) -> str:
     until = str(data.get("expires_at", ""))[:16].replace("T", " ")
     expiry = f" The request expires at {until} UTC." if until else ""
     return (
-        f"SecondBrain: not run: {because}. Needs approval {approval_id}: ask the user to approve it in `sb console` or "
-        f"with `sb approvals approve {approval_id} --reason WHY`.{expiry} Do not work around it. When it is approved, "
-        "repeat exactly this call."
+        f"SecondBrain: not run: {because}. Needs approval {approval_id}. {ask_for_approval(approval_id)}.{expiry} "
+        "Do not work around it. When it is approved, repeat exactly this call."
     )

@@ -392,7 +392,8 @@ class ToolExecutor:
         except (SBError, driver.Error) as error:
             message = f"{safe_message(call, refusal.reason)} (and this could not be recorded: {error})"
             return error_of(call, refusal.code, message)
-        return error_of(call, refusal.code, safe_message(call, refusal.reason), data=refusal.data)
+        message = safe_message(call, refusal.reason)
+        return error_of(call, refusal.code, message, refusal.data, rule=refusal.rule)
 
     def _run_recorded(
         self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None

@@ -6,6 +6,7 @@ import json
 
 from sb.memory.sessions import PAST_SESSION
 from sb.memory.space import Space
+from sb.references import full_one, is_session_prefix
 
 _SESSIONS = "SELECT id, name FROM memory_sessions WHERE name >= ? AND name < ?"
 _EVENTS = (
@@ -19,15 +20,20 @@ def past_memories(space: Space, *, session: str = "", host: str = "", before: fl
     """The ids of what past sessions left, the first imported first; quarantined ones and forgotten ones too.
 
     Args:
-        session: a session's name here, or its host's id of it; "" for all.
+        session: a session's name here, or its host's id of it, or how that begins; "" for all.
         host: such as `claude-code`; "" for all.
         before: seconds since the epoch; only what happened before.
+
+    Raises:
+        UsageError: the ids of several sessions begin like that.
     """
     after = PAST_SESSION[:-1] + chr(ord(PAST_SESSION[-1]) + 1)
-    numbers = []
+    sessions = []
     for number, name in space.database.query(_SESSIONS, (PAST_SESSION, after)):
         of_host, _, its_id = name.removeprefix(PAST_SESSION).partition(":")
-        if host in ("", of_host) and session in ("", name, its_id):
-            numbers.append(number)
+        if host in ("", of_host):
+            sessions.append((number, name, its_id))
+    wanted = full_one(session, (its_id for _, _, its_id in sessions), is_enough=is_session_prefix)
+    numbers = [number for number, name, its_id in sessions if wanted in ("", name, its_id)]
     rows = space.database.query(_EVENTS, (json.dumps(numbers), before))
     return [str(uid) for (uid,) in rows]

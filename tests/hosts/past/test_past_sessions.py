@@ -132,6 +132,17 @@ def test_what_came_before_and_what_was_pruned_never_comes_again(user: Path, sb: 
     assert sb("memory", "import", "--from", "claude-code", "--json").json["added"] == 0
 
 
+def test_prune_takes_the_beginning_of_a_session_that_search_shows(user: Path, sb: CommandLine) -> None:
+    cwd = str(user / "shop")
+    for name in ("3f0c5a51-8c1b", "3f0c5a51-9d2c"):
+        turns.claude_code(user, cwd, [Turn(f"Of {name}.", [], f"Done {name}.")], name=name, session=name)
+    sb("memory", "import", "--from", "claude-code", "--trusted")
+    both = sb("memory", "prune", "--session", "3f0c5a51", "--yes")
+    assert (both.code, "is ambiguous" in both.err, len(texts())) == (2, True, 4)
+    assert len(sb("memory", "prune", "--session", "3f0c5a51-8", "--yes", "--json").json["ids"]) == 2
+    assert texts() == ["Of 3f0c5a51-9d2c.", "Done 3f0c5a51-9d2c."]
+
+
 def test_prune_leaves_other_memories_alone(user: Path, sb: CommandLine) -> None:
     sb("memory", "remember", "The vault is blue.")
     sb("memory", "log", "Seen.", "--session", "past")
