@@ -152,6 +152,8 @@ def import_memories(
     of_programs = {"--agent": agent != IMPORTED, "--trusted": trusted, "--dry-run": dry_run}
     of_bundles = {"--verify-only": verify_only, "--from-anybody": from_anybody, "--embed": embed}
     _refuse_options(of_bundles if source else of_programs, with_from=bool(source))
+    if source and source not in (known := (*PROGRAMS, *WITH_PROMPTS)):
+        raise UsageError(f"no importer {source!r}{nearest(source, known)}", f"one of {', '.join(known)}")
     if source in WITH_PROMPTS:
         _past(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
         return
@@ -211,9 +213,6 @@ def _take_in(
     """Import what another program remembered."""
     from sb.memory.foreign.taking_in import memories_of, reader_of
 
-    if source not in PROGRAMS:
-        known = (*PROGRAMS, *WITH_PROMPTS)
-        raise UsageError(f"no importer {source!r}{nearest(source, known)}", f"one of {', '.join(known)}")
     reader_of(source, file)  # before a passphrase is asked for
     found = _import(
         ctx, source, memories_of(source, file), agent, into, who, trusted=trusted, dry_run=dry_run

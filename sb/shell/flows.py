@@ -14,7 +14,7 @@ from sb.shell.arguments import WRAPPERS, XARGS_VALUED
 from sb.shell.finding import found_files
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
-from sb.shell.rules import operands
+from sb.shell.rules import argument_files, operands
 from sb.shell.searching import FINDERS, RUNS, may_print, searched_folders
 from sb.shell.secret_files import (
     DOTENV,
@@ -96,10 +96,16 @@ class Trail(TextTrail):
         self._before = len(self.reads)
         if program == "parallel" or (program == "xargs" and operands(arguments, XARGS_VALUED)):
             listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
-            self.words, self.input = merged(words, self.input, listed), CLEAN
+            self.words = merged(words, self.input, listed, *self._arguments_of(program, arguments))
+            self.input = CLEAN
         elif program in ("find", "fd", "fdfind"):
             self.words = merged(words, self._found(program, arguments))
         return words
+
+    def _arguments_of(self, program: str, arguments: Sequence[str]) -> list[Taint]:
+        """What is in the files whose lines become arguments."""
+        valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program][2]
+        return list(map(self._of_file, argument_files(arguments, valued)))
 
     def _found(self, program: str, arguments: Sequence[str]) -> Taint:
         """Whether a search finds files with secrets."""
@@ -121,7 +127,7 @@ class Trail(TextTrail):
         if self._traced and program in RUN_OTHERS:
             merged(*map(self._of_file, arguments[:4]))
         if program == "xargs" and not operands(arguments, XARGS_VALUED):  # it prints what it reads
-            self.output = merged(self.output, self.input)
+            self.output = merged(self.output, self.input, *self._arguments_of(program, arguments))
         if (
             program in RUN_OTHERS
             or (program in WRAPPERS and program not in ("command", "dotenv"))

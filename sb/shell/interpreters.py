@@ -227,8 +227,8 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     module = arguments[0] if arguments else ""
     if not is_literal(module):
         return Finding(DESTROY, f"{name} -m {display(module)}: what it runs is unknown until it runs")
-    if module.partition(".")[0] == "sb":
-        return judge.command(["sb", *arguments[1:]], stdin)
+    if (program := module.partition(".")[0]) in ("sb", "dotenv"):
+        return judge.command([program, *arguments[1:]], stdin)
     if module in _MODULES:
         found = rule_finding(module, arguments[1:])
         if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from sb.shell.arguments import (
@@ -53,6 +54,20 @@ def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
         else:
             found.append(at)
     return found
+
+
+def argument_files(arguments: Sequence[str], valued: str) -> list[str]:
+    """The files whose lines `xargs` or `parallel` takes as arguments.
+
+    Args:
+        valued: the options whose value is the next argument.
+    """
+    commands = operands(arguments, valued)
+    own = arguments[: commands[0]] if commands else arguments
+    files = [word.removeprefix("--arg-file=") for word in own if word.startswith("--arg-file=")]
+    files += [word[2:] for word in own if word.startswith("-a") and len(word) > len("-a")]
+    pairs = list(pairwise(own)) + [pair for pair in pairwise(arguments) if pair[0] == "::::"]
+    return files + [word for before, word in pairs if before in ("-a", "--arg-file", "::::")]
 
 
 def options_before(program: str) -> str:

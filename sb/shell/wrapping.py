@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from sb.shell.rules import (
     READ,
     WRITE,
     Finding,
+    argument_files,
     highest,
     operands,
     rule_finding,
@@ -35,7 +35,6 @@ _FLOORS = {
     "D": "runs a program with other privileges",
 }
 _RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach", "bws run"))
-_ARGUMENT_FILES = ("-a", "--arg-file", "::::")
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
 _IN_NIX = ("-c", "--command", "--run")
 _DECRYPTED = "decrypted.env"  # in place of the file that `sops exec-file` makes
@@ -71,7 +70,7 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
         return highest(found, judge.command(["python", *rest[rest.index("-m") :]], stdin))
     command = _behind(rest[at:], before)
     if key == "parallel" and (not command or command[0] == "::::"):  # it runs the lines that it reads
-        files = [after for word, after in itertools.pairwise(rest) if word in _ARGUMENT_FILES]
+        files = argument_files(rest, valued)
         return highest(found, shell(judge, name, [], Input("file", path=files[0]) if files else stdin))
     if key == "ssh" and not command and stdin.kind == "text":
         return highest(found, judge.line(stdin.text))
@@ -197,8 +196,8 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     command = arguments[at:]
     if not command:
         return QUIET
-    for before, word in itertools.pairwise(arguments[: at + 1]):
-        stdin = Input("file", path=word) if before in ("-a", "--arg-file") and is_literal(word) else stdin
+    for file in filter(is_literal, argument_files(arguments, XARGS_VALUED)):
+        stdin = Input("file", path=file)
     stdin = written_input(judge, stdin)
     for text in stdin.text.split() if stdin.kind == "text" else ():
         judge.look(text)

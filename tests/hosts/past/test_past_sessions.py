@@ -224,6 +224,7 @@ def test_a_path_names_a_transcript_or_a_folder(user: Path, sb: CommandLine, tmp_
     assert (tried_newer.code, "no finished turn in 1 of 1 transcript" in tried_newer.err) == (0, True)
     assert "it keeps none" in sb("memory", "import", "--from", "codex").err
     assert "Missing argument 'FILE'" in sb("memory", "import").err
+    assert "no importer 'claude' (did you mean" in sb("memory", "import", "--from", "claude").err
     assert 'did you mean "codex"' in sb("memory", "import", str(file), "--from", "codx").err
 
 
