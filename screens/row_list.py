@@ -11,7 +11,7 @@ from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import LISTS, bindings
-from sb.screens.state.listing import ENOUGH, INDENT, LEAST, Cell, Column, Listing, Row
+from sb.screens.state.listing import INDENT, LEAST, Cell, Column, Listing, Row
 from sb.screens.toned import Toned, cell_segments
 from textual import events
 from textual.geometry import Region, Size
@@ -280,7 +280,8 @@ def columns_of(columns: tuple[Column, ...], width: int) -> tuple[tuple[int, int]
         left += columns[gone].width + len(GAP)
     widths = {number: columns[number].width for number in fixed}
     for number in fixed:
-        more = max(min(columns[number].most - widths[number], left - ENOUGH), 0)
+        column = columns[number]
+        more = max(min(column.most - column.width, left - column.enough), 0)
         widths[number] += more
         left -= more
     return tuple((number, widths.get(number) or max(left, 1)) for number in shown)

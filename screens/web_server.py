@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import logging
 import os
 import shlex
 import signal
@@ -36,6 +37,8 @@ _ICON = Template(
     '<path d="M9 10l7 6-7 6" fill="none" stroke="#fff" stroke-width="3"/><path d="M17 23h7" stroke="#fff"'
     ' stroke-width="3"/>$dot</svg>'
 )
+# It says of a tab that is closed early that it failed to start; what does fail is announced.
+logging.getLogger("textual-serve").addHandler(logging.NullHandler())
 _DOT = '<circle cx="24" cy="8" r="7" fill="#f3bc62" stroke="#0f1117" stroke-width="2"/>'
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sb.screens.state.document import Change, Field, fields_of
-from sb.screens.state.listing import ROOMY, Cell, Column, Row
+from sb.screens.state.listing import ROOMY, WIDE, Cell, Column, Row
 from sb.screens.state.question import Question
 
 from sb.fitting import relative_age
@@ -21,16 +21,17 @@ from sb.text import counted, quoted_name
 CONTRACT_COLUMNS = (
     Column(width=10, badges=True),
     Column(),
+    Column(width=26, least=WIDE, most=80, enough=34),
     Column(width=8, least=44),
     Column(width=8, right=True),
-    Column(width=12, least=ROOMY),
+    Column(width=15, least=ROOMY),
 )
 VIEWS = {KERNEL_SURFACE: "Tools", REVERSAL_SURFACE: "Undo"}
 _UNDO = {"reversible": "undoable", "compensable": "makes up", "irreversible": "no undo"}
 
 
 def contract_row(entry: ContractEntry, now: int) -> Row:
-    """A contract by its tool and what changed in it."""
+    """A contract by its tool, what changed in it, and what it does, or what undoes it."""
     look = state(str(entry.status))
     document = entry.live_document or entry.baseline_document
     kind = document.get("safety_class") or document.get("reversal_class") or "?"
@@ -41,6 +42,7 @@ def contract_row(entry: ContractEntry, now: int) -> Row:
         (
             Cell(look.word, look.tone, look.badge),
             text,
+            Cell(str(document.get("description") or document.get("compensation_capability") or ""), "soft"),
             Cell(_UNDO.get(str(kind)) or effect_word(str(kind)), "soft"),
             Cell(age, "soft"),
             Cell(by, "soft"),

@@ -28,7 +28,8 @@ class Column:
         least: shown in a list of so many cells or more.
         right: numbers and ages end at the same place.
         badges: plain words begin where the word of a badge does.
-        most: cells to which it grows where the column that takes what is left has ENOUGH; 0 for never.
+        most: cells to which it grows where the column that takes what is left has enough; 0 for never.
+        enough: the cells of that column.
     """
 
     title: str = ""
@@ -38,12 +39,12 @@ class Column:
     right: bool = False
     badges: bool = False
     most: int = 0
+    enough: int = 72
 
 
 NAMED = 70  # cells of a list from which on it names agents: beside a record the object needs the room
 ROOMY = 84  # cells of a list from which on it has columns that are left out at 80
 WIDE = 96  # cells of a list from which on there is room for what can be left out
-ENOUGH = 72  # cells of the column that takes what is left, from which on others grow
 INDENT = "  "  # of a branch of a tree
 LEAST = 6  # cells of the column that takes what is left
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sb.memory.operator_view import Overseer
 
 MEMORY_COLUMNS = (
-    Column(width=10),
+    Column(width=10, most=16, enough=56),
     Column(),
     Column(width=9, least=82),
     Column(width=8, least=66),

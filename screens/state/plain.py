@@ -90,7 +90,7 @@ def _approvals(records: Records) -> PlainScreen:
 def _contracts(records: Records) -> PlainScreen:
     entries = ordered(records.baselines("rows").entries())
     now = int(records.clock.now() * 1e6)
-    rows = [contract_row(entry, now).texts for entry in entries]
+    rows = [_without(2, contract_row(entry, now)) for entry in entries]
     return PlainScreen(("state", "tool", "class", "age", "approved"), rows, len(entries))
 
 
@@ -151,9 +151,9 @@ def _agents(records: Records) -> PlainScreen:
     return PlainScreen(titles, rows, seen.seen)
 
 
-def _without(sparkline: int, row: Row) -> tuple[str, ...]:
-    """The texts of a row but for its sparkline, which has none."""
-    return row.texts[:sparkline] + row.texts[sparkline + 1 :]
+def _without(column: int, row: Row) -> tuple[str, ...]:
+    """The texts of a row but for one: a sparkline has none, and what a tool does takes the room of the others."""
+    return row.texts[:column] + row.texts[column + 1 :]
 
 
 PLAIN: dict[str, Callable[[Records], PlainScreen]] = {

@@ -8,14 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import WIDE, Cell, Column, Row
 
 from sb.errors import CheckFailed
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
 from sb.text import shorten
 
-CONTROL_COLUMNS = (Column(width=7), Column(), Column(width=2, least=40), Column(width=5, least=52))
+CONTROL_COLUMNS = (
+    Column(width=7),
+    Column(),
+    Column(width=44, least=WIDE, most=100, enough=40),
+    Column(width=2, least=40),
+    Column(width=5, least=52),
+)
 LONGEST_HEADING = 400
 TERMS = ("status", "severity", "outcome")
 _TONES = {"pass": "soft", "partial": "warn", "fail": "danger"}
@@ -169,7 +175,8 @@ def _graded(said: Mapping[str, Any], queue: Sequence[str]) -> Graded:
 
 def control_row(control: Graded) -> Row:
     tone = _TONES.get(control.status, "danger")
-    cells = (control.title, Cell(control.severity, "soft"), Cell(control.id, "soft"))
+    about = Cell(control.reason or control.question, "soft")
+    cells = (control.title, about, Cell(control.severity, "soft"), Cell(control.id, "soft"))
     return Row((Cell(control.status, tone), *cells))
 
 

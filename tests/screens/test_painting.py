@@ -72,6 +72,8 @@ def test_a_column_grows_once_the_widest_has_enough_and_every_cell_is_used() -> N
     assert [room for _, room in columns_of(columns, 100)] == [10, 56, 28]
     assert [room for _, room in columns_of(columns, 130)] == [10, 72, 42]
     assert [room for _, room in columns_of(columns, 240)] == [10, 144, 80]
+    early = (Column("", 10), Column(""), Column("", 28, most=80, enough=40))
+    assert [room for _, room in columns_of(early, 100)] == [10, 40, 44]
 
 
 def test_columns_that_there_is_no_room_for_give_way_from_the_last() -> None:

@@ -126,6 +126,7 @@ def test_at_most_eight_tabs_are_open_and_a_process_that_ignores_us_is_killed(sta
     pids = asyncio.run(look())
     assert len(pids) == 8
     assert all(gone(pid) for pid in pids)
+    assert server.stop()[2] == "", "they were closed, and did not fail to start"
 
 
 def test_nonsense_on_the_websocket_closes_that_tab(start: Start) -> None:
