@@ -16,7 +16,7 @@ _DATABASE = (3,)  # of every command that does not say otherwise
 def declaration() -> dict[str, Any]:
     """The types and commands of interface.yaml."""
     text = (Path(__file__).parent / "interface.yaml").read_text(encoding="utf-8")
-    declared: dict[str, Any] = yaml.safe_load(text)
+    declared: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return declared
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from sb.kernel.review.log_verification import verify
 from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_USED
 from sb.store.database import open_database
+from tests.faults.at_once import run_at_once
 from tests.rounds import rounds
 
 PROCESSES = 8
@@ -39,15 +38,12 @@ def context() -> RunContext:
     return RunContext.create("clerk", budget=RunBudget(max_tool_calls=10**6, max_latency_ms=10**9))
 
 
-def use_all(folder: Path, count: int) -> None:
-    """What each process does: wait for the start, then make every call, naming its approval."""
-    ready = executor(folder)
+def use_all(place: str, count: str) -> None:
+    """What each process does: make every call, naming its approval."""
+    folder = Path(place)
+    ready, ctx = executor(folder), context()
     ids = (folder / "ids").read_text().split()
-    (folder / f"ready-{os.getpid()}").touch()
-    while not (folder / "go").exists():
-        pass
-    ctx = context()
-    for number in range(count):
+    for number in range(int(count)):
         ready.execute(ctx, "bank.pay", {"number": number}, approval_id=ids[number])
 
 
@@ -60,13 +56,7 @@ def test_each_approval_is_used_exactly_once(tmp_path: Path) -> None:
     for approval_id in ids:
         asking.approvals.approve(approval_id, Label("ada"), "the bill is right")
     (tmp_path / "ids").write_text(" ".join(ids))
-    program = "import sys; from tests.faults.test_approvals_at_once import *; use_all(Path(sys.argv[1]), int(sys.argv[2]))"
-    words = [sys.executable, "-c", program, str(tmp_path), str(count)]
-    started = [subprocess.Popen(words, cwd=Path(__file__).parents[2]) for _ in range(PROCESSES)]
-    while len(list(tmp_path.glob("ready-*"))) < PROCESSES:
-        assert all(process.poll() is None for process in started)
-    (tmp_path / "go").touch()
-    assert [process.wait(240) for process in started] == [0] * PROCESSES
+    run_at_once(use_all, PROCESSES, tmp_path, count)
     paid = Counter((tmp_path / "paid").read_text().split())
     assert paid == Counter(str(number) for number in range(count))
     assert asking.approvals.count(states=[ApprovalState.USED]) == count

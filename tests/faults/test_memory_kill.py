@@ -42,12 +42,19 @@ class Home:
     """A home with a few memories, which is copied for each kill.
 
     Args:
-        known: ids by name.
+        known: ids by name. content: what its database begins with.
     """
 
     config: Config
     bundle: Path
     known: dict[str, str]
+    content: bytes = b""
+
+    def restore(self) -> None:
+        file = self.config.database
+        for path in file.parent.glob(f"{file.name}*"):
+            path.unlink()
+        file.write_bytes(self.content)
 
     def brain(self) -> Brain:
         return Brain("ada", config=self.config, scope=SHOP, session="monday", warm=False)
@@ -103,21 +110,24 @@ OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def shop(home: Path, tmp_path: Path) -> Home:
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """The home that every operation begins with, made once."""
+    place = tmp_path_factory.mktemp("shop")
+
     def configured(folder: Path) -> Config:
         folder.mkdir(mode=0o700)
         return load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})
 
-    elsewhere = configured(tmp_path / "elsewhere")
+    elsewhere = configured(place / "elsewhere")
     choose(elsewhere.memory)  # loaded before the forks
     with Brain("bob", config=elsewhere, scope=SHOP, warm=False) as brain:
         for number in range(3):
             brain.entity(f"part {number}", "concept", observations=["it came from elsewhere"])
         brain.relate("part 1", "before", "part 2")
         log = EventLog(brain.database)
-        export(brain.space, log, tmp_path / "bundle", by=Label("bob"), stack="default")
-    made = Home(configured(home), tmp_path / "bundle", {})
+        export(brain.space, log, place / "bundle", by=Label("bob"), stack="default")
+    made = Home(configured(place / "home"), place / "bundle", {})
     with made.brain() as brain:
         brain.log("ship the fetcher", "task_update")
         made.known["told"] = brain.remember("the limit is 100 requests in 15 seconds", speaker="Ann")
@@ -128,6 +138,9 @@ def shop(home: Path, tmp_path: Path) -> Home:
         brain.search("limit")
         for number in range(60):
             brain.remember(f"fact {number} of the shop")
+    with closing(sqlite3.connect(made.config.database)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    made.content = made.config.database.read_bytes()
     return made
 
 
@@ -211,21 +224,10 @@ def unsound(home: Home) -> list[Any]:
 
 @pytest.mark.skipif(not driver.EXTENSIONS, reason="this SQLite loads no extensions")
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_process_that_is_killed_while_it_writes_leaves_a_sound_memory(
-    shop: Home, tmp_path: Path, operation: str
-) -> None:
-    file = shop.config.database
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    before = file.read_bytes()
-
-    def again() -> None:
-        for one in file.parent.glob(f"{file.name}*"):
-            one.unlink()
-        file.write_bytes(before)
-
+def test_a_process_that_is_killed_while_it_writes_leaves_a_sound_memory(shop: Home, operation: str) -> None:
+    shop.restore()
     for at in list(statements(shop, operation)):
-        again()
+        shop.restore()
         assert died(shop, operation, at), at
         assert unsound(shop) == [], at
         assert not died(shop, operation, 0)  # it can be done again
