@@ -99,7 +99,7 @@ export class Client {
 
   /** @param {object} message */
   #send(message) {
-    this.process?.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    this.process?.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message }, whole)}\n`);
   }
 
   /** @param {string} line */
@@ -118,4 +118,9 @@ export class Client {
     for (const { reject } of this.asked.values()) reject(new Error(why));
     this.asked.clear();
   }
+}
+
+/** A text without half characters, such as cutting it leaves: no JSON may hold them. @param {string} _ @param {any} value */
+function whole(_, value) {
+  return typeof value === "string" ? value.replace(/\p{Surrogate}/gu, "\ufffd") : value;
 }

@@ -98,7 +98,9 @@ class Client:
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False)
+            # Half characters, which no JSON may hold, become question marks.
+            self._process.stdin.write(text.encode(errors="replace").decode() + "\n")
             self._process.stdin.flush()
         except OSError as error:
             self._end()

@@ -90,7 +90,7 @@ def classify(
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
-    judge.trail.guesses = guess
+    judge.guesses = guess
     with judged_by(rules):
         found, parsed = _found(judge, command)
         kept = judge.keeping.result(judge) if parsed else NOTHING_KNOWN

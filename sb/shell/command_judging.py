@@ -121,7 +121,7 @@ class CommandJudge(ABC):
         self.spared: set[str] = set()  # places that are not there when the current command runs
         self._replaces_more = False  # whether the last command may replace others as well
         self.refused = ""
-        self.repeats = False
+        self.repeats, self.guesses = False, True
         self.inline = False  # a part is code in another language
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
         self._doubtful = False  # whether the line may not be in `paths.here` by now

@@ -87,7 +87,6 @@ class Trail(TextTrail):
     """The secrets of one command line."""
 
     _traced = False  # the shell prints the lines that it reads
-    guesses = True  # whether code that uses the network sends what it reads
     _before = 0  # what was read when the command at hand began
 
     def wrapping(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
@@ -320,7 +319,7 @@ class Trail(TextTrail):
                 found = Taint(CONTENT, why)
             elif len(self.reads) > self._before:
                 found = Taint(CONTENT, next(reversed(self.reads)))  # what its text runs
-            if sends and self.guesses and (merged(found, self.words, self.input).level == CONTENT):
+            if sends and self._judge.guesses and (merged(found, self.words, self.input).level == CONTENT):
                 self._sent(
                     merged(found, self.words, self.input),
                     Sink(f"{program}: sends to the network", kind="code"),

@@ -77,10 +77,21 @@ class Effects:
         """The code changes files like a program: `chmod`, `mkdir`, `truncate`, `tar`."""
         self._as(call, *argv)
 
-    def send(self, call: str, url: str, *, method: str = "POST") -> None:
-        self._sent.append(url if is_literal(url) else "https://unknown.invalid")
+    def send(self, call: str, url: str, *, method: str = "POST", fetches: bool = False) -> None:
+        """The code sends a request.
+
+        Args:
+            fetches: it carries nothing but a key, as far as its arguments tell.
+        """
+        if not (fetches and is_literal(url)) or self._judge.guesses:
+            self._sent.append(url if is_literal(url) else "https://unknown.invalid")
         data = ["--data-binary", "@-"] if method in ("POST", "PUT", "PATCH") else []
         self._as(call, "curl", "-X", method, *data, url)
+
+    def upload(self, call: str, path: str) -> None:
+        """The code sends a file by its name."""
+        if is_literal(path):
+            self._as(call, "curl", "--upload-file", path, "https://unknown.invalid")
 
     def go(self, path: str) -> None:
         self._judge.look(path)

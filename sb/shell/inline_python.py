@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sb.shell.inline_effects import Effects, given_input, unknown_code
 from sb.shell.python_values import Values
 from sb.shell.rules import DESTROY, QUIET, Finding
+from sb.shell.secret_texts import is_login_header
 from sb.shell.sql import sql
 from sb.shell.words import UNKNOWN, is_literal
 
@@ -72,6 +73,20 @@ def inline_python(judge: Judge, name: str, code: str, argv: Sequence[str] = (), 
         code_judge.call(call)
     judge.paths.here = here
     return code_judge.effects.settle()
+
+
+_FETCHING = ("GET", "HEAD", "OPTIONS", "DELETE")
+_OPTIONS = (
+    "method",
+    "url",
+    "timeout",
+    "verify",
+    "allow_redirects",
+    "follow_redirects",
+    "stream",
+    "auth",
+    "cert",
+)
 
 
 class _Code:
@@ -216,6 +231,8 @@ class _Code:
             self._request(call, value, method)
         elif method in ("sendall", "sendto", "sendmail", "send_message", "storbinary"):
             self.effects.send(method, "https://unknown.invalid")
+        elif method in ("upload_file", "upload_from_filename"):  # of clouds' storages
+            self.effects.upload(method, self._argument(call, 0, "Filename"))
 
     def _of_path(self, call: ast.Call, method: str, path: str) -> None:
         if method in ("write_text", "write_bytes", "touch"):
@@ -273,16 +290,19 @@ class _Code:
             return
         at = 1 if method == "request" else 0
         verb = self._argument(call, 0, "method").upper() if method == "request" else method.upper()
-        self.effects.send(
-            f"{owner}.{method}", self._argument(call, at, "url"), method=verb if verb.isalpha() else "POST"
-        )
+        verb = verb if verb.isalpha() else "POST"
+        url = self._argument(call, at, "url")
+        fetches = verb in _FETCHING and len(call.args) <= at + 1 and all(map(_is_plain, call.keywords))
+        self.effects.send(f"{owner}.{method}", url, method=verb, fetches=fetches)
 
     def fetch(self, name: str, call: ast.Call) -> None:
         """`urllib.request.urlopen(url, data)`: with data it sends."""
         sends = len(call.args) > 1 or self._keyword(call, "data") is not None
         verb = self._keyword(call, "method")
         method = self._values.text(verb).upper() if verb else "POST" if sends else "GET"
-        self.effects.send(name, self._argument(call, 0, "url"), method=method if method.isalpha() else "POST")
+        method = method if method.isalpha() else "POST"
+        fetches = method in _FETCHING and not sends
+        self.effects.send(name, self._argument(call, 0, "url"), method=method, fetches=fetches)
 
     def download(self, name: str, call: ast.Call) -> None:
         self.effects.write(name, self._argument(call, 1, "filename"))
@@ -378,3 +398,12 @@ _CALLS: dict[str, Callable[[_Code, str, ast.Call], None]] = {
     **dict.fromkeys(("urllib.request.urlopen", "urllib.request.Request", "urllib2.urlopen"), _Code.fetch),
     "urllib.request.urlretrieve": _Code.download,
 }
+
+
+def _is_plain(keyword: ast.keyword) -> bool:
+    """Whether an argument of a request is an option, or headers that hold a key and no other text."""
+    if keyword.arg in _OPTIONS:
+        return True
+    names = keyword.value.keys if keyword.arg == "headers" and isinstance(keyword.value, ast.Dict) else [None]
+    texts = [name.value if isinstance(name, ast.Constant) else None for name in names]
+    return all(isinstance(text, str) and is_login_header(f"{text}: x") for text in texts)

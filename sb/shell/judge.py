@@ -19,10 +19,12 @@ class Judge(Protocol):
     Attributes:
         repeats: whether the line may run a part of itself again, as loops, functions and traps do.
         writes: the absolute paths that the line writes, as far as they are known.
+        guesses: whether code counts that reads credentials and uses the network, wherever it sends what.
         inline: whether a part of it is code in another language, of which some effects may not be seen.
     """
 
     repeats: bool
+    guesses: bool
     inline: bool
     writes: list[str]
 

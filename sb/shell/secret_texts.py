@@ -191,10 +191,7 @@ class TextTrail(ABC):
         for word in node.words:
             taint = self.of_word(word)
             if taint.level and taint.variable:
-                header = (
-                    before in _AUTH_OPTIONS
-                    or compiled(_IN_HEADER, re.DOTALL).fullmatch(word.text.replace(VARIABLE, "$")) is not None
-                )
+                header = before in _AUTH_OPTIONS or is_login_header(word.text.replace(VARIABLE, "$"))
                 taint = taint._replace(auth=header)
             found = merged(found, taint)
             before = word.text
@@ -349,3 +346,8 @@ class TextTrail(ABC):
 def is_key_name(name: str) -> bool:
     """Whether a variable of an environment file is named like a key."""
     return compiled(_KEY_NAME).search(name) is not None
+
+
+def is_login_header(text: str) -> bool:
+    """Whether a header, or an option with one, is there to carry a key."""
+    return compiled(_IN_HEADER, re.DOTALL).fullmatch(text) is not None

@@ -18,7 +18,7 @@ answers.refused = await call("../outside.txt");
 answers.unknown = await first.call("sb_request_status", { request: "apr_none" }, ctx);
 const messages = [
   { role: "user", content: "Close the books." },
-  { role: "assistant", content: [{ type: "text", text: "The books are closed up to May." }] },
+  { role: "assistant", content: [{ type: "text", text: "The books are closed up to May.".padEnd(999, ".") + "😀" }] },
 ];
 await first.run("agent_end", { messages, success: true }, ctx);
 await first.run("session_end", { sessionId: "1", sessionKey: ctx.sessionKey, reason: "new", messageCount: 2 }, ctx);
