@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -18,6 +20,7 @@ from mcp_types import (
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
@@ -31,6 +34,10 @@ MAX_REQUESTS = 64  # without an answer
 BUSY = -32_000  # the code of a refused request, from those that JSON-RPC leaves to servers
 _READ = 1 << 16  # bytes
 _WRITE = 4_096  # bytes that a pipe takes without blocking once it says that it can be written to
+# An escape of JSON: a whole character of two halves, half a one (the group), or any other.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
 _LAST_ANSWER_S = 2.0  # for a client that no longer reads
 
 
@@ -130,13 +137,17 @@ class Messages:
             await self._answers.refuse(None, INVALID_REQUEST, f"a message has at most {MAX_MESSAGE} bytes")
             return None
         try:
-            return jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = jsonrpc_message_adapter.validate_json(_whole_characters(line), by_name=False)
         except ValidationError as error:
             if any(problem["type"] == "json_invalid" for problem in error.errors(include_input=False)):
                 await self._answers.refuse(None, PARSE_ERROR, "not JSON")
             else:
                 await self._answers.refuse(None, INVALID_REQUEST, "not a JSON-RPC message")
             return None
+        if isinstance(message, JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
+            await self._answers.refuse(None, INVALID_REQUEST, "an id is a string or a whole number")
+            return None
+        return message
 
     async def aclose(self) -> None:
         await self._lines.aclose()
@@ -175,6 +186,11 @@ async def _lines(source: int) -> AsyncGenerator[bytes | None]:
             rest += begun
     if rest.strip():
         yield bytes(rest)
+
+
+def _whole_characters(line: bytes) -> bytes:
+    """JSON with a replacement for each half of a character, which clients leave where they cut a text between them."""
+    return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], line) if b"\\u" in line else line
 
 
 async def _write_all(sink: int, written: MemoryObjectReceiveStream[bytes], finished: anyio.Event) -> None:
