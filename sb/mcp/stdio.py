@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -33,6 +34,10 @@ MAX_REQUESTS = 64  # without an answer
 BUSY = -32_000  # the code of a refused request, from those that JSON-RPC leaves to servers
 _READ = 1 << 16  # bytes
 _WRITE = 4_096  # bytes that a pipe takes without blocking once it says that it can be written to
+# An escape of JSON: a whole character of two halves, half a one (the group), or any other.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
 _LAST_ANSWER_S = 2.0  # for a client that no longer reads
 
 
@@ -132,7 +137,7 @@ class Messages:
             await self._answers.refuse(None, INVALID_REQUEST, f"a message has at most {MAX_MESSAGE} bytes")
             return None
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = jsonrpc_message_adapter.validate_json(_whole_characters(line), by_name=False)
         except ValidationError as error:
             if any(problem["type"] == "json_invalid" for problem in error.errors(include_input=False)):
                 await self._answers.refuse(None, PARSE_ERROR, "not JSON")
@@ -182,6 +187,11 @@ async def _lines(source: int) -> AsyncGenerator[bytes | None]:
             rest += begun
     if rest.strip():
         yield bytes(rest)
+
+
+def _whole_characters(line: bytes) -> bytes:
+    """JSON with a replacement for each half of a character, which clients leave where they cut a text between them."""
+    return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], line) if b"\\u" in line else line
 
 
 async def _write_all(sink: int, written: MemoryObjectReceiveStream[bytes], finished: anyio.Event) -> None:

@@ -111,9 +111,10 @@ def test_lines_that_are_no_message_are_answered_with_an_error(home: Path) -> Non
         (b"[" * 10_000, PARSE_ERROR),
         (b"[]", INVALID_REQUEST),
         (b'{"jsonrpc": "2.0"}', INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', INVALID_REQUEST),
         (b'[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', INVALID_REQUEST),
         (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', INVALID_REQUEST),
         (b"x" * (MAX_MESSAGE + 1), INVALID_REQUEST),
     ):
         answer = server.ask(bad)
@@ -121,6 +122,10 @@ def test_lines_that_are_no_message_are_answered_with_an_error(home: Path) -> Non
     server.write(b"")
     answer = server.ask(request(9, "search", query="anything"))
     assert (answer["id"], answer["result"]["isError"]) == (9, False)
+    saved = server.ask(request(8, "remember", content="Grace pays in \ud83d\ude00, Ada in cash \ud83d"))
+    found = server.ask(request(7, "search", query="how does Grace pay?"))
+    assert saved["id"] == 8, "half a character, which clients leave where they cut a text"
+    assert found["result"]["structuredContent"]["result"][0]["text"].endswith("Ada in cash \ufffd")
     unknown = server.ask({"jsonrpc": "2.0", "id": 10, "method": "no/such"})
     assert unknown["error"]["code"] == -32601
     assert server.end() == 0

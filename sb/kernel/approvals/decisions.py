@@ -76,7 +76,9 @@ class Approvals(ApprovalQueue):
         if approval.state is not ApprovalState.APPROVED or disclosed.problem:
             return disclosed
         try:
-            approvers(self.log, self.authority, approval, disclosed.digest)
+            names = approvers(self.log, self.authority, approval, disclosed.digest)
+            if len(names) < approval.needed:
+                raise DeniedError(f"it was approved by {len(names)} of {approval.needed} people")
         except (DeniedError, StoreCorrupt) as error:
             hint = error.hint or "have the agent repeat the call, which makes a new request"
             return disclosed._replace(problem=error.message, hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -62,9 +63,10 @@ class SourceGuard:
 
     def _source_of_file(self, given: Any) -> ContextSource | None:
         """The source that a file belongs to that is read; other files are nobody's source."""
-        paths = [given.get(name) for name in _PATHS] if isinstance(given, dict) else []
+        given = [given.get(name) for name in _PATHS] if isinstance(given, dict) else []
         sources = self.load()
-        named = [path for path in paths if isinstance(path, str) and sources.find(path) is not None]
+        paths = [os.path.normpath(path) for path in given if isinstance(path, str)]
+        named = [path for path in paths if sources.find(path) is not None]
         return sources.check_read(named[0]) if named else None
 
     def _checked_writes(self, paths: list[str]) -> None:
@@ -101,7 +103,7 @@ def uris_of(call: ToolCall) -> list[str]:
 
 
 def paths_of(call: ToolCall) -> list[str]:
-    """The files that a call names."""
+    """The files that a call names, without dots and double slashes, which would hide whose they are."""
     named = call.args.get("path"), call.args.get("paths")
     given = [named[0], *(named[1] if isinstance(named[1], list) else ())]
-    return [one for one in given if isinstance(one, str)]
+    return [os.path.normpath(one) for one in given if isinstance(one, str)]

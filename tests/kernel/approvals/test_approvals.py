@@ -250,6 +250,7 @@ def test_an_approval_that_nobody_signed_for_is_worth_nothing(bank: Bank, edit: s
     approval_id = bank.ask()
     with bank.log.database.write() as execute:
         execute(edit)
+    assert bank.approvals.disclose(bank.approvals.get(approval_id)).problem
     result = bank.call(approval_id=approval_id)
     assert result.error_code is ToolErrorCode.PERMISSION_DENIED
     assert "cannot be used" in result.error_message or "0 of 1 people" in result.error_message
