@@ -18,7 +18,7 @@ from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
-from sb.memory.salience import IN_SEARCH, configured, in_reach, salient
+from sb.memory.salience import IN_SEARCH, JUDGED_BY, configured, in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
 from sb.store.embedding.selection import NoEmbedder
@@ -33,6 +33,9 @@ LEG = 60  # candidates that words, and meaning, name each: 100 find a half perce
 
 
 BESIDE = 20  # of them, whose neighbours in their sessions are candidates too: an answer may have none of the question's words
+
+# What salience and trust go by: more are judged than returned.
+_JUDGED_BY = ("id", *JUDGED_BY, "place", "agent", "source_type")
 
 _BESIDE = "beside"
 _ONLY_BESIDE: Mapping[str, int] = MappingProxyType({_BESIDE: 1})
@@ -211,16 +214,17 @@ class Searcher:
         Args:
             salience: let it count a little how recent, how much used, how sure and how strong a memory is.
         """
-        space = self._space
-        first = in_reach(candidates, k) if salience else candidates[:k]
-        numbers = [one.id for one in first]
-        rows = {row["id"]: row for row in space.records.rows(numbers)}
+        space, first = self._space, candidates[:k]
         if salience:
-            trust = space.trust.in_rows(rows.values())
+            first = in_reach(candidates, k)
+            numbers = [one.id for one in first]
+            known = {row["id"]: row for row in space.records.rows(numbers, _JUDGED_BY)}
+            trust = space.trust.in_rows(known.values())
             reads, now = space.reads.stats(numbers), space.clock.now()
             weights = configured(IN_SEARCH, space.settings.salience)
-            first = salient(first, rows, reads, now, trust=trust, weights=weights, explain=explain)
-        return [(one, rows[one.id]) for one in first[:k]]
+            first = salient(first, known, reads, now, trust=trust, weights=weights, explain=explain)[:k]
+        rows = {row["id"]: row for row in space.records.rows([one.id for one in first])}
+        return [(one, rows[one.id]) for one in first]
 
     def _vector(self, asked: Query) -> tuple[str, Vectors] | None:
         """The question's vector and what made it; None where nothing makes vectors."""
