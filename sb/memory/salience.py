@@ -29,6 +29,7 @@ WEIGHTS: Weights = {
 }
 # Of a search: what the words and the meaning say comes first, and relevance is in it already.
 IN_SEARCH: Weights = {name: weight for name, weight in WEIGHTS.items() if name != "relevance"}
+JUDGED_BY = ("kind", "created_at", "confidence", "strength", "protected")  # columns of a record
 SHARE_OF_SEARCH = 0.05  # of the best hit's score, that a salience of 1 adds; 0 switches the stage off
 
 _DAY = 86_400.0
@@ -69,7 +70,7 @@ def salience(
     """Returns the salience of a record.
 
     Args:
-        row: its columns `kind`, `created_at`, `confidence`, `strength` and `protected`.
+        row: its columns `JUDGED_BY`.
         reads: how often it was asked for, and when last, in seconds since the epoch. now: likewise.
         relevance: to what was asked, from 0 to 1.
         trust: in it, from 0 to 1: more than in what agents write raises it, less lowers it.

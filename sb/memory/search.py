@@ -18,12 +18,13 @@ from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
-from sb.memory.salience import IN_SEARCH, configured, in_reach, salient
+from sb.memory.salience import IN_SEARCH, JUDGED_BY, configured, in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
 from sb.store.embedding.selection import NoEmbedder
+from sb.store.index.full_text import in_view
 from sb.store.records.columns import Row
-from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
+from sb.store.records.descriptors import ASIDE, DESCRIPTORS
 
 if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
@@ -32,6 +33,9 @@ LEG = 60  # candidates that words, and meaning, name each: 100 find a half perce
 
 
 BESIDE = 20  # of them, whose neighbours in their sessions are candidates too: an answer may have none of the question's words
+
+# What salience and trust go by: more are judged than returned.
+_JUDGED_BY = ("id", *JUDGED_BY, "place", "agent", "source_type")
 
 _BESIDE = "beside"
 _ONLY_BESIDE: Mapping[str, int] = MappingProxyType({_BESIDE: 1})
@@ -101,12 +105,6 @@ class Without:
         return f"({where or 1}) AND NOT ({self._condition})", (*values, *self._parameters)
 
 
-def _in_places(places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-    """The condition that a record is active in these places, and its parameters."""
-    marks = ", ".join("?" * len(places)) or "NULL"
-    return f"+r.place IN ({marks}) AND r.state = 'active' AND {MEMORIES}", tuple(places)
-
-
 class Searcher:
     """Answers questions over the records in some places."""
 
@@ -151,9 +149,7 @@ class Searcher:
         """The hits with what they are related to, as far as that meets the filters too."""
         from sb.memory.spreading import with_related
 
-        here, values = _in_places(places)
-        where, parameters = self._seen(filters, places).sql()
-        meets = f"{here} AND ({where or 1})", (*values, *parameters)
+        meets = in_view(places, *self._seen(filters, places).sql())
         return with_related(self._space, ranked, places, meets, self._space.settings.spreading)
 
     def _seen(self, filters: Predicate, places: Sequence[int]) -> Predicate:
@@ -169,13 +165,14 @@ class Searcher:
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
         changes = self._space.statistics.refresh()
-        legs = {"words": self._by_words(asked, places, filters)}
+        legs = {"words": self._by_words(asked, places, filters, changes)}
         vector = self._vector(asked)
         similar = {} if vector is None else self._by_meaning(vector, places, filters, legs["words"], changes)
         if vector is not None:
             legs["meaning"] = list(similar)[:LEG]
         best = dict.fromkeys(number for leg in legs.values() for number in leg[:BESIDE])
-        beside = self._beside(list(best), {*similar, *legs["words"]}, places, filters) if speakers else []
+        known = {*similar, *legs["words"]}
+        beside = self._beside(list(best), known, places, filters, changes) if speakers else []
         if vector is not None and beside:
             similar |= self._space.vectors.cosines(*vector, beside, changes)
         return asked, self._candidates(legs, similar, beside, changes)
@@ -193,15 +190,15 @@ class Searcher:
         Args:
             places: who may see it, see `sb.store.records.places`. count: the most on each side.
         """
-        here, values = _in_places(places)
-        hidden, parameters = self._space.leaves_out(places)
-        where = f"{here} AND NOT ({hidden or 0}) AND r.session = ?"
+        hidden, values = self._space.leaves_out(places)
+        here, parameters = in_view(places, f"NOT ({hidden or 0})", values)
+        where = f"{here} AND r.session = ?"
         found = []
         for hit in hits:
             row = self._space.records.find(hit.id)
             sides: list[tuple[Memory, ...]] = [(), ()]
             if row is not None and row["session"] is not None:
-                known = (*values, *parameters, row["session"], row["id"])
+                known = (*parameters, row["session"], row["id"])
                 select = self._space.records.select
                 before = list(select(f"{where} AND r.id < ?", known, order="r.id DESC", limit=count))
                 after = select(f"{where} AND r.id > ?", known, limit=count)
@@ -217,16 +214,17 @@ class Searcher:
         Args:
             salience: let it count a little how recent, how much used, how sure and how strong a memory is.
         """
-        space = self._space
-        first = in_reach(candidates, k) if salience else candidates[:k]
-        numbers = [one.id for one in first]
-        rows = {row["id"]: row for row in space.records.rows(numbers)}
+        space, first = self._space, candidates[:k]
         if salience:
-            trust = space.trust.in_rows(rows.values())
+            first = in_reach(candidates, k)
+            numbers = [one.id for one in first]
+            known = {row["id"]: row for row in space.records.rows(numbers, _JUDGED_BY)}
+            trust = space.trust.in_rows(known.values())
             reads, now = space.reads.stats(numbers), space.clock.now()
             weights = configured(IN_SEARCH, space.settings.salience)
-            first = salient(first, rows, reads, now, trust=trust, weights=weights, explain=explain)
-        return [(one, rows[one.id]) for one in first[:k]]
+            first = salient(first, known, reads, now, trust=trust, weights=weights, explain=explain)[:k]
+        rows = {row["id"]: row for row in space.records.rows([one.id for one in first])}
+        return [(one, rows[one.id]) for one in first]
 
     def _vector(self, asked: Query) -> tuple[str, Vectors] | None:
         """The question's vector and what made it; None where nothing makes vectors."""
@@ -257,26 +255,27 @@ class Searcher:
         return dict(found)
 
     def _beside(
-        self, best: Sequence[int], known: Collection[int], places: Sequence[int], filters: Predicate
+        self,
+        best: Sequence[int],
+        known: Collection[int],
+        places: Sequence[int],
+        filters: Predicate,
+        changes: int,
     ) -> list[int]:
         """What was said right before and after the best records, as far as it is not known."""
-        here, values = _in_places(places)
-        where, parameters = filters.sql()
-        found = self._space.words.beside(best, f"{here} AND ({where or 1})", (*values, *parameters))
+        found = self._space.words.beside(best, places, *filters.sql(), changes)
         return [number for number in found if number not in known]
 
-    def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate) -> list[int]:
+    def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate, changes: int) -> list[int]:
         terms = list(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))))
         query = word_query(terms, places, self._space.statistics)
         if not query.expression:
             return []
         where, parameters = filters.sql()
-        if not query.placed:
-            here, values = _in_places(places)
-            where, parameters = f"{here} AND ({where or 1})", (*values, *parameters)
         found = self._space.words.best(
-            query.expression, LEG, first=query.first, where=where, parameters=parameters
-        )
+            query.expression, LEG, first=query.first, places=None if query.placed else places,
+            spare=query.spare, where=where, parameters=parameters, changes=changes,
+        )  # fmt: skip
         return [number for number, _ in found]
 
     def _candidates(

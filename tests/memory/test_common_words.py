@@ -114,12 +114,15 @@ def test_words_are_common_that_together_weigh_no_more_than_one_that_names_enough
 
 
 def test_in_a_small_store_every_word_names_what_has_it() -> None:
-    known = Frequencies(9_000, 9_000, cat=1_900, dog=8_900)
-    assert word_query(["cat", "dog"], [1], known) == (
-        '(- place : ("cat" OR "dog")) AND (place : ("p1"))',
-        (),
-        True,
-    )
+    query = word_query(["cat", "dog"], [1], Frequencies(9_000, 4_000, cat=1_900, dog=8_900))
+    assert (query.expression, query.first) == ('(- place : ("cat" OR "dog")) AND (place : ("p1"))', ())
+    query = word_query(["cat", "dog"], [1], Frequencies(9_000, 9_000, cat=1_900, dog=8_900))
+    assert (query.expression, query.first) == ('(- place : ("cat" OR "dog"))', ())
+
+
+@pytest.mark.parametrize(("inside", "spare"), [(10_000, 1.0), (9_000, 1.3), (5_000, 2.5)])
+def test_more_of_the_best_are_looked_at_the_more_records_are_elsewhere(inside: int, spare: float) -> None:
+    assert word_query(["cat"], [1], Frequencies(10_000, inside, cat=9)).spare == pytest.approx(spare)
 
 
 @pytest.mark.parametrize(("inside", "placed"), [(30_000, False), (20_000, True)])

@@ -25,6 +25,7 @@ Feature = Callable[[Counted], Values]
 
 _BEFORE = 0.8
 _K1, _B = 1.2, 0.75
+_BEST = 3  # of a session
 _TINY = 1e-9  # an empty text has neither words nor length
 
 
@@ -201,12 +202,13 @@ def _sum(values: NDArray[np.floating[Any]]) -> Values:
 
 def _best_of_session(counted: Counted, values: Values) -> Values:
     """The sum of the three greatest values of each candidate's session; 0 for one of none."""
-    listed = values.tolist()
-    best = {
-        session: sum(sorted(map(listed.__getitem__, rows), reverse=True)[:3])
-        for session, rows in counted.sessions.items()
-    }
-    return np.array([0.0 if one.session is None else best[one.session] for one in counted.records])
+    sessions, first = counted.sessions, counted.first_of_session
+    order = np.lexsort((-values, sessions))
+    rank = np.arange(len(order)) - first[sessions[order]]
+    best = order[rank < _BEST]
+    sums = np.bincount(sessions[best], values[best], minlength=len(first))
+    sums[0] = 0.0
+    return np.asarray(sums[sessions])
 
 
 def _says(counted: Counted, holds: Callable[[RankedRow, frozenset[str]], bool]) -> Values:

@@ -1,8 +1,8 @@
 """Build the full-text MATCH expression of a query, bounded in cost.
 
-FTS5 looks at every record that an expression matches, and counts all those that have each of its words. So where most of many records
-may be read, a word that many have need not name one if rarer ones name enough, and places are looked at afterwards. Where few
-of them may be read, the words' counting is what takes time, and each is asked for once.
+FTS5 looks at every record that an expression matches, and counts all those that have each of its words. So where most records may be
+read, places are looked at afterwards, and of many records a word that many have need not name one if rarer ones name enough. Where
+few of them may be read, the words' counting is what takes time, and each is asked for once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from sb.memory.ranking.terms import stem as stem_of
 
 # Records that rare words have to name before common ones need not. Of 50 000 the ten best then stay the same but for 0.2 %.
 _ENOUGH_NAMED = 180
-_MANY = 10_000  # records, of a database or of places: with fewer, asking for all at once takes as long
+_MANY = 10_000  # records: with fewer, asking for all at once takes as long
 _MOST = 0.5  # of all records, which leaves more than enough of the best ones
+_SPARE = 3  # of the records that are elsewhere, as a share of what is wanted: so many more of the best are looked at
 
 
 class PlacedStatistics(Statistics, Protocol):
@@ -36,22 +37,25 @@ class WordQuery(NamedTuple):
         expression: matches all that has one of the words; "" if nothing can.
         first: what matches less, and together gives the same scores, which is enough where it names enough.
         placed: whether only what is active in the places matches; otherwise that has to be a condition.
+        spare: how many times as many as are wanted have to be looked at, since not all may be in the places.
     """
 
     expression: str
     first: tuple[str, ...] = ()
     placed: bool = True
+    spare: float = 1.0
 
 
 def word_query(terms: Sequence[str], places: Sequence[int], statistics: PlacedStatistics) -> WordQuery:
     """The expressions for texts in any of the places that have any of the words, the most important of which come first."""
-    inside = statistics.records_in(places) if statistics.records >= _MANY else 0
-    if inside < max(_MANY, _MOST * statistics.records):
+    inside = statistics.records_in(places)
+    if inside < _MOST * statistics.records:
         return WordQuery(match_expression(terms, places))
-    common = common_among(terms, inside, statistics)
+    spare = 1.0 + _SPARE * max(0.0, 1.0 - inside / max(1, statistics.records))
+    common = common_among(terms, inside, statistics) if inside >= _MANY else ()
     rare = [term for term in terms if term not in common]
     first = (match_expression(rare, None), match_expression(rare, None, beside=common)) if common else ()
-    return WordQuery(match_expression(terms, None), first, placed=False)
+    return WordQuery(match_expression(terms, None), first, placed=False, spare=spare)
 
 
 def common_among(terms: Sequence[str], inside: int, statistics: Statistics) -> list[str]:

@@ -81,13 +81,17 @@ class Counted:
         self._blocks = starts[texts] + _BLOCK * (np.arange(len(texts)) - self._first_blocks[texts])
 
     @cached_property
-    def sessions(self) -> dict[int, list[int]]:
-        """The candidates of each session, by their rows."""
-        rows: dict[int, list[int]] = {}
-        for row, one in enumerate(self.records):
-            if one.session is not None:
-                rows.setdefault(one.session, []).append(row)
-        return rows
+    def sessions(self) -> NDArray[np.intp]:
+        """The session of each candidate, numbered from 1; 0 for none."""
+        numbers: dict[int | None, int] = {None: 0}
+        found = [numbers.setdefault(one.session, len(numbers)) for one in self.records]
+        return np.array(found, np.intp)
+
+    @cached_property
+    def first_of_session(self) -> NDArray[np.intp]:
+        """Where each session begins when candidates are ordered by session."""
+        counts = np.bincount(self.sessions, minlength=1)
+        return np.asarray(np.cumsum(counts) - counts)
 
     def _weigh(self, query: Query, statistics: Statistics) -> list[str]:
         spoken, written = (

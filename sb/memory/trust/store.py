@@ -98,10 +98,9 @@ class TrustStore:
                     found += _opinions(row, domain, operators, now)
         return found
 
-    def _of(self, stack: str) -> list[int]:
+    def _of(self, stack: str) -> tuple[int, ...]:
         """The places that hold assessments of a stack."""
-        wanted = (Place(stack), place_of_operators(stack))
-        return [number for one in wanted if (number := self._places.find(one)) is not None]
+        return self._places.numbers((Place(stack), place_of_operators(stack)))
 
 
 def _opinions(row: Row, domain: str, operators: bool, now: float) -> Iterator[Opinion]:

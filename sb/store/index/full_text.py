@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from sb.store.database import Database, Row
 from sb.store.index.record_cache import RecordCache
+from sb.store.records.descriptors import MEMORIES
 
 BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
     1.0,
@@ -17,10 +18,14 @@ _SPARE = 3  # times as many as wanted are ranked before a condition is looked at
 _MERGED_AT_ONCE = 250  # pages, which takes some 10 ms
 NO_TERMS = bytes(4)
 _RANKED_BY = (
-    "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms"
-    " FROM records AS r"
+    "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms,"
+    f" CASE WHEN r.state = 'active' AND {MEMORIES} THEN r.place END, r.prev1 FROM records AS r"
     " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent"
     " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent"
+)
+_NEXT = (
+    "SELECT q.id, (SELECT n.id FROM records AS n WHERE n.session = q.session AND n.id > q.id AND n.prev1 = q.id LIMIT 1)"
+    " FROM records AS q WHERE q.id IN"
 )
 
 
@@ -32,6 +37,7 @@ class RankedRow(NamedTuple):
         speaker: who said it, None if it is not a thing said. previous_speaker: who said the text before it.
         session: in which it was made, None if in none. happened_at: seconds since 1970.
         information: how specific its text is; 0 until housekeeping has seen it.
+        place: where searches find it; None if none does. previous: what came before it in its session, in whatever state.
     """
 
     id: int
@@ -41,6 +47,8 @@ class RankedRow(NamedTuple):
     session: int | None
     happened_at: float | None
     information: float
+    place: int | None = None
+    previous: int | None = None
 
 
 class WordIndex:
@@ -49,6 +57,7 @@ class WordIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._ranked_by: RecordCache[RankedRow] = RecordCache(database)
+        self._next: RecordCache[int] = RecordCache(database)
 
     def best(
         self,
@@ -56,45 +65,66 @@ class WordIndex:
         k: int,
         *,
         first: Sequence[str] = (),
+        places: Collection[int] | None = None,
+        spare: float = 1.0,
         where: str = "",
         parameters: tuple[Any, ...] = (),
+        changes: int | None = None,
     ) -> list[tuple[int, float]]:
         """The k records that match best, with their bm25 (the larger the better).
 
         Args:
-            expression: an FTS5 expression; it or the condition has to name the places in view.
+            expression: an FTS5 expression; without `places` it or the condition has to name the places in view.
             first: some that match fewer, which are enough if k of what one of them matches meet the condition; a record's best bm25 counts.
-            where: a further condition over `r`, the table of records.
+            places: in which a memory has to be, and active. spare: of how many times k records probably k are.
+            where: a further condition over `r`, the table of records; parameters: its values.
+            changes: see `RecordCache.at`.
         """
         # A condition on each match would cost more than ranking them all: most often enough of the best meet it.
-        ranked = _SPARE * k if where else k
+        ranked = int(k * max(_SPARE if where else 1.0, spare))
+
+        def meeting(best: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+            numbers = [number for number, _ in best]
+            if places is not None:
+                numbers = self._in_places(numbers, places, changes)
+            met = set(self._meeting(numbers, where, parameters))
+            return [one for one in best if one[0] in met]
+
         if first:
             scores: dict[int, float] = {}
             for one in first:
                 for number, score in self._ranked(one, ranked):
                     scores[number] = max(score, scores.get(number, score))
             by_score = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-            kept = self._meeting(by_score[:ranked], where, parameters)
+            kept = meeting(by_score[:ranked])
             if len(kept) >= k:
                 return kept[:k]
         best = self._ranked(expression, ranked)
-        kept = self._meeting(best, where, parameters)
+        kept = meeting(best)
         if len(kept) >= k or len(best) < ranked:
             return kept[:k]
-        return self._ranked(expression, k, where=where, parameters=parameters)
+        return self._ranked(expression, k, *in_view(places, where, parameters))
 
-    def _meeting(
-        self, best: Sequence[tuple[int, float]], where: str, parameters: tuple[Any, ...]
-    ) -> list[tuple[int, float]]:
+    def _in_places(
+        self, records: Sequence[int], places: Collection[int], changes: int | None, *, spoken: bool = False
+    ) -> list[int]:
+        """Those of these records that searches find in some places, by number.
+
+        Args:
+            spoken: only what somebody said.
+        """
+        rows = self.ranked_by(records, changes)
+        return [row.id for row in rows if row.place in places and not (spoken and row.speaker is None)]
+
+    def _meeting(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> list[int]:
         if not where:
-            return list(best)
-        marks = ", ".join("?" * len(best)) or "NULL"
-        sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where})"
-        met = {number for (number,) in self._database.query(sql, (*(one for one, _ in best), *parameters))}
-        return [one for one in best if one[0] in met]
+            return list(records)
+        marks = ", ".join("?" * len(records)) or "NULL"
+        sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where}) ORDER BY r.id"
+        return [int(number) for (number,) in self._database.query(sql, (*records, *parameters))]
 
     def _ranked(
-        self, expression: str, k: int, *, where: str = "", parameters: tuple[Any, ...] = ()
+        self, expression: str, k: int, where: str = "", parameters: tuple[Any, ...] = ()
     ) -> list[tuple[int, float]]:
         rank = f"bm25(record_index, {BODY_WEIGHT}, {PREV_WEIGHT}, {PLACE_WEIGHT})"
         join = f"JOIN records AS r ON r.id = record_index.rowid AND {where}" if where else ""
@@ -140,20 +170,29 @@ class WordIndex:
             known |= ((row[0], _ranked_row(row)) for row in rows)
         return [known[number] for number in sorted(records) if number in known]
 
-    def beside(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> list[int]:
-        """What was said right before and after these records in their sessions.
+    def beside(
+        self,
+        records: Sequence[int],
+        places: Collection[int],
+        where: str = "",
+        parameters: tuple[Any, ...] = (),
+        changes: int | None = None,
+    ) -> list[int]:
+        """What was said right before and after these records in their sessions, in some places.
 
         Args:
-            where: SQL over `r`, the table of records, that they meet; parameters: its values.
+            where: SQL over `r`, the table of records, that they meet too; parameters: its values.
+            changes: see `RecordCache.at`.
         """
-        marks = ", ".join("?" * len(records)) or "NULL"
-        sql = (
-            "SELECT r.id FROM records AS r WHERE r.speaker IS NOT NULL AND r.state = 'active' AND r.id IN ("
-            f"SELECT q.prev1 FROM records AS q WHERE q.id IN ({marks}) UNION ALL"
-            " SELECT (SELECT n.id FROM records AS n WHERE n.session = q.session AND n.id > q.id AND n.prev1 = q.id LIMIT 1)"
-            f" FROM records AS q WHERE q.id IN ({marks})) AND ({where}) ORDER BY r.id"
-        )
-        return [int(n) for (n,) in self._database.query(sql, (*records, *records, *parameters))]
+        rows = [row for row in self.ranked_by(records, changes) if row.session is not None]
+        following = self._next.at(changes)
+        # The last one of a session is asked for again and again: the next may come, which is no change.
+        if last := [row.id for row in rows if row.id not in following]:
+            found = self._database.query(f"{_NEXT} ({', '.join('?' * len(last))})", tuple(last))
+            following |= ((number, after) for number, after in found if after is not None)
+        around = {number for row in rows for number in (row.previous, following.get(row.id))}
+        beside = self._in_places([number for number in around if number], places, changes, spoken=True)
+        return self._meeting(beside, where, parameters)
 
     def texts(self, records: Sequence[int]) -> list[str]:
         """The texts of records."""
@@ -201,14 +240,30 @@ class WordIndex:
             pages = _MERGED_AT_ONCE
 
 
+def in_view(
+    places: Collection[int] | None, where: str = "", parameters: tuple[Any, ...] = ()
+) -> tuple[str, tuple[Any, ...]]:
+    """The condition over `r` that a record is an active memory in some places, and its parameters.
+
+    Args:
+        places: None for anywhere, and in any state. where: what else it meets, "" for nothing; parameters: its values.
+    """
+    if places is None:
+        return where, parameters
+    marks = ", ".join("?" * len(places)) or "NULL"
+    here = f"+r.place IN ({marks}) AND r.state = 'active' AND {MEMORIES}"
+    return f"{here} AND ({where})" if where else here, (*places, *parameters)
+
+
 def _ranked_row(row: Row) -> RankedRow:
     (
         number, terms, session, happened_at, information, speaker,
-        first, first_terms, first_speaker, second, second_terms,
+        first, first_terms, first_speaker, second, second_terms, place, previous,
     ) = row  # fmt: skip
     # What comes directly before it is first, whichever of the two is quoted.
     before = [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None]
     one, two = (*before, (0, NO_TERMS), (0, NO_TERMS))[:2]
     return RankedRow(
-        number, ((number, terms), one, two), speaker, first_speaker, session, happened_at, information
-    )
+        number, ((number, terms), one, two), speaker, first_speaker, session, happened_at, information,
+        place, previous,
+    )  # fmt: skip

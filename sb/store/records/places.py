@@ -115,9 +115,14 @@ class Places:
 
     def visible(self, stack: str, scopes: Iterable[str], agent: str) -> tuple[int, ...]:
         """The places that an agent sees in these scopes, in their order: in each its own, then what is everybody's."""
-        wanted = [Place(stack, scope, owner) for scope in scopes for owner in dict.fromkeys((agent, ""))]
+        return self.numbers(
+            [Place(stack, scope, owner) for scope in scopes for owner in dict.fromkeys((agent, ""))]
+        )
+
+    def numbers(self, wanted: Iterable[Place]) -> tuple[int, ...]:
+        """The numbers of those of these places where something was kept, in their order."""
         if self._database.writer:
-            found = map(self.find, wanted)
+            found: Iterable[int | None] = map(self.find, wanted)
         else:
             self.all()  # one query, whether or not there are places that are not remembered
             found = map(self._ids.get, wanted)

@@ -12,7 +12,6 @@ from sb.store.database import Database
 from sb.store.records.columns import COLUMNS, Row
 from sb.store.records.reads import UNFOLDED
 
-_SELECT = f"SELECT {', '.join('r.' + column for column in COLUMNS)} FROM records AS r"
 _MOST_LEGS = 100  # SELECTs in one statement; SQLite takes 500
 
 
@@ -26,10 +25,10 @@ class RecordQueries:
         """All columns of one record."""
         return next(iter(self.rows([number])), None)
 
-    def rows(self, numbers: Sequence[int]) -> Iterator[Row]:
-        """All columns of these records, in no order that could be relied on."""
+    def rows(self, numbers: Sequence[int], columns: Sequence[str] = COLUMNS) -> Iterator[Row]:
+        """These columns of these records, in no order that could be relied on."""
         marks = ", ".join("?" * len(numbers)) or "NULL"
-        return self.select(f"r.id IN ({marks})", tuple(numbers))
+        return self.select(f"r.id IN ({marks})", tuple(numbers), columns=columns)
 
     def terms(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
         """The words of these records, as ranking counts them, in no order that could be relied on."""
@@ -48,16 +47,24 @@ class RecordQueries:
         return next(self.select(where, (place, kind, key)), None)
 
     def select(
-        self, where: str, parameters: tuple[Any, ...], *, order: str = "r.id", limit: int = -1
+        self,
+        where: str,
+        parameters: tuple[Any, ...],
+        *,
+        order: str = "r.id",
+        limit: int = -1,
+        columns: Sequence[str] = COLUMNS,
     ) -> Iterator[Row]:
         """Records by a condition over `r`, the table of records.
 
         Args:
             where, order: SQL that holds no value. limit: the most that are returned; -1 for all.
+            columns: those that are read.
         """
-        sql = f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT +?"
+        wanted = ", ".join("r." + column for column in columns)
+        sql = f"SELECT {wanted} FROM records AS r WHERE {where} ORDER BY {order} LIMIT +?"
         for found in self.database.query(sql, (*parameters, limit)):
-            yield dict(zip(COLUMNS, found, strict=True))
+            yield dict(zip(columns, found, strict=True))
 
     def leading(
         self,
