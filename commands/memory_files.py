@@ -155,6 +155,9 @@ def import_memories(
     if source in WITH_PROMPTS:
         _past(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
         return
+    if source and source not in PROGRAMS:
+        known = (*PROGRAMS, *WITH_PROMPTS)
+        raise UsageError(f"no importer {source!r}{nearest(source, known)}", f"one of {', '.join(known)}")
     if file is None:
         raise UsageError("Missing argument 'FILE'.", f"only --from {', '.join(WITH_PROMPTS)} needs none")
     if source:
@@ -211,9 +214,6 @@ def _take_in(
     """Import what another program remembered."""
     from sb.memory.foreign.taking_in import memories_of, reader_of
 
-    if source not in PROGRAMS:
-        known = (*PROGRAMS, *WITH_PROMPTS)
-        raise UsageError(f"no importer {source!r}{nearest(source, known)}", f"one of {', '.join(known)}")
     reader_of(source, file)  # before a passphrase is asked for
     found = _import(
         ctx, source, memories_of(source, file), agent, into, who, trusted=trusted, dry_run=dry_run
