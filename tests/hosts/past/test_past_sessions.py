@@ -225,7 +225,8 @@ def test_a_path_names_a_transcript_or_a_folder(user: Path, sb: CommandLine, tmp_
     assert "it keeps none" in sb("memory", "import", "--from", "codex").err
     assert "Missing argument 'FILE'" in sb("memory", "import").err
     assert "no importer 'claude' (did you mean" in sb("memory", "import", "--from", "claude").err
-    assert 'did you mean "codex"' in sb("memory", "import", str(file), "--from", "codx").err
+    for named in ([str(file)], []):
+        assert 'did you mean "codex"' in sb("memory", "import", *named, "--from", "codx").err
 
 
 # Reads its standard input after the first 500 events, and so waits there for the end.
