@@ -15,6 +15,7 @@ from sb.shell.places import matches
 from sb.shell.repositories import foreign
 from sb.shell.sensitive import (
     HOLD_SETTINGS,
+    HOLDING,
     HOST_SETTINGS,
     PROJECTS_OWN,
     folded,
@@ -312,9 +313,16 @@ class Paths:
         """The folder that a word names and in which a host looks for its settings, or ""."""
         for piece in _pieces(word):
             for place in self.places(piece) if is_sure(piece) else ():
-                if any(self._matches(part, own) for part in folded(place)[-1:] for own in HOLD_SETTINGS):
+                parts = folded(place)
+                if any(self._ends_with(parts, folder) for folder in HOLDING):
                     return place
         return ""
+
+    def _ends_with(self, parts: Sequence[str], folder: tuple[str, ...]) -> bool:
+        tail = parts[-len(folder) :]
+        return len(tail) == len(folder) and all(
+            own == "*" or self._matches(part, own) for part, own in zip(tail, folder, strict=True)
+        )
 
     def mentions(self, code: str) -> str:
         """The protected path that a program's text names as it is written, or ""."""

@@ -72,6 +72,13 @@ _MOVED_BY = {
 }
 # Of these folders other files are a project's own.
 HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
+# Those and the folders in them that hold more of it; what lies beside transcripts is the agents' own.
+HOLDING = frozenset(
+    setting[:count]
+    for setting in HOST_SETTINGS
+    for count in (1, 2, 3)
+    if count < len(setting) and setting[0] in HOLD_SETTINGS
+)
 _HARMLESS_DEVICES = (
     "/dev/null",
     "/dev/stdout",
