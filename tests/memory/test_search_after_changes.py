@@ -14,6 +14,7 @@ from sb.memory import Brain
 from sb.memory.housekeeping import tidy
 from sb.memory.ranking import text_pool
 from sb.memory.ranking.encoding import encoded
+from sb.memory.ranking.match_query import word_query
 from sb.store.database import open_database
 from sb.store.index import record_cache, vectors
 from tests.memory.agents import Agents, agents
@@ -92,6 +93,34 @@ def test_what_another_process_changed_is_read_again(agents: Agents) -> None:
     after = searching.search("copper cellar door")
     elsewhere.close()
     assert {one.id for one in before} - {one.id for one in after} == set(ids[:3])
+
+
+def test_what_is_said_next_stands_beside_what_was_the_last(agents: Agents) -> None:
+    brain = agents.brain()
+    for text in ("who has the copper key?", "Ann has it"):
+        brain.log(text, speaker="Bo")
+
+    def beside() -> list[int]:
+        changes = brain.space.statistics.refresh()
+        return brain.space.words.beside([2], brain.writer.places(), changes=changes)
+
+    assert beside() == [1]
+    after = brain.log("it opens the cellar", speaker="Bo")
+    assert beside() == [1, 3]
+    brain.forget(after)
+    assert beside() == [1]
+
+
+def test_records_of_other_places_take_no_room_among_the_best(agents: Agents) -> None:
+    brain = agents.brain()
+    for number in range(40):
+        scope = "project:other" if number % 4 == 0 else "project:here"
+        brain.log(f"door {number} leads to the copper cellar", speaker="Bo", scope=scope)
+    (place,) = brain.writer.places("project:here")[:1]
+    query = word_query(["copper"], [place], brain.space.statistics)
+    found = brain.space.words.best(query.expression, 25, places=[place], spare=query.spare)
+    assert not query.placed
+    assert [number % 4 != 1 for number, _ in found] == [True] * 25
 
 
 def _forget_and_fail(agents: Agents, differs: Callable[[], bool]) -> None:
