@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from sb.screens.choosing import ChoiceScreen
 from sb.screens.decision import DecisionScreen, TwoSteps
+from sb.screens.help import KEY_WIDTH, KeyTable
 from sb.screens.row_list import RowList
 from sb.screens.section import Section
 from sb.screens.theme import DARK, LIGHT
@@ -270,3 +271,19 @@ def test_with_the_keys_of_several_operators_the_console_asks_who_decides(
 
     console(script)
     assert agents.runtime.approvals.get(approval_id).decided_by == "grace"
+
+
+def test_what_a_key_does_goes_on_below_itself_and_not_below_the_keys(
+    agents: Agents, console: Console
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "question_mark")
+        lines = console.app.screen.query_one(KeyTable).render().plain.splitlines()
+        place = next(number for number, line in enumerate(lines) if line.startswith("S "))
+        assert lines[place : place + 2] == [
+            "S            Show or hide the secrets in a call's",
+            "             arguments.",
+        ]
+        assert {line[KEY_WIDTH - 1 : KEY_WIDTH] for line in lines} <= {" ", ""}, "no key touches it"
+
+    console(script, (60, 24))
