@@ -20,6 +20,7 @@ from sb.runtime import open_runtime
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion, RawEntry
 from tests.conftest import CommandLine, Outcome, approve_tools
+from tests.hosts.install.conftest import seed
 from tests.hosts.transcripts import written
 
 LEAVES = {
@@ -50,11 +51,13 @@ class Session:
 
     Args:
         look: taken before and after each command; tells whether it wrote.
+        made: what hooks run from.
         wrote: the lines of each command after which it differed.
     """
 
     sb: CommandLine
     look: Look
+    made: Path
     outcomes: dict[str, list[Outcome]] = field(default_factory=lambda: defaultdict(list))
     wrote: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
@@ -373,6 +376,7 @@ def hosts(sb: Session, user: Path) -> None:
     sb("memory import --from claude-code --as ana")
     sb(f"memory prune --session {written.SESSION} --yes --as ana")
     sb("scan --host claude-code --since 5200w")
+    seed(current_config().home, sb.made)
     sb("install claude-code --dry-run --yes")
     sb("install claude-code --yes")
     sb("approvals servers claude-code")

@@ -18,6 +18,9 @@ from sb.errors import ExitCode
 from sb.store import driver
 from tests.commands.every_command import LEAVES, WITH_JSON, Session, documents, run_all
 from tests.conftest import CommandLine
+from tests.hosts.install import conftest as install
+
+made = install.made  # what hooks run from, as those tests make it
 
 # Tables in which reading leaves a mark: when something was read, and by whom.
 MARKS = ("access_log", "broadcasts", "record_stats", "vectors")
@@ -42,17 +45,19 @@ def rows() -> list[tuple[str, int]]:
 
 def files() -> list[tuple[str, int]]:
     """Every file below the current folder with its size, without the database's own."""
-    found = (path for path in Path().rglob("*") if path.is_file() and "brain.db" not in path.name)
-    return sorted((str(path), path.stat().st_size) for path in found)
+    found = (
+        f"{folder}/{name}" for folder, _, names in os.walk(".") for name in names if "brain.db" not in name
+    )
+    return sorted((path, os.stat(path).st_size) for path in found if os.path.isfile(path))
 
 
 @pytest.fixture
-def session(sb: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path) -> Session:
+def session(sb: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, made: Path) -> Session:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "user").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    return Session(sb, lambda: (rows(), files()))
+    return Session(sb, lambda: (rows(), files()), made)
 
 
 def mismatches(name: str, document: Any, schemas: dict[str, Any]) -> list[str]:

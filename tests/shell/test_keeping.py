@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -103,6 +104,15 @@ LINES = st.lists(
 
 
 @pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that lines are to change copies of."""
+    folder = tmp_path_factory.mktemp("unchanged") / "shop"
+    folder.mkdir()
+    run(MADE, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that is only looked at."""
     folder = tmp_path_factory.mktemp("keeping") / "shop"
@@ -161,12 +171,11 @@ def planned(line: str, folder: Path, *, area: Area | None = None, env: dict[str,
 @example("for v in a d/e; do rm -rf $v; done; rm *.t; true")
 @example("for v in a b.t; do v=d; rm -rf $v; done; true")
 def test_all_that_a_line_changes_comes_back_to_the_byte(
-    tmp_path_factory: pytest.TempPathFactory, line: str
+    tmp_path_factory: pytest.TempPathFactory, unchanged: Path, line: str
 ) -> None:
     base = tmp_path_factory.mktemp("line")
     folder = base / "shop"
-    folder.mkdir()
-    run(MADE, folder)
+    shutil.copytree(unchanged, folder, symlinks=True)
     found = planned(line, folder)
     event("asked" if found.why else "snapshot")
     if found.why:

@@ -79,13 +79,15 @@ from sb.store import driver
 import cryptography.hazmat.primitives.asymmetric.ed25519, rfc8785, yaml
 choose(Memory())
 driver.load_vectors(driver.connect(":memory:"))
-import compileall
-compileall.compile_dir({package!r}, quiet=2)
+import compileall, re
+compileall.compile_dir({package!r}, quiet=2, rx=re.compile(re.escape({package!r}) + {unused!r}))
 from pathlib import Path
 from sb.hosts.install.client_file import write_client, write_judging
 write_client(Path({made!r}), Path({package!r}))
 write_judging(Path({made!r}), Path({package!r}), judging)
 """
+# Of `sb` a hook never runs these; the rest it may import in the midst of an event.
+_UNUSED_BY_HOOKS = r"/(commands|demo|evals|harness|screens)/"
 # Of a package's files a hook never reads these.
 _UNUSED_ENDINGS = (".pyi", ".pth", ".h", ".a", ".c", ".pyx", ".pxd")
 _UNUSED_FOLDERS = frozenset(("tests", "__pycache__"))
@@ -169,7 +171,8 @@ def is_whole(made: Path) -> bool:
         known = json.loads((made / FILES).read_bytes())
         if not (made / RECORD).is_file() or not (made / "start.py").is_file():
             return False
-        return all(_stamp(os.path.join(made, name)) == stamp for name, stamp in known["stamps"].items())
+        inside = os.path.join(made, "")  # joined once: these are thousands
+        return all(_stamp(inside + name) == stamp for name, stamp in known["stamps"].items())
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
 
@@ -238,7 +241,7 @@ def _try(python: str, made: Path, entries: list[str]) -> None:
         SBError: that does not work.
     """
     package = str(made / "lib" / "sb") if (made / "lib").is_dir() else str(_origin("sb"))
-    code = _WARM.format(entries=entries, package=package, made=str(made))
+    code = _WARM.format(entries=entries, package=package, made=str(made), unused=_UNUSED_BY_HOOKS)
     options = ["-I", "-S", "-X", f"pycache_prefix={made / 'pycache'}", "-c", code]
     try:
         done = subprocess.run([python, *options], cwd="/", capture_output=True, timeout=300, check=False)

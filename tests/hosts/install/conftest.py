@@ -5,12 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sb.config import Config
 from sb.config.home import Home
+from sb.hosts.install import checking, runtime
+from sb.hosts.install.environment import Environment
 from sb.hosts.install.runtime import Runtimes
 from sb.runtime import create_home
 from sb.tools.hosted.guarding import current_runtime
@@ -48,6 +51,19 @@ def seed(home: Home, made: Path) -> None:
     runtimes = home.folder / "runtime"
     runtimes.mkdir(mode=0o700, exist_ok=True)
     (runtimes / made.name).symlink_to(made)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installation_read_once() -> Iterator[None]:
+    """The name of the installation that runs the tests, which nothing changes meanwhile; the rest of an install is real.
+
+    Tests of another installation, or of one that changes, run its own `sb`.
+    """
+    key = runtime.key_of(Environment())
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (runtime, checking):
+            patch.setattr(module, "key_of", lambda environment: key)
+        yield
 
 
 @pytest.fixture(scope="session")
