@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple
 
 from textual.cache import LRUCache
 from textual.css.model import RuleSet
@@ -27,6 +27,7 @@ class Matches(NamedTuple):
     """What is known by now of one list of rules."""
 
     pseudo_classes: tuple[str, ...]  # that any rule asks for
+    checks: dict[type[DOMNode], list[Callable[[Any], bool]]]  # for those that a node of this class can have
     places: dict[tuple[object, ...], Place]
     by_place: dict[Place, Match]
 
@@ -84,7 +85,7 @@ class ConsoleStyleSheet(Stylesheet):
             matches = self._matches_of.get(key)
             if matches is None:
                 names = {name for rule in rules for name in rule.pseudo_classes}
-                matches = Matches(tuple(names - self._EXCLUDE_PSEUDO_CLASSES_FROM_CACHE), {}, {})
+                matches = Matches(tuple(names - self._EXCLUDE_PSEUDO_CLASSES_FROM_CACHE), {}, {}, {})
                 self._matches_of[key] = matches
             self._matched_rules, self._matches = rules, matches
         return self._matches
@@ -92,8 +93,12 @@ class ConsoleStyleSheet(Stylesheet):
     def _place(self, node: DOMNode, matches: Matches) -> Place:
         if self._places is not None and node in self._places:
             return self._places[node]
-        names = matches.pseudo_classes if node._PSEUDO_CLASSES else ()  # parts of widgets have none
-        state = tuple([node.has_pseudo_class(name) for name in names])
+        checks = matches.checks.get(type(node))
+        if checks is None:
+            known = node._PSEUDO_CLASSES
+            checks = [known[name] for name in matches.pseudo_classes if name in known]
+            matches.checks[type(node)] = checks
+        state = tuple([check(node) for check in checks])
         parent = node._parent
         above = self._place(parent, matches) if isinstance(parent, DOMNode) else TOP
         key = (type(node), node._id, frozenset(node._classes), state, above)

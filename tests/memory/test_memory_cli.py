@@ -316,12 +316,12 @@ def test_hostile_text_does_nothing_on_a_terminal_and_forges_no_line(sb: CommandL
     assert contents(sb, "red markup")[0] == HOSTILE  # JSON has it as it is
 
 
-def test_the_words_that_were_asked_for_are_set_off_on_a_terminal(home: Path) -> None:
+def test_the_words_that_were_asked_for_are_set_off_on_a_terminal(home: Path, sb: CommandLine) -> None:
     environment = {**os.environ, "SB_HOME": str(home), "TERM": "xterm", "COLUMNS": "60"}
     environment.pop("NO_COLOR", None)
     command = [sys.executable, "-m", "sb", "memory"]
     text = "the limits [bold]are[/bold] 100 requests " + "and so on " * 20
-    subprocess.run([*command, "remember", text], env=environment, check=True, capture_output=True)
+    assert sb("memory", "remember", text).code == 0
     shown = on_terminal([*command, "search", "limit"], environment)
     assert "the \x1b[1mlimits\x1b[0m [bold]are[/bold]" in shown
     assert all(len(line) < 90 for line in shown.splitlines())
@@ -343,29 +343,24 @@ def on_terminal(command: list[str], environment: dict[str, str]) -> str:
     return shown.decode()
 
 
-def test_the_shell_completes_scopes_kinds_and_categories(home: Path, sb: CommandLine) -> None:
+def test_the_shell_completes_scopes_kinds_and_categories(
+    home: Path, sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def completed(line: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+        done = sb()
+        assert done.err == ""
+        return done.out.split()
+
     saved_id(sb, "remember", "x", "--project", "api")
-    assert completed(home, "sb memory search x --scope pro") == ["project:api"]
-    assert completed(home, "sb memory search x --kind dec") == ["decision"]
-    assert completed(home, "sb memory remember x --category less") == ["lesson"]
-    assert completed(home / "none", "sb memory search x --scope pro") == []
-
-
-def completed(home: Path, line: str) -> list[str]:
-    words = line.split()
-    environment = {
-        **os.environ,
-        "SB_HOME": str(home),
-        "_SB_COMPLETE": "complete_bash",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) - 1),
-    }
-    script = "import sys; sys.argv = ['sb']; from sb.cli import run; sys.exit(run([]))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
+    monkeypatch.setattr(sys, "argv", ["sb"])
+    monkeypatch.setenv("_SB_COMPLETE", "complete_bash")
+    assert completed("sb memory search x --scope pro") == ["project:api"]
+    assert completed("sb memory search x --kind dec") == ["decision"]
+    assert completed("sb memory remember x --category less") == ["lesson"]
+    monkeypatch.setenv("SB_HOME", str(home / "none"))
+    assert completed("sb memory search x --scope pro") == []
 
 
 def test_json_of_every_command_is_one_document(sb: CommandLine) -> None:

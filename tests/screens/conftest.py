@@ -109,7 +109,7 @@ class Console:
             idle = not self._busy()
             held = idle and holds()
             calm = calm + 1 if held else 0
-            pause_s = FRAME_S / 2 if idle and not held else BLINK_S
+            pause_s = FRAME_S / 2 if idle and not held else BLINK_S if idle else min(2 * pause_s, FRAME_S / 4)
             assert time.monotonic() < end, "it did not come to that:\n" + self.text()
 
     def _paint(self) -> None:
