@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,7 +63,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_logfinish() -> None:
-    """Collect between tests, when nearly all that they made is garbage: in their midst it is walked through for nothing."""
+    """Collect between tests, when nearly all that they made is garbage: in their midst it is walked through for nothing.
+
+    References to keys, which configurations register, outlive no test.
+    """
+    database_key._known.clear()
     if gc.isenabled() and gc.get_count()[0] > ENOUGH_GARBAGE:
         gc.collect()
         gc.freeze()
@@ -127,14 +132,14 @@ def scratch(request: pytest.FixtureRequest, on_disk: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(autouse=True)
-def no_key_outlives_a_test() -> Iterator[None]:
-    """References to keys, which configurations register, are gone after each test."""
-    yield
-    database_key._known.clear()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, object, object]:
+    """What holds for all tests of a process: as fixtures, every test would look for each of these."""
+    with schema_made_once(), passphrases_opened_at_once():
+        return (yield)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@contextmanager
 def schema_made_once() -> Iterator[None]:
     """A new database of this process is a copy of one that is made once, which leaves a hundred and fifty statements out.
 
@@ -165,7 +170,7 @@ def schema_made_once() -> Iterator[None]:
     template.close()
 
 
-@pytest.fixture(scope="session", autouse=True)
+@contextmanager
 def passphrases_opened_at_once() -> Iterator[None]:
     """A passphrase costs a fifth of a second to try; in this process a hundredth of that."""
     with pytest.MonkeyPatch.context() as patch:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,6 +23,27 @@ def run_audit(*arguments: str, **environment: str) -> subprocess.CompletedProces
 
 
 @pytest.fixture(scope="session")
-def audited() -> subprocess.CompletedProcess[bytes]:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], Any]], Any]:
+    """Makes what has that name once for all test processes of a run; the others wait, and read it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+
+    def made(name: str, make: Callable[[], Any]) -> Any:
+        before = folder / f"{name}.pickle"
+        with open(folder / f"{name}.lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not before.exists():
+                before.write_bytes(pickle.dumps(make()))
+        return pickle.loads(before.read_bytes())
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def audited(once: Callable[[str, Callable[[], Any]], Any]) -> subprocess.CompletedProcess[bytes]:
     """The whole audit as JSON, by a process of its own."""
-    return run_audit("--json", PYTHONHASHSEED="1", TZ="UTC")
+    run: subprocess.CompletedProcess[bytes] = once(
+        "audited", lambda: run_audit("--json", PYTHONHASHSEED="1", TZ="UTC")
+    )
+    return run

@@ -146,19 +146,23 @@ def test_what_the_action_installs_by_default_is_the_repository_that_it_is_in() -
     assert (folder / "constraints.txt").is_file()
 
 
-def test_the_hook_runs_the_audit_and_fails_as_it_does(audited: subprocess.CompletedProcess[bytes]) -> None:
+def test_the_hook_runs_the_audit_and_fails_as_it_does() -> None:
     (hook,) = HOOKS
     assert {"id", "name", "entry", "language"} <= hook.keys()
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
-    environment = {"PATH": f"{BIN}:{os.environ['PATH']}"}
-    command = shlex.split(hook["entry"])
-    assert (
-        subprocess.run(command, env=environment, capture_output=True, check=False).returncode
-        == audited.returncode
-    )
-    usage = subprocess.run([*command, "--fail-under", "2"], env=environment, capture_output=True, check=False)
-    assert usage.returncode == 64
+
+    def code(*arguments: str) -> int:
+        command = [
+            *shlex.split(hook["entry"]),
+            *arguments,
+        ]  # as pre-commit adds the `args` of a configuration
+        environment = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+        return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+
+    assert code("--only", PARTIAL_P0) == 0
+    assert code("--only", PARTIAL_P0, "--strict") == 2
+    assert code("--fail-under", "2") == 64
 
 
 def test_what_the_documentation_shows_fits_the_action_and_the_hook() -> None:
