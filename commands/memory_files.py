@@ -157,9 +157,6 @@ def import_memories(
     if source in WITH_PROMPTS:
         _past(ctx, source, file, agent, into, who, trusted=trusted, dry_run=dry_run, as_json=json_)
         return
-    if source and source not in PROGRAMS:
-        known = (*PROGRAMS, *WITH_PROMPTS)
-        raise UsageError(f"no importer {source!r}{nearest(source, known)}", f"one of {', '.join(known)}")
     if file is None:
         raise UsageError("Missing argument 'FILE'.", f"only --from {', '.join(WITH_PROMPTS)} needs none")
     if source:
