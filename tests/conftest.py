@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from sb.cli import run
 from sb.config import database_key
@@ -42,6 +43,8 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("sb"), derandomize=False, max_examples=4 * EXAMPLES)
 settings.load_profile("explore" if os.environ.get("SB_EXPLORE") else "sb")
+# Examples would also be drawn from the constants of all modules that happen to be loaded, and differ with what ran before.
+providers._get_local_constants = lambda: providers._local_constants  # which stay empty
 
 FAILED = pytest.StashKey[bool]()
 ENOUGH_GARBAGE, MOST_GARBAGE = 100_000, 1_000_000  # new objects: after a test, and within one

@@ -154,6 +154,7 @@ def request_answer(approval: Approval) -> dict[str, Any]:
     if approval.state is ApprovalState.WAITING:
         reason = "; ".join(asked["reason"] for asked in approval.request.get("reasons", ()))
         then = f"{ask_for_approval(approval.id)}. Do not work around it. When it is approved, repeat exactly this call."
+        then = then[0].upper() + then[1:]
     return {
         "request": approval.id,
         "decision": str(approval.state),

@@ -59,7 +59,7 @@ def after_refusal(rule: str) -> str:
 
 def ask_for_approval(approval_id: str) -> str:
     """How an agent gets its request decided."""
-    return f"Ask the user to approve it in `sb console` or with `sb approvals approve {approval_id} --reason WHY`"
+    return f"ask the user to approve it in `sb console` or with `sb approvals approve {approval_id} --reason WHY`"
 
 
 def waits(because: str, approval_id: str, data: dict[str, Any]) -> str:
@@ -67,6 +67,6 @@ def waits(because: str, approval_id: str, data: dict[str, Any]) -> str:
     until = str(data.get("expires_at", ""))[:16].replace("T", " ")
     expiry = f" The request expires at {until} UTC." if until else ""
     return (
-        f"SecondBrain: not run: {because}. Needs approval {approval_id}. {ask_for_approval(approval_id)}.{expiry} "
+        f"SecondBrain: not run: {because}. Needs approval {approval_id}: {ask_for_approval(approval_id)}.{expiry} "
         "Do not work around it. When it is approved, repeat exactly this call."
     )

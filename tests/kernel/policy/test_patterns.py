@@ -111,4 +111,5 @@ def test_a_hostile_text_costs_no_more_than_its_length(pattern: str, letter: str)
         return best
 
     matches(pattern, "")
-    assert cost(400_000) < 16 * cost(50_000), "eight times the text; a square would take 64 times"
+    # Eight times the text; a square takes 64 times, which are minutes. Less than a clock's step counts as nothing.
+    assert cost(400_000) < 16 * cost(50_000) + 0.05
