@@ -6,6 +6,7 @@ in memory and read again when the log has a newer one, or when who may decide ha
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -131,6 +132,7 @@ class ContractBaselineStore:
         self.seen = SeenContracts(log, surface)
         self._reference = f"contracts/{surface}"
         self._known = _Known()
+        self._reading = threading.Lock()
         self._read_at = -RECENT_S
 
     def status(self, tool_id: str, fingerprint: str, *, exact: bool = True) -> tuple[BaselineStatus, str]:
@@ -266,15 +268,17 @@ class ContractBaselineStore:
         return self._known if recent else self._current()
 
     def _current(self) -> _Known:
-        newest, token = self._newest(), self.authority.token()
-        self._read_at = self._log.clock.monotonic()
-        known = self._known
-        if (known.newest, known.token) != (newest, token):
-            if token != known.token or newest < known.newest:
-                known = _Known(token=token)
-            self._take_in(known)
-            self._known = known
-        return known
+        with self._reading:  # or a thread that asks meanwhile would find nothing approved
+            began = self._log.clock.monotonic()
+            newest, token = self._newest(), self.authority.token()
+            known = self._known
+            if (known.newest, known.token) != (newest, token):
+                if token != known.token or newest < known.newest:
+                    known = _Known(token=token)
+                self._take_in(known)
+                self._known = known
+            self._read_at = began
+            return known
 
     def _take_in(self, known: _Known) -> None:
         for row in self._log.database.query(ABOUT, (self._reference,)):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -337,3 +339,28 @@ def _repeats(document: dict[str, Any]) -> bool:
     lists = [value for value in document.values() if isinstance(value, list)]
     named = [[item["name"] for item in value if isinstance(item, dict)] for value in lists]
     return any(len(set(names)) < len(names) for names in named)
+
+
+def test_threads_that_ask_at_once_find_what_was_approved(shop: Shop) -> None:
+    shop.store.seen.note_all(shop.registry)
+    live = shop.store.seen.fingerprints(shop.registry)
+    shop.store.approve(live, ADA, "fine")
+    name, fingerprint = "shop.label", live["shop.label"]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            fresh = ContractBaselineStore(shop.log, shop.authority)
+            at_once = threading.Barrier(8)
+
+            def ask(
+                store: ContractBaselineStore = fresh, begin: threading.Barrier = at_once
+            ) -> BaselineStatus:
+                begin.wait()
+                return store.status(name, fingerprint, exact=False)[0]
+
+            with ThreadPoolExecutor(8) as threads:
+                found = [threads.submit(ask) for _ in range(8)]
+            assert {one.result() for one in found} == {BaselineStatus.APPROVED}
+    finally:
+        sys.setswitchinterval(interval)
