@@ -14,7 +14,6 @@ from sb.commands.options import AsJson, single
 
 from sb.duration import parse_duration
 from sb.errors import NotFoundError
-from sb.redaction import redact_text
 from sb.sources import SYSTEM_CLOCK, iso
 from sb.text import counted, plain, shorten
 
@@ -106,7 +105,7 @@ def _agent(origin: Origin) -> str:
 
 
 def _text(line: BlamedLine) -> str:
-    return shorten(redact_text(plain(line.text, one_line=True)), _LINE)
+    return shorten(plain(line.text, one_line=True), _LINE)
 
 
 def _line_in_full(line: BlamedLine) -> None:
@@ -140,7 +139,7 @@ def _facts(found: Blame, lines: list[BlamedLine]) -> dict[str, Any]:
         "lines": [
             {
                 "line": line.number,
-                "text": redact_text(line.text),
+                "text": line.text,
                 "origin": None if line.origin is None else numbers[line.origin],
                 "sure": line.sure,
             }

@@ -12,7 +12,6 @@ from pydantic import Field
 from sb.hosts.hooks.wording import after_refusal, ask_for_approval
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.contracts import ToolResult, ToolSpec
-from sb.kernel.execution.admission import PERFORMED_BY_HOST
 from sb.kernel.reversal_contracts import MutationRef
 from sb.mcp.answers import error_line, when
 from sb.mcp.desk import AgentDesk
@@ -49,9 +48,7 @@ class KernelTools:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """List the tools that you may call with call_tool, and their arguments."""
-        desk = self._desk()
-        specs = desk.runtime.registry.filter_for_agent(desk.agent)
-        return [_tool(spec) for spec in specs if not spec.metadata.get(PERFORMED_BY_HOST)]
+        return [_tool(spec) for spec in self._desk().calls.tools()]
 
     async def call_tool(
         self,
@@ -153,7 +150,7 @@ def request_answer(approval: Approval) -> dict[str, Any]:
     reason, then = approval.reason, _NEXT.get(approval.state, "")
     if approval.state is ApprovalState.WAITING:
         reason = "; ".join(asked["reason"] for asked in approval.request.get("reasons", ()))
-        then = f"{ask_for_approval(approval.id)}. Do not work around it. When it is approved, repeat exactly this call."
+        then = ask_for_approval(approval.id)
         then = then[0].upper() + then[1:]
     return {
         "request": approval.id,

@@ -57,16 +57,20 @@ def after_refusal(rule: str) -> str:
     return _AFTER.get(rule, INSTEAD)
 
 
-def ask_for_approval(approval_id: str) -> str:
-    """How an agent gets its request decided."""
-    return f"ask the user to approve it in `sb console` or with `sb approvals approve {approval_id} --reason WHY`"
+def ask_for_approval(approval_id: str, expiry: str = "") -> str:
+    """How an agent gets its request decided, and what it does then.
+
+    Args:
+        expiry: a sentence about when the request expires; "" for none.
+    """
+    return (
+        f"ask the user to approve it in `sb console` or with `sb approvals approve {approval_id} --reason WHY`.{expiry} "
+        "Do not work around it. When it is approved, repeat exactly this call."
+    )
 
 
 def waits(because: str, approval_id: str, data: dict[str, Any]) -> str:
     """Of a call that waits for a person, and until when."""
     until = str(data.get("expires_at", ""))[:16].replace("T", " ")
     expiry = f" The request expires at {until} UTC." if until else ""
-    return (
-        f"SecondBrain: not run: {because}. Needs approval {approval_id}: {ask_for_approval(approval_id)}.{expiry} "
-        "Do not work around it. When it is approved, repeat exactly this call."
-    )
+    return f"SecondBrain: not run: {because}. Needs approval {approval_id}: {ask_for_approval(approval_id, expiry)}"

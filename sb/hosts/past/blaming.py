@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +14,11 @@ from sb.hosts.past.changes import Change, changes_of
 from sb.hosts.past.replaying import MOST_WORK, Replay
 from sb.hosts.scanning import Source
 from sb.hosts.transcripts import CallEnded, Prompt, RecordedCall, Transcript, is_path, open_regular
-from sb.redaction import one_line
+from sb.redaction import one_line, redact_text
 
 LONGEST_FILE = 4 << 20  # bytes
 LONGEST_PROMPT = 400  # characters
+_BLOCK = 1 << 20  # bytes of a transcript that are searched at once
 _MOST_CHANGES = 10_000  # of one file
 _MOST_CHARACTERS = 64 << 20  # of all its changes
 _MOST_NAME = 200  # characters of an id, a model or a tool's name
@@ -50,7 +50,7 @@ class BlamedLine(NamedTuple):
     """A line of a file.
 
     Args:
-        number: from 1. origin: None if no call is known that wrote it.
+        number: from 1. text: masked. origin: None if no call is known that wrote it.
         sure: False if the same text stands elsewhere too, or only the line itself was recognised.
     """
 
@@ -128,7 +128,7 @@ def blame(
     for number, text in enumerate(lines):
         origin = replay.origins[number]
         whose = None if origin is None else kept[origin].origin
-        found.lines.append(BlamedLine(number + 1, text, whose, replay.sure[number]))
+        found.lines.append(BlamedLine(number + 1, redact_text(text), whose, replay.sure[number]))
     return found
 
 
@@ -151,11 +151,14 @@ def _content(file: Path) -> str:
 def _names(transcript: Path, name: str) -> bool:
     """Whether a transcript has the name of a file in it, as JSON may spell it."""
     spellings = {name.encode("utf-8", "replace"), json.dumps(name)[1:-1].encode()}
+    overlap, before = max(map(len, spellings)), b""
     with open_regular(transcript) as handle:
-        if not os.fstat(handle.fileno()).st_size:
-            return False
-        with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(spelling) >= 0 for spelling in spellings)
+        while block := handle.read(_BLOCK):
+            content = before + block
+            if any(spelling in content for spelling in spellings):
+                return True
+            before = content[-overlap:]
+    return False
 
 
 def _changes(source: Source, file: Path, found: Blame) -> Iterator[_Made]:

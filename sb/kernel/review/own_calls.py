@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sb.errors import NotFoundError
 from sb.kernel.calls.approval import Approval
+from sb.kernel.contracts import ToolSpec
+from sb.kernel.execution.admission import PERFORMED_BY_HOST
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.answers import Undone
 from sb.kernel.recovery.escalations import Escalation
@@ -23,6 +25,11 @@ class OwnCalls:
         self._executor = executor
         self._recovery = recovery
         self._agent = agent
+
+    def tools(self) -> list[ToolSpec]:
+        """The tools that it may call here; those that only a coding agent's host performs are refused to all others."""
+        specs = self._executor.registry.filter_for_agent(self._agent)
+        return [spec for spec in specs if not spec.metadata.get(PERFORMED_BY_HOST)]
 
     def request(self, reference: str) -> Approval:
         """A request for a call of this agent, or to undo one.
