@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
-_PROGRAM = re.compile(r"(?<![\w.\-])(curl|wget|https?|xhs?|aria2c|lynx|w3m)(?:\.exe)?(?=[\s\"']|$)(?!://)")
-_QUOTED = re.compile(r"\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*'", re.DOTALL)
-_ESCAPED = re.compile(r"\\([\"\\$`])")
-# A redirection; a word, of quoted and other parts (an & before NAME= stands in an address); what ends a command.
-_TOKEN = re.compile(
-    r"(?:&(?=>)|\d*)[<>]+(?:&[\d\-])?|(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|&(?=\w+=)|[^\s\"'<>\\;|&)`])+|[;|&)`\n\"']",
-    re.DOTALL,
-)
-_END = frozenset(";|&)\n\"'")
-_QUOTES = re.compile(r"\\(.)|[\"']", re.DOTALL)
-_REDIRECTION = re.compile(r"(?:&|\d*)[<>]+(&[\d\-])?")
+from sb.kernel.policy.command_lines import commands_of_call
+
+_PROGRAM = re.compile(r"(?<![\w.\-])(curl|wget|https?|xhs?|aria2c|lynx|w3m)(?:\.exe)?(?=[\s\"']|$)")
 _ADDRESS = re.compile(r"(?i)(?:https?|ftps?)://[^\s\"'<>|;)`]+")
 _WITHOUT_SCHEME = re.compile(
     r"(?i)(?:[\w\-]+\.)+[a-z][a-z\-]+(?::\d+)?(?:[/?#].*)?|(?:\d+\.){3}\d+(?:[:/].*)?"
 )
 _METHOD = re.compile(r"[A-Z]+")
-_COMPUTED = re.compile(r"[$`{\[]")
+_COMPUTED = re.compile(
+    r"[\x00-\x1f{\[]"
+)  # in place of what is known only when the line runs, or a pattern of curl's
 _SHORT = re.compile(r"-[A-Za-z#:]\S*")
 # Letters of options whose value is no address; a proxy's is one.
 _VALUED_LETTERS = {
@@ -62,66 +57,36 @@ _EACH_IS_AN_ADDRESS = frozenset(("curl", "wget"))  # whatever is no option or it
 _FIRST_IS_AN_ADDRESS = frozenset(("http", "xh"))  # but for a method; then come the fields of a request
 MOST = 32  # addresses of one line, and programs
 _MOST_WORDS = 1_000  # of one program
-_DEEPEST = 4  # lines in the quotes of others
 
 
 def addresses_of(command: str) -> list[str]:
     """What a command line fetches from: addresses, or `shell:PROGRAM` where one is computed or cannot be read."""
-    line = command.replace("\\\n", " ")
-    found, programs = dict.fromkeys(_ADDRESS.findall(line)), 0
-    for text in _texts(line):
-        for match in _PROGRAM.finditer(_QUOTED.sub(_without_lines, text)):
-            programs += 1
-            if programs > MOST:
+    found, programs = dict.fromkeys(_ADDRESS.findall(command)), Counter[str]()
+    for line in commands_of_call({"command": command}):
+        for program, *words in line.argvs:
+            named = _PROGRAM.fullmatch(os.path.basename(program))
+            if named is None:
+                continue
+            programs[named[1]] += 1
+            if programs.total() > MOST:
                 return [*list(found)[:MOST], f"shell:{MOST}+"]
-            inside = text.count("`", 0, match.start()) % 2 == 1
-            found |= dict.fromkeys(_of_program(match[1], text, match.end(), inside=inside))
+            found |= dict.fromkeys(_of_program(named[1], words))
+        if not line.understood:
+            hidden = Counter(_PROGRAM.findall(command)) - programs
+            found |= dict.fromkeys(f"shell:{name}" for name in hidden)
     return list(found)[:MOST] + ([f"shell:{MOST}+"] if len(found) > MOST else [])
 
 
-def _texts(line: str) -> Iterator[str]:
-    """A line, and what is in its quotes, which another shell may run."""
-    texts = [line]
-    for _ in range(_DEEPEST):
-        yield from texts
-        texts = [
-            _ESCAPED.sub(r"\1", quoted[1:-1])
-            for text in texts
-            for quoted in _QUOTED.findall(text)
-            if _is_line(quoted)
-        ]
-
-
-def _is_line(quoted: str) -> bool:
-    return quoted[0] != "\\" and any(map(str.isspace, quoted))
-
-
-def _without_lines(match: re.Match[str]) -> str:
-    return "\0" * len(match[0]) if _is_line(match[0]) else match[0]
-
-
-def _of_program(program: str, text: str, start: int, *, inside: bool) -> Iterator[str]:
-    """What one program fetches from.
-
-    Args:
-        start: of its words in the text. inside: whether the program itself stands between backticks.
-    """
+def _of_program(program: str, words: Sequence[str]) -> Iterator[str]:
+    """What one program fetches from."""
     unknown = f"shell:{program}"
-    words = list(islice(_words(text, start), _MOST_WORDS))
-    if len(words) == _MOST_WORDS:
+    if len(words) > _MOST_WORDS:
         yield unknown
-    if inside and words[-1:] == ["`"]:
-        words.pop()
     name, seen, skips = program.rstrip("s"), False, False
-    for raw in words:
-        redirection = _REDIRECTION.fullmatch(raw)
-        word = _OF_ADDRESS.sub("", _QUOTES.sub(r"\1", raw), count=1)
-        if redirection is not None:
-            skips = redirection[1] is None
-        elif skips:
+    for given in words[:_MOST_WORDS]:
+        word = _OF_ADDRESS.sub("", given, count=1)
+        if skips:
             skips = False
-            if raw.startswith("("):  # <(…)
-                yield unknown
         elif word.startswith("-"):
             skips, elsewhere = _option(name, word)
             if elsewhere:
@@ -130,7 +95,7 @@ def _of_program(program: str, text: str, start: int, *, inside: bool) -> Iterato
             yield unknown
         elif _ADDRESS.match(word):
             seen = True
-            yield word  # without its quotes, which the address may go on behind
+            yield word  # whole: in the line it may go on behind its quotes
         elif _WITHOUT_SCHEME.fullmatch(word):
             seen = True
             yield f"https://{word}"
@@ -140,16 +105,6 @@ def _of_program(program: str, text: str, start: int, *, inside: bool) -> Iterato
             yield unknown
     if not seen:
         yield unknown
-
-
-def _words(text: str, start: int) -> Iterator[str]:
-    """The words of a command from a place on, with their quotes; a backtick ends them, and is the last."""
-    for match in _TOKEN.finditer(text, start):
-        if match[0] in _END or match[0].startswith("#"):
-            return
-        yield match[0]
-        if match[0] == "`":
-            return
 
 
 def _option(program: str, word: str) -> tuple[bool, bool]:

