@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from sb.kernel.calls.path_fields import PATH_FIELDS
 from sb.text import revealed_line
 
 OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
 ARGV = "argv"  # a command as a list of words
-_ALSO = ("notebook_path", "pattern", "query")  # the same, of hosts' tools
+_ALSO = (*PATH_FIELDS, "pattern", "query")  # the same, of hosts' tools
 _SEPARATORS = frozenset(',="')
 _QUIET = {"tool", "server", "keep"}  # said by the tool's name, or of no use in a row
 

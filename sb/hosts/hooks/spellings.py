@@ -9,9 +9,8 @@ import re
 from typing import Any
 
 from sb.hosts.hooks.fields import decoded
+from sb.kernel.calls.path_fields import PATH_FIELDS
 
-# Of every tool that changes files: hosts name the same field differently, and take further ones without a word.
-_PATH_FIELDS = ("file_path", "filePath", "path", "notebook_path", "dirPath")
 _LIST_FIELDS = ("edits", "replacements")  # VS Code reads a list also from its JSON text
 # White space as JavaScript trims it; str.strip() takes control characters too, and leaves the byte order mark.
 _SPACE = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
@@ -49,7 +48,7 @@ def named_paths(args: dict[str, Any]) -> list[str]:
     if not all(isinstance(value, list) for value in changes):
         return []
     tables = [args, *(item for value in lists if isinstance(value, list) for item in value)]
-    named = [table.get(field) for table in tables if isinstance(table, dict) for field in _PATH_FIELDS]
+    named = [table.get(field) for table in tables if isinstance(table, dict) for field in PATH_FIELDS]
     if any(value is not None and not isinstance(value, str) for value in named):
         return []
     return [value for value in named if value]

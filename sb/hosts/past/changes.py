@@ -10,8 +10,8 @@ from typing import Any
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import decoded, text
 from sb.hosts.transcripts import blocks
+from sb.kernel.calls.path_fields import PATH_FIELDS
 
-_PATHS = ("file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path")
 _CONTENTS = ("content", "file_text", "contents")
 _OLD = ("old_string", "old_str", "oldString", "oldText")
 _NEW = ("new_string", "new_str", "newString", "newText")
@@ -59,7 +59,7 @@ def changes_of(call: NativeCall) -> list[Change]:
     patch = next((value for name in _PATCHES if _PATCH in (value := text(call.args, name))), "")
     if patch:
         return list(_patched(patch))
-    path = text(call.args, *_PATHS)
+    path = text(call.args, *PATH_FIELDS)
     if not path or not _CHANGES.search(call.tool):
         return []
     content = next((call.args[name] for name in _CONTENTS if isinstance(call.args.get(name), str)), None)
@@ -75,7 +75,7 @@ def changed_files(call: NativeCall) -> list[str]:
     found = [change.path for change in changes_of(call)]
     if found or not _CHANGES.search(call.tool):
         return found
-    path = text(call.args, *_PATHS)
+    path = text(call.args, *PATH_FIELDS)
     return [path] if path else []
 
 

@@ -10,11 +10,11 @@ from sb.errors import SBError
 from sb.kernel.boundaries.fetched import addresses_of
 from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry, SourceRefused
 from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.path_fields import PATH_FIELDS
 from sb.kernel.contracts import ToolErrorCode, ToolProvenance
 
 _FETCHING = "host.fetch"
 _READING = "host.read"
-_PATHS = ("file_path", "path", "filePath", "absolute_path", "notebook_path")  # as hosts name the file
 # Classes of command lines that may talk to the network.
 _OF_LINES = frozenset(
     ("host.shell.network", "host.shell.destructive", "host.shell.kept", "host.shell.kept_network")
@@ -63,7 +63,7 @@ class SourceGuard:
 
     def _source_of_file(self, given: Any) -> ContextSource | None:
         """The source that a file belongs to that is read; other files are nobody's source."""
-        given = [given.get(name) for name in _PATHS] if isinstance(given, dict) else []
+        given = [given.get(name) for name in PATH_FIELDS] if isinstance(given, dict) else []
         sources = self.load()
         paths = [os.path.normpath(path) for path in given if isinstance(path, str)]
         named = [path for path in paths if sources.find(path) is not None]

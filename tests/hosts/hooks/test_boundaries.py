@@ -118,14 +118,15 @@ def test_a_file_of_a_source_that_a_host_reads_is_stamped_with_it(host: Host) -> 
     host.configure("context_sources: enforce\n")
     source = {"owner": "ana", "uris": [f"{host.project}/policies/*"], "ttl": "1h", "trust": 0.8}
     (host.home / "sources.yaml").write_text(f"policies: {json.dumps(source)}\n", encoding="utf-8")
-    for number, name in enumerate(("policies/a.md", "b.md")):
+    read = (("file_path", "policies/a.md"), ("file_path", "b.md"), ("target_file", "policies/c.md"))
+    for number, (field, name) in enumerate(read):
         path = host.project / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("text", encoding="utf-8")
-        host.before("Read", f"toolu_{number}", file_path=str(path))
-        host.after("Read", "text", f"toolu_{number}", file_path=str(path))
+        host.before("Read", f"toolu_{number}", **{field: str(path)})
+        host.after("Read", "text", f"toolu_{number}", **{field: str(path)})
     told = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
-    assert [one.get("source") for one in told if one["phase"] == "outcome"] == ["policies", None]
+    assert [one.get("source") for one in told if one["phase"] == "outcome"] == ["policies", None, "policies"]
 
 
 def test_a_source_that_is_only_read_is_not_written_by_a_host(host: Host) -> None:
