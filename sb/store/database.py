@@ -1,18 +1,20 @@
 """The one database, opened, read and written by many threads and processes at once.
 
 A file in WAL mode has one connection, which is NORMAL for everything (a commit survives `kill -9`) and FULL for what
-must survive power loss too: a second one would make each forget the pages that it has read. Writes are BEGIN IMMEDIATE under a process-wide lock, and wait for other processes with
-jitter, so that no lock error reaches a caller before `patience_s` is over.
+must survive power loss too: a second one would make each forget the pages that it has read. Writes are BEGIN IMMEDIATE
+under a process-wide lock, and wait for other processes with jitter, so that no lock error reaches a caller before
+`patience_s` is over.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from sb.errors import SchemaMismatch, StoreError, StoreReadOnly
@@ -41,9 +43,10 @@ class _Write:
         database = self._database
         database.check_process()
         if database.writer == threading.get_ident():
-            raise RuntimeError("a write transaction is open in this thread already")
+            self._end_interrupted()
         try:
             database.lock.acquire()
+            database.block = sys._getframe(1)
             database.writer = threading.get_ident()
             self._begin()
         except BaseException:  # an interrupt may come at any of these lines
@@ -74,6 +77,20 @@ class _Write:
         if isinstance(error, driver.Error) and not isinstance(error, driver.IntegrityError):
             raise driver.explain(error, self._database.path) from error
 
+    def _end_interrupted(self) -> None:
+        """End a write whose block is over: an interrupt came before the first line of `__exit__` or `_end`.
+
+        Raises:
+            RuntimeError: its block still runs, so that this write stands within it.
+        """
+        block = self._database.block
+        try:
+            if block is not None:
+                block.clear()
+        except RuntimeError:
+            raise RuntimeError("a write transaction is open in this thread already") from None
+        self._end()
+
     def _end(self) -> None:
         """Leave nothing open: neither a transaction that was not committed nor the lock."""
         database = self._database
@@ -83,7 +100,7 @@ class _Write:
             if self._connection.in_transaction:  # SQLite rolls back by itself when the disk is full
                 self._connection.execute("ROLLBACK")
         finally:
-            database.writer, database.writing = 0, None
+            database.writer, database.writing, database.block = 0, None, None
             database.lock.release()
 
 
@@ -112,6 +129,7 @@ class Database:
         self.lock = threading.RLock()
         self.writer = 0  # the thread that has a write transaction open
         self.writing: driver.Connection | None = None  # and the connection that it is open on
+        self.block: FrameType | None = None  # and whose block it is
         self._patience_s = patience_s
         self._clock = clock
         self._ids = ids
