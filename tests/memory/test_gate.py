@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sb.errors import UsageError
 from sb.memory import Brain
+from sb.memory.consent import about
 from sb.memory.gate.confidence import calibrations
 from sb.store.records.columns import Row
 from tests.memory.agents import DAY, Agents, agents
@@ -134,6 +136,30 @@ def test_other_scope_speaker_or_reader_is_a_memory_of_its_own(agents: Agents) ->
     private = brain.remember(RULE, private=True)
     spoken = brain.remember(RULE, speaker="Ana")
     assert len({first, elsewhere, private, spoken}) == 4
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "changed"),
+    [
+        ({}, {"subject_ids": ["grace"]}, "subject"),
+        ({"subject_ids": ["hal"]}, {"subject_ids": ["grace", "hal"]}, "subject"),
+        ({}, {"access_grants": ["hr"]}, "reader"),
+        ({"access_grants": ["hr"]}, {}, "reader"),
+        ({"subject_ids": ["hal"], "consent_grants": ["hal"]}, {"subject_ids": ["hal"]}, "reader"),
+        ({"subject_ids": ["grace", "hal"]}, {"subject_ids": ["grace"]}, ""),
+        ({"access_grants": ["hr", "it"]}, {"access_grants": ["it", "hr"]}, ""),
+    ],
+)
+def test_restatement_keeps_whom_it_is_about_and_who_may_read_it(
+    agents: Agents, first: dict[str, Any], second: dict[str, Any], changed: str
+) -> None:
+    brain = agents.brain()
+    memory = brain.remember(RULE, **first)
+    restated = brain.remember(AGAIN, **second)
+    assert brain.verdict is not None
+    assert [one.changed for one in brain.verdict.others] == ([changed] if changed else [])
+    assert (restated == memory) is not bool(changed)
+    assert all(restated in about(brain.space, person) for person in second.get("subject_ids", ()))
 
 
 def test_forgotten_memory_takes_nothing_in(agents: Agents) -> None:
