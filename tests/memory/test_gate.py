@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sb.config.gate import gate_settings
 from sb.errors import UsageError
 from sb.memory import Brain
 from sb.memory.consent import about
@@ -219,6 +220,17 @@ def test_gate_can_be_turned_off_for_a_scope(agents: Agents) -> None:
     notes = {brain.remember(RULE, scope="project:notes") for _ in range(3)}
     assert len(notes) == 3
     assert brain.remember(RULE) == brain.remember(RULE)
+
+
+def test_longer_pattern_of_scopes_changes_what_a_shorter_one_set(agents: Agents) -> None:
+    (agents.home / "config.yaml").write_text(
+        "memory:\n  gate:\n    'project:shop*': {'*': {threshold: 0}}\n    '*': {'*': {threshold: 0.4, prior: 0.1}}\n"
+        "    'project:*': {'*': {prior: 0.2}}\n    project:shop-1: {'*': {threshold: 0.5}}\n"
+    )
+    gate = agents.config.memory.gate
+    scopes = ("global", "project:a", "project:shop-2", "project:shop-1")
+    found = [gate_settings(gate, scope, "project") for scope in scopes]
+    assert [(one.threshold, one.prior) for one in found] == [(0.4, 0.1), (0.4, 0.2), (0.0, 0.2), (0.5, 0.2)]
 
 
 def test_settings_that_would_admit_a_repeated_fact_are_refused(agents: Agents) -> None:
