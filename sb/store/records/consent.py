@@ -35,12 +35,40 @@ def difference(fields: str, others: str) -> str:
     Args:
         fields: of the memory. others: of the record. Both as rows have them, in JSON.
     """
-    if not any(f'"{name}"' in text for name in (SUBJECTS, *GRANTS) for text in (fields, others)):
+    if not (names_people(fields) or names_people(others)):
         return ""
     own, there = orjson.loads(fields), orjson.loads(others)
     if set(own.get(SUBJECTS) or ()) - set(there.get(SUBJECTS) or ()):
         return "subject"
     return "reader" if any(_names(own.get(name)) != _names(there.get(name)) for name in GRANTS) else ""
+
+
+def names_people(fields: str) -> bool:
+    """Whether the fields of a row say whom it is about, who may read it, or who agreed; nearly none do."""
+    return any(f'"{name}"' in fields for name in (SUBJECTS, *GRANTS))
+
+
+def inherited(sources: Iterable[Row]) -> dict[str, Any]:
+    """Whom a record is about that is made of others, and who may read it: nobody who may not read each of them.
+
+    It is agreed to by those who agreed in every source that names them.
+    """
+    rows = [(row["agent"], orjson.loads(row["fields"])) for row in sources if names_people(row["fields"])]
+    about = list(dict.fromkeys(who for _, fields in rows for who in fields.get(SUBJECTS) or ()))
+    readers = [
+        {agent, *fields["access_grants"]} for agent, fields in rows if fields.get("access_grants") is not None
+    ]
+    found: dict[str, Any] = {SUBJECTS: about} if about else {}
+    if readers:
+        found["access_grants"] = sorted(set.intersection(*readers) - {""})
+    if any(fields.get("consent_grants") is not None for _, fields in rows):
+        lacking = {
+            who
+            for _, fields in rows
+            for who in set(fields.get(SUBJECTS) or ()) - set(fields.get("consent_grants") or ())
+        }
+        found["consent_grants"] = [who for who in about if who not in lacking]
+    return found
 
 
 def _names(granted: Iterable[str] | None) -> frozenset[str] | None:
