@@ -172,9 +172,9 @@ def typed(text: str, what: str) -> str:
 
 
 def note_masked(labels: Collection[str]) -> None:
-    """Say which secrets were masked, if any."""
+    """Say which secrets and personal values were masked, if any."""
     if labels:
-        note(f"masked: {', '.join(labels)} (memory keeps no secrets)")
+        note(f"masked: {', '.join(labels)} (not kept in memory)")
 
 
 def as_json(found: Memory) -> dict[str, Any]:

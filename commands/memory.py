@@ -181,7 +181,7 @@ def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
         note_masked(brain.masked)
         note(outcome or f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
         if record in brain.quarantined:
-            note("quarantined, since its source is untrusted: no agent finds it until a person releases it")
+            note("quarantined: no agent finds it until a person releases it; sb quarantine list says why")
 
 
 @app.command(epilog="Example: sb memory relate shop depends_on postgres")

@@ -12,7 +12,7 @@ from sb.commands.memories import Agent, Id, Project, Scope, as_json, memory, wit
 from sb.commands.options import AsJson, single
 
 from sb.duration import human_age
-from sb.present.memories import memory_heading
+from sb.present.memories import evidence_text, memory_heading
 from sb.sources import iso
 from sb.text import counted, plain, shorten
 
@@ -37,7 +37,7 @@ def show(
 ) -> None:
     """Show a memory in full.
 
-    Operators also see neighbours, history and readers.
+    Operators also see neighbours, evidence, history and readers.
     """
     from sb.memory.operator_view import Overseer
 
@@ -79,6 +79,10 @@ def _about(found: Dossier, now: float) -> None:
         output.line(f"related: {_name(other)}", one_line=True)
     for uid in found.made_of_it:
         output.line(f"made of it: {uid}")
+    for one in found.evidence:
+        output.line(f"evidence: {human_age(now - one['at'])} {evidence_text(one)}", one_line=True)
+    if found.evidence_count > len(found.evidence):
+        output.line(f"evidence: {counted(found.evidence_count, 'time')} in all")
     for read in found.reads:
         asked = shorten(read["query"], WIDEST)
         output.line(

@@ -160,7 +160,7 @@ class Runtime:
         return entity
 
     def context_injector(self, agent: str) -> ContextInjector:
-        """What compiles the prompts of an agent: held to its charter's packs and decisions, and to registered sources.
+        """What compiles an agent's prompts: held to sources, and to the packs and decisions of its charter and capabilities.
 
         Raises:
             DeniedError: the agent's charter does not count, and charters are enforced.
@@ -168,11 +168,12 @@ class Runtime:
         """
         from sb.context_packs import ContextInjector
 
-        boundaries = self.executor.boundaries
-        if boundaries is None:
-            return ContextInjector()
-        sources = boundaries.registered_sources()
-        return ContextInjector(capabilities=boundaries.capabilities_of(agent), sources=sources)
+        registered, boundaries = self.registry.capabilities_of(agent), self.executor.boundaries
+        chartered = None if boundaries is None else boundaries.capabilities_of(agent)
+        return ContextInjector(
+            capabilities=[caps for caps in (chartered, registered) if caps is not None],
+            sources=None if boundaries is None else boundaries.registered_sources(),
+        )
 
     @cached_property
     def recovery(self) -> Recovery:

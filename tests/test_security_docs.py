@@ -1,4 +1,4 @@
-"""Every promise of docs/concepts/security.md names a test that exists or a control that passes."""
+"""Every promise of docs/concepts/security.md, and every row of docs/reference/boundaries.md, names a test that exists."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from sb.kernel.harness_audit import load_catalogue
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "concepts" / "security.md").read_text(encoding="utf-8")
+BOUNDARIES = (ROOT / "docs" / "reference" / "boundaries.md").read_text(encoding="utf-8")
+BOUNDARY_MODULES = (
+    *(
+        f"kernel.{name}"
+        for name in "agent_charter release_tuple context_sources memory_read_policy red_team replay".split()
+    ),
+    "config.organization",
+)
 CONTROLS = {control.id for control in load_catalogue().controls}
 PASSING = set(
     re.findall(
@@ -92,10 +100,21 @@ def test_every_promise_is_shown_by_tests_that_there_are_or_controls_that_pass(pr
     assert promise["risk"]
 
 
-def test_every_test_that_the_page_names_is_there() -> None:
-    named = proofs_in(PAGE)
+@pytest.mark.parametrize("page", [PAGE, BOUNDARIES], ids=["security", "boundaries"])
+def test_every_test_that_a_page_names_is_there(page: str) -> None:
+    named = proofs_in(page)
     assert named
     assert [problem for problem in map(missing, named) if problem] == []
+
+
+def test_every_module_of_the_boundaries_has_all_five_columns_and_a_test() -> None:
+    found = rows(BOUNDARIES, "fails without it")
+    assert [
+        row for row in found if not all(row.values()) or len(proofs_in(row["fails without it"])) != 1
+    ] == []
+    said = " ".join(row["module"] for row in found)
+    missing_modules = [name for name in BOUNDARY_MODULES if f"`sb.{name}`" not in said]
+    assert missing_modules == []
 
 
 def test_each_of_the_ten_risks_is_discussed_and_something_stands_against_it() -> None:

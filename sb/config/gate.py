@@ -12,11 +12,11 @@ from types import MappingProxyType
 
 from sb.config.document import Entry
 from sb.config.kinds import SCOPE, Kind, Reading, mapping, number
+from sb.config.scope_patterns import ANY, rules_of
 from sb.errors import UsageError
 from sb.frozen import frozen
 from sb.text import nearest
 
-ANY = "*"
 _TOLERANCE = 1e-9
 
 
@@ -84,15 +84,15 @@ Gate = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def gate_settings(configured: Gate, scope: str, category: str) -> GateSettings:
-    """Returns the settings of a category in a scope: the defaults, changed by what is set for `*`, TYPE:* and the scope itself.
+    """Returns the settings of a category in a scope: the defaults, changed by each pattern that means it, the shortest first.
 
     Raises:
         UsageError: what is configured for them does not fit together.
     """
     found = DEFAULTS.get(category, GateSettings())
-    for pattern in (ANY, f"{scope.partition(':')[0]}:*", scope):
+    for rule in rules_of(configured, scope):
         for name in (ANY, category):
-            found = replace(found, **configured.get(pattern, {}).get(name, {}))
+            found = replace(found, **rule.get(name, {}))
     if problem := found.problem():
         raise UsageError(
             f"memory.gate, {category} in {scope}: {problem}", "correct memory.gate in config.yaml"
@@ -107,7 +107,7 @@ def gate_kind() -> Kind[Gate]:
 
 def _scope(entry: Entry, key: str, reading: Reading) -> Mapping[str, Mapping[str, float]] | None:
     if entry.key != ANY and not SCOPE.fullmatch(entry.key):
-        reading.wrong(entry, key, "is no scope, no type such as project:*, and not *")
+        reading.wrong(entry, key, "is no scope, no pattern such as project:*, and not *")
         return None
     return _CATEGORIES.parse(entry.value, key, reading)
 

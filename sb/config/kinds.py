@@ -234,18 +234,18 @@ def mapping(label: str, parse_entry: Callable[[Entry, str, Reading], T | None]) 
 
 
 def inclusions() -> Kind[Mapping[str, tuple[str, ...]]]:
-    """Scopes, or types such as `project:*`, with the scopes that each includes."""
+    """Scopes, or patterns such as `project:*`, with the scopes that each includes."""
     included = listing(matching("global, or TYPE:NAME such as team:web", SCOPE))
 
     def parse(entry: Entry, key: str, reading: Reading) -> tuple[str, ...] | None:
         scopes = included.parse(entry.value, key, reading)
         if not SCOPE.fullmatch(entry.key):
-            reading.wrong(entry, key, "is no scope, and no type such as project:*")
+            reading.wrong(entry, key, "is no scope, and no pattern such as project:*")
             return None
         return scopes
 
     return mapping(
-        "a mapping of scopes, such as project:shop, or project:* for all of a type, to lists of scopes", parse
+        "a mapping of scopes or patterns, such as project:shop or project:*, to lists of scopes", parse
     )
 
 

@@ -62,7 +62,7 @@ class Memory:
     includes: Mapping[str, tuple[str, ...]] = setting(
         MappingProxyType({}),
         kinds.inclusions(),
-        "Which scopes a session reads beside its own and global, by its scope or by TYPE:* for every scope of a type; "
+        "Which scopes a session reads beside its own and global, by scope or pattern of scopes, as all that fit say; "
         "what an included scope includes is read too.",
         example='{"project:*": ["team:web"], "project:shop": ["customer:acme"]}',
     )
@@ -90,8 +90,9 @@ class Memory:
     gate: Mapping[str, Mapping[str, Mapping[str, float]]] = setting(
         MappingProxyType({}),
         gate_kind(),
-        "What a memory has to be worth to be saved as one of its own, by scope (*, TYPE:* or one scope) and category "
-        "(or *): numbers by the names of `sb.config.gate.GateSettings`. threshold: 0 admits every memory.",
+        "What a memory has to be worth to be saved as one of its own, by scope or pattern of scopes (a longer "
+        "one changes what a shorter one sets) and category (or *): numbers by the names of "
+        "`sb.config.gate.GateSettings`. threshold: 0 admits every memory.",
         example='{"*": {lesson: {threshold: 0.4}}, "project:notes": {"*": {threshold: 0}}}',
     )
     trust_floor: float = setting(
@@ -125,7 +126,7 @@ class Memory:
     access: Access = setting(
         MappingProxyType({}),
         access_kind(),
-        "Who may read, write, promote and share the memories of a scope (*, TYPE:* or one scope): agents by right, as names "
+        "Who may read, write, promote and share the memories of a scope, by scope or pattern: agents by right, as names "
         "or beginnings of names. A scope with a rule is closed to all others, one without is open "
         "(docs/reference/memory-access.md).",
         narrow=fewer_agents(),

@@ -35,6 +35,14 @@ def rule_of(rules: Mapping[str, Rule], scope: str) -> Rule | None:
     return rules[max(fitting, key=len)] if fitting else None
 
 
+def rules_of(rules: Mapping[str, Rule], scope: str) -> list[Rule]:
+    """All rules whose patterns mean a scope, the shortest first and that of its own name last."""
+    fitting = [pattern for pattern in rules if matches(pattern, scope)]
+    return [
+        rules[pattern] for pattern in sorted(fitting, key=lambda pattern: (pattern == scope, len(pattern)))
+    ]
+
+
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, pattern.split(ANY))), re.DOTALL)

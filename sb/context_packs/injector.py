@@ -26,18 +26,20 @@ class ContextInjector:
 
     Args:
         count_tokens: tokens of a text; the estimate leans high and needs no model.
-        capabilities: of the agent whose prompts these are: its decision keys and required packs hold.
+        capabilities: of the agent whose prompts these are: the decision keys and required packs of each hold.
         sources: packs from others, and stale ones, are left out; None for packs from anywhere.
     """
 
     def __init__(
         self,
         count_tokens: Callable[[str], int] = estimate_tokens,
-        capabilities: AgentCapabilities | None = None,
+        capabilities: AgentCapabilities | Sequence[AgentCapabilities] | None = None,
         sources: ContextSourceRegistry | None = None,
     ) -> None:
         self._count_tokens = count_tokens
-        self._capabilities = capabilities
+        self._capabilities: Sequence[AgentCapabilities] = (
+            (capabilities,) if isinstance(capabilities, AgentCapabilities) else tuple(capabilities or ())
+        )
         self._sources = sources
 
     def build_plan(
@@ -56,12 +58,12 @@ class ContextInjector:
                 agent requires is not in the plan.
             DeniedError: the agent may not use this decision.
         """
-        own = self._capabilities
-        if own is not None and not decides(own, spec.key):
-            raise DeniedError(
-                f"agent {own.agent_name} may not use decision {spec.key}",
-                "its decision_keys name those it may",
-            )
+        for own in self._capabilities:
+            if not decides(own, spec.key):
+                raise DeniedError(
+                    f"agent {own.agent_name} may not use decision {spec.key}",
+                    "its decision_keys name those it may",
+                )
         budget = spec.body.token_budget
         if envelope.token_budget is not None:
             budget = min(budget, envelope.token_budget)
@@ -75,7 +77,7 @@ class ContextInjector:
         for wish in wishes:
             draft.fill(wish)
         plan = draft.plan(spec)
-        if own is not None and budget:
+        for own in self._capabilities if budget else ():
             _require_packs(plan, own)
         return plan
 

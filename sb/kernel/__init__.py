@@ -5,8 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sb.kernel.agent_charter import GRACE_DAYS as GRACE_DAYS
+    from sb.kernel.agent_charter import UNSTATED as UNSTATED
+    from sb.kernel.agent_charter import AgentCharter as AgentCharter
+    from sb.kernel.agent_charter import CharterEntry as CharterEntry
+    from sb.kernel.agent_charter import CharterFiles as CharterFiles
+    from sb.kernel.agent_charter import Charters as Charters
+    from sb.kernel.agent_charter import CharterState as CharterState
     from sb.kernel.calls.mutations import MutationStore as MutationStore
     from sb.kernel.calls.mutations import Reversibility as Reversibility
+    from sb.kernel.context_sources import SENSITIVITIES as SENSITIVITIES
+    from sb.kernel.context_sources import AccessMode as AccessMode
+    from sb.kernel.context_sources import ContextSource as ContextSource
+    from sb.kernel.context_sources import ContextSourceRegistry as ContextSourceRegistry
+    from sb.kernel.context_sources import SourceRefused as SourceRefused
+    from sb.kernel.context_sources import read_sources as read_sources
     from sb.kernel.contracts import AgentCapabilities as AgentCapabilities
     from sb.kernel.contracts import CompiledContextItem as CompiledContextItem
     from sb.kernel.contracts import SafetyClass as SafetyClass
@@ -17,6 +30,12 @@ if TYPE_CHECKING:
     from sb.kernel.contracts import ToolResult as ToolResult
     from sb.kernel.contracts import ToolReturnSchema as ToolReturnSchema
     from sb.kernel.contracts import ToolSpec as ToolSpec
+    from sb.kernel.data_classification import Classification as Classification
+    from sb.kernel.data_classification import Sensitivity as Sensitivity
+    from sb.kernel.data_classification import may_be_sensitive as may_be_sensitive
+    from sb.kernel.data_classification import redact as redact
+    from sb.kernel.data_classification import redact_json as redact_json
+    from sb.kernel.data_classification import redact_text as redact_text
     from sb.kernel.durable_execution import CallFailed as CallFailed
     from sb.kernel.durable_execution import LeaseLost as LeaseLost
     from sb.kernel.durable_execution import ReplayMismatch as ReplayMismatch
@@ -70,6 +89,9 @@ if TYPE_CHECKING:
     from sb.kernel.memory import MemoryProtocol as MemoryProtocol
     from sb.kernel.memory import MemoryStore as MemoryStore
     from sb.kernel.memory import WorkingMemory as WorkingMemory
+    from sb.kernel.memory_read_policy import DeniedRead as DeniedRead
+    from sb.kernel.memory_read_policy import ReadPolicy as ReadPolicy
+    from sb.kernel.memory_read_policy import denied_reads as denied_reads
     from sb.kernel.policy.permissions import PolicyAction as PolicyAction
     from sb.kernel.policy.permissions import PolicyDecision as PolicyDecision
     from sb.kernel.policy.permissions import ToolPolicy as ToolPolicy
@@ -87,8 +109,29 @@ if TYPE_CHECKING:
     from sb.kernel.recovery.reversal_guard import NoReversalToken as NoReversalToken
     from sb.kernel.recovery.reversal_guard import TokenStore as TokenStore
     from sb.kernel.recovery.reversal_guard import guard as guard
+    from sb.kernel.red_team import LONGEST as LONGEST
+    from sb.kernel.red_team import Category as Category
+    from sb.kernel.red_team import Origin as Origin
+    from sb.kernel.red_team import check as check
     from sb.kernel.registry.registry import ToolRegistry as ToolRegistry
     from sb.kernel.registry.registry import get_default_registry as get_default_registry
+    from sb.kernel.release_tuple import PARTS as PARTS
+    from sb.kernel.release_tuple import Drift as Drift
+    from sb.kernel.release_tuple import PartChange as PartChange
+    from sb.kernel.release_tuple import ReleaseEntry as ReleaseEntry
+    from sb.kernel.release_tuple import ReleasePart as ReleasePart
+    from sb.kernel.release_tuple import Releases as Releases
+    from sb.kernel.release_tuple import ReleaseTuple as ReleaseTuple
+    from sb.kernel.release_tuple import diff as diff
+    from sb.kernel.replay import Capture as Capture
+    from sb.kernel.replay import Divergence as Divergence
+    from sb.kernel.replay import MemoryCapture as MemoryCapture
+    from sb.kernel.replay import Packet as Packet
+    from sb.kernel.replay import PacketFile as PacketFile
+    from sb.kernel.replay import PacketShelf as PacketShelf
+    from sb.kernel.replay import changed_facts as changed_facts
+    from sb.kernel.replay import divergences as divergences
+    from sb.kernel.replay import packet_of as packet_of
     from sb.kernel.reversal_contracts import Assumption as Assumption
     from sb.kernel.reversal_contracts import BlastRadius as BlastRadius
     from sb.kernel.reversal_contracts import MutationRef as MutationRef
@@ -114,10 +157,19 @@ else:
     __getattr__, __all__ = lazy_exports(
         __name__,
         {
+            "sb.kernel.agent_charter": (
+                "GRACE_DAYS UNSTATED AgentCharter CharterEntry CharterFiles CharterState Charters"
+            ),
             "sb.kernel.calls.mutations": "MutationStore Reversibility",
+            "sb.kernel.context_sources": (
+                "SENSITIVITIES AccessMode ContextSource ContextSourceRegistry SourceRefused read_sources"
+            ),
             "sb.kernel.contracts": (
                 "AgentCapabilities CompiledContextItem SafetyClass ToolArgSchema ToolError ToolErrorCode "
                 "ToolProvenance ToolResult ToolReturnSchema ToolSpec"
+            ),
+            "sb.kernel.data_classification": (
+                "Classification Sensitivity may_be_sensitive redact redact_json redact_text"
             ),
             "sb.kernel.durable_execution": (
                 "CallFailed LeaseLost ReplayMismatch StepInDoubt UnfinishedWorkflow Workflow "
@@ -141,6 +193,7 @@ else:
                 "DurableMemory EpisodicMemory MemoryBundle MemoryEntry MemoryProtocol MemoryStore "
                 "WorkingMemory"
             ),
+            "sb.kernel.memory_read_policy": "DeniedRead ReadPolicy denied_reads",
             "sb.kernel.policy.permissions": "PolicyAction PolicyDecision ToolPolicy",
             "sb.kernel.recovery.compensation": "CompensationDispatcher",
             "sb.kernel.recovery.compensation_outcome": (
@@ -151,7 +204,13 @@ else:
                 "DecisionStore RecoveryLoop RuntimeDecisionRecord ask_a_person registry_approval_resolver"
             ),
             "sb.kernel.recovery.reversal_guard": "NoReversalToken TokenStore guard",
+            "sb.kernel.red_team": "LONGEST Category Origin check",
             "sb.kernel.registry.registry": "ToolRegistry get_default_registry",
+            "sb.kernel.release_tuple": "PARTS Drift PartChange ReleaseEntry ReleasePart ReleaseTuple Releases diff",
+            "sb.kernel.replay": (
+                "Capture Divergence MemoryCapture Packet "
+                "PacketFile PacketShelf changed_facts divergences packet_of"
+            ),
             "sb.kernel.reversal_contracts": (
                 "Assumption BlastRadius MutationRef MutationState RecoveryApprovalMode ReversalClass "
                 "ReversalSpec"

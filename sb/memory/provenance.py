@@ -18,7 +18,7 @@ from sb.store.records.edges import DERIVED_FROM, Edge
 
 MOST_ORIGINS = 200
 DEEPEST = 20  # steps back; whoever wants to know more asks about one of the last
-MOST_READS = 20
+MOST_LISTED = 20  # readers, and restatements and outcomes, of one memory
 _CALL = "call_"
 _UNSAID = frozenset({"id", "version", "updated_at", "local_updated_at", "agent_id"})
 
@@ -77,6 +77,8 @@ class Dossier(View):
     Args:
         before: the texts before it in its session, by which it is found too, the nearest first.
         neighbours: what it is related to. made_of_it: ids of what was derived from it.
+        evidence_n: observations behind its confidence. evidence_count: restatements and outcomes that are on record.
+        evidence: the latest of these first: when, whose, from which source, and how much it counted.
         read: how often it reached an agent's context. reads: when, whose and for which question, the latest first.
     """
 
@@ -90,6 +92,8 @@ class Dossier(View):
     before: tuple[str, ...]
     neighbours: tuple[Neighbour, ...]
     made_of_it: tuple[str, ...]
+    evidence_count: int
+    evidence: tuple[Mapping[str, Any], ...]
     read: int
     reads: tuple[Mapping[str, Any], ...]
     changes: tuple[Change, ...]
@@ -212,6 +216,7 @@ def show(space: Space, row: Row, places: Sequence[int]) -> Dossier:
     read = space.reads.stats([number]).get(number)
     made = [edge.source for edge in space.edges.lineage(number) if edge.target == number]
     sources = space.vectors.sources([number])
+    evidence, evidence_count = space.evidence.latest(number, MOST_LISTED)
     return Dossier(
         memory=space.memory(row),
         stack=space.places.numbered(row["place"]).stack,
@@ -223,7 +228,11 @@ def show(space: Space, row: Row, places: Sequence[int]) -> Dossier:
         before=tuple(text for one in sources for text in one.previous if text),
         neighbours=neighbourhood(space, row, places).neighbours,
         made_of_it=tuple(one["uid"] for one in space.records.rows(made) if one["place"] in places),
+        evidence_count=evidence_count,
+        evidence=tuple(
+            {name: value for name, value in one._asdict().items() if name != "session"} for one in evidence
+        ),
         read=read[0] if read else 0,
-        reads=tuple(space.reads.of(number, MOST_READS)),
+        reads=tuple(space.reads.of(number, MOST_LISTED)),
         changes=tuple(history(space, row)),
     )

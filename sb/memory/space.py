@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sb.config.memory import Memory as Settings
+from sb.config.scope_patterns import rules_of
 from sb.memory.access import Rights, ScopeRefusal
 from sb.memory.lazy import lazy
 from sb.memory.personal_data import Screening
@@ -167,10 +168,8 @@ class Space:
         """
         found, includes = [checked_scope(scope)], self.settings.includes
         for one in found:  # grows while it is walked
-            kind = one.partition(":")[0]
-            for inner in (*includes.get(one, ()), *includes.get(f"{kind}:*", ())):
-                if inner not in found:
-                    found.append(inner)
+            included = [inner for rule in reversed(rules_of(includes, one)) for inner in rule]
+            found += [inner for inner in dict.fromkeys(included) if inner not in found]
         return (*found, *(() if GLOBAL in found else (GLOBAL,)))
 
     def check_open(self, execute: Execute, stack: str) -> None:

@@ -1,7 +1,8 @@
 """Summarize a session at its end: goal, state, open loops and next step.
 
 Source: the memory whitepaper, "wrap-up retrieval". How each is derived: docs/guides/memory.md, "How a session ends". Only what the
-session itself wrote, where everybody may read it, is looked at: no other session's, no other scope's, nothing private.
+session itself wrote, where everybody may read it, is looked at: no other session's, no other scope's, nothing private, and
+nothing that names whom it is about or who may read it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
+from sb.store.records.consent import names_people
 from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
 from sb.text import shorten
@@ -98,7 +100,7 @@ def own_writes(writer: SessionWriter, scope: str) -> list[Memory]:
         order="r.id DESC",
         limit=_MOST_WRITES,
     )
-    return [writer.space.memory(row) for row in rows][::-1]
+    return [writer.space.memory(row) for row in rows if not names_people(row["fields"])][::-1]
 
 
 def derived(writes: Sequence[Memory]) -> Derived:

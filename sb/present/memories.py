@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,14 @@ def state_word(record: Record) -> str:
 def is_active(record: Record) -> bool:
     """Whether agents find it; a suggestion is none yet."""
     return bool(record["state"] == ACTIVE and not is_suggestion(record))
+
+
+def evidence_text(evidence: Mapping[str, Any]) -> str:
+    """A restatement or an outcome of a memory: whose, from which source, and how much it counted."""
+    likeness = evidence["likeness"]
+    about = "" if likeness is None else f", {evidence['source_type']}, {likeness:.2f} alike"
+    counts = f"counts {evidence['weight']:.2g}" if evidence["weight"] else "without effect"
+    return f"{evidence['kind']} by {evidence['agent'] or 'nobody named'}{about}, {counts}"
 
 
 @dataclass(frozen=True)

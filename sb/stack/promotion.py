@@ -18,6 +18,7 @@ from sb.stack.queries import NEWEST, Query, Reader
 from sb.stack.saver import Saver
 from sb.stack.similarity import Similarity, Statement
 from sb.stack.views import CORE
+from sb.store.records.consent import inherited
 from sb.store.records.places import Place
 from sb.types import Belief, Episode, SourceType
 
@@ -207,4 +208,5 @@ class Promoter:
             source_entity=_ACTOR,
             derived_from=[f"episode:{uid}" for uid in pattern.episodes[:_MOST_SOURCES]],
             context=context or only,
+            **inherited(self._container.space.records.known(pattern.episodes).values()),
         )

@@ -16,6 +16,7 @@ from sb.stack.lint import objection
 from sb.stack.provenance import check_writable
 from sb.stack.queries import Query, Reader
 from sb.stack.saver import Saver
+from sb.store.records.consent import inherited
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment
@@ -175,7 +176,10 @@ class Suggestions:
         for name in modifications.keys() - sayable:
             raise ValueError(f"modifications has {name!r}, which cannot be set for {with_article(kind)}")
         said = {name: value for name, value in suggestion.content.items() if name in sayable}
-        values = {**_DEFAULTS.get(kind, {}), **said, **modifications}
+        sources = [one.rpartition(":")[2] for one in suggestion.source_raw_ids]
+        people = inherited(self._container.space.records.known(sources).values())
+        own = {name: people[name] for name in people if name in sayable}
+        values = {**_DEFAULTS.get(kind, {}), **said, **own, **modifications}
         for one in dataclasses.fields(about.type):
             if one.default is dataclasses.MISSING and one.name in sayable - values.keys():
                 raise ValueError(f"suggestion {suggestion.id} has no {one.name}: give it in modifications")

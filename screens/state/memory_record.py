@@ -14,13 +14,13 @@ from sb.fitting import count
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.neighbourhood import Neighbour
 from sb.memory.provenance import Dossier, Origin, show, why
-from sb.present.memories import KIND_TONES, is_active, state_word, text_of
+from sb.present.memories import KIND_TONES, evidence_text, is_active, state_word, text_of
 from sb.present.states import SOFT, state
 from sb.present.times import date_and_time
 from sb.sources import micros
 from sb.store.records.columns import Row
 from sb.store.records.edges import DERIVED_FROM, LINEAGE
-from sb.text import plain, shorten
+from sb.text import counted, plain, shorten
 
 if TYPE_CHECKING:
     from sb.memory.operator_view import Overseer
@@ -147,6 +147,9 @@ def _origin(row: Row, about: Dossier, origins: Sequence[Origin]) -> Iterator[Fie
     if origins:
         yield Field("Derived from")
         yield from _tree(origins)
+    if about.evidence:
+        yield Field(f"Restated or judged {counted(about.evidence_count, 'time')}")
+        yield from (Field(_minute(one["at"]), evidence_text(one)) for one in about.evidence)
     if about.made_of_it:
         yield Field("Derived memories")
         yield Field("", "\n".join(about.made_of_it))

@@ -234,7 +234,7 @@ BAD_FILES: dict[str | bytes, str] = {
     "agents: {a: {tools: [X]}}": ":1: agents.a.tools: must be a tool id, not X",
     "agents: {a: {ceiling: root}}": ":1: agents.a.ceiling: must be read_only, local_write, network or destructive",
     "memory: {includes: [team:web]}": ":1: memory.includes: must be a mapping of scopes",
-    "memory: {includes: {shop: [team:web]}}": ":1: memory.includes.shop: is no scope, and no type such as project:*",
+    "memory: {includes: {shop: [team:web]}}": ":1: memory.includes.shop: is no scope, and no pattern such as project:*",
     "memory:\n  includes:\n    project:shop: team:web": ":3: memory.includes.project:shop: must be a list, not team:web",
     "memory: {includes: {'project:*': [web]}}": ":1: memory.includes.project:*: must be global, or TYPE:NAME such as",
     "durability: power\ndurability: process": ":2: durability: is set twice, first on line 1",

@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sb.config.gate import gate_settings
 from sb.errors import UsageError
 from sb.memory import Brain
+from sb.memory.consent import about
 from sb.memory.gate.confidence import calibrations
 from sb.store.records.columns import Row
 from tests.memory.agents import DAY, Agents, agents
@@ -136,6 +139,30 @@ def test_other_scope_speaker_or_reader_is_a_memory_of_its_own(agents: Agents) ->
     assert len({first, elsewhere, private, spoken}) == 4
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "changed"),
+    [
+        ({}, {"subject_ids": ["grace"]}, "subject"),
+        ({"subject_ids": ["hal"]}, {"subject_ids": ["grace", "hal"]}, "subject"),
+        ({}, {"access_grants": ["hr"]}, "reader"),
+        ({"access_grants": ["hr"]}, {}, "reader"),
+        ({"subject_ids": ["hal"], "consent_grants": ["hal"]}, {"subject_ids": ["hal"]}, "reader"),
+        ({"subject_ids": ["grace", "hal"]}, {"subject_ids": ["grace"]}, ""),
+        ({"access_grants": ["hr", "it"]}, {"access_grants": ["it", "hr"]}, ""),
+    ],
+)
+def test_restatement_keeps_whom_it_is_about_and_who_may_read_it(
+    agents: Agents, first: dict[str, Any], second: dict[str, Any], changed: str
+) -> None:
+    brain = agents.brain()
+    memory = brain.remember(RULE, **first)
+    restated = brain.remember(AGAIN, **second)
+    assert brain.verdict is not None
+    assert [one.changed for one in brain.verdict.others] == ([changed] if changed else [])
+    assert (restated == memory) is not bool(changed)
+    assert all(restated in about(brain.space, person) for person in second.get("subject_ids", ()))
+
+
 def test_forgotten_memory_takes_nothing_in(agents: Agents) -> None:
     brain = agents.brain()
     first = brain.remember(RULE)
@@ -193,6 +220,17 @@ def test_gate_can_be_turned_off_for_a_scope(agents: Agents) -> None:
     notes = {brain.remember(RULE, scope="project:notes") for _ in range(3)}
     assert len(notes) == 3
     assert brain.remember(RULE) == brain.remember(RULE)
+
+
+def test_longer_pattern_of_scopes_changes_what_a_shorter_one_set(agents: Agents) -> None:
+    (agents.home / "config.yaml").write_text(
+        "memory:\n  gate:\n    'project:shop*': {'*': {threshold: 0}}\n    '*': {'*': {threshold: 0.4, prior: 0.1}}\n"
+        "    'project:*': {'*': {prior: 0.2}}\n    project:shop-1: {'*': {threshold: 0.5}}\n"
+    )
+    gate = agents.config.memory.gate
+    scopes = ("global", "project:a", "project:shop-2", "project:shop-1")
+    found = [gate_settings(gate, scope, "project") for scope in scopes]
+    assert [(one.threshold, one.prior) for one in found] == [(0.4, 0.1), (0.4, 0.2), (0.0, 0.2), (0.5, 0.2)]
 
 
 def test_settings_that_would_admit_a_repeated_fact_are_refused(agents: Agents) -> None:

@@ -64,7 +64,7 @@ NOW = 1.8e9
 def row(text: str, age_days: float = 0.0) -> Row:
     found = {
         "id": 1, "uid": "mem_1", "text": text, "category": "project", "speaker": None, "happened_at": NOW,
-        "updated_at": NOW - age_days * 86400,
+        "updated_at": NOW - age_days * 86400, "fields": "{}",
     }  # fmt: skip
     count_words(found)
     return found

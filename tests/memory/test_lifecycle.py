@@ -154,6 +154,7 @@ def test_the_configuration_says_which_scopes_a_scope_includes(agents: Agents) ->
     agents.brain("ada").remember("ada's own till", scope="team:web", private=True)
     (agents.home / "config.yaml").write_text(
         "memory:\n  includes:\n    'project:*': [team:web]\n    team:web: [customer:acme, project:shop]\n"
+        "    'team:o*': [customer:acme]\n"
     )
 
     def seen(scope: str, agent: str = "bob") -> set[str]:
@@ -167,6 +168,7 @@ def test_the_configuration_says_which_scopes_a_scope_includes(agents: Agents) ->
     assert seen("project:shop", "ada") == {*in_web, "ada's own till"}
     assert seen("project:garden") == in_web
     assert seen("customer:acme") == {"the till of customer:acme"}
+    assert seen("team:ops") == {"the till of team:ops", "the till of customer:acme"}
 
 
 def test_a_forgotten_memory_is_in_no_package(agents: Agents) -> None:

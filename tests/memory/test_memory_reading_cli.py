@@ -54,6 +54,23 @@ def test_an_operator_is_shown_everything_about_a_memory(sb: CommandLine, fact: s
     assert found["changes"][1]["at"].endswith("Z")
 
 
+def test_an_operator_is_shown_who_restated_a_memory_and_how_much_that_counted(sb: CommandLine) -> None:
+    first = saved_id(sb, "remember", "the office is in Bonn", "--agent", "ada")
+    sb("trust", "set", "eve", "general", "0.1", "--reason", "it invents")
+    for agent in ("ada", "eve"):
+        assert saved_id(sb, "remember", "The office is in Bonn.", "--agent", agent) == first
+    sb("memory", "outcome", first, "--reason", "seen", "--refuted")
+    out = sb("memory", "show", first).out
+    assert [line.partition(" now ")[2] for line in out.splitlines() if line.startswith("evidence:")] == [
+        "refuted by operator, counts 1",
+        "restated by eve, agent-written, 1.00 alike, without effect",
+        "restated by ada, agent-written, 1.00 alike, counts 0.35",
+    ]
+    found = sb("memory", "show", first, "--json").json
+    assert (found["evidence_count"], found["evidence"][2]["agent"]) == (3, "ada")
+    assert found["evidence"][2]["at"].endswith("Z")
+
+
 def test_an_agent_is_shown_what_it_says_and_nothing_of_others(sb: CommandLine, fact: str) -> None:
     assert sb("memory", "show", fact, "--agent", "bob").code == 1  # bob's session is in another scope
     assert "the limit is 100" in sb("memory", "show", fact, "--agent", "bob", "--project", "shop").out

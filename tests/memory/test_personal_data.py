@@ -158,7 +158,10 @@ def test_retention_names_what_is_past_it_by_the_longest_rule(runtime: Runtime, c
 
 def test_commands_list_and_erase(runtime: Runtime, sb: CommandLine) -> None:
     kept = runtime.brain("ada", scope="project:a").remember(TEXT, subject_ids=["grace"])
-    held = runtime.brain("ada", scope="project:wait").remember(TEXT)
+    saved = sb("memory", "remember", TEXT, "--scope", "project:wait", "--agent", "ada")
+    held = saved.out.strip()
+    assert "quarantined: no agent finds it until a person releases it" in saved.err
+    assert "personal data (phone)" in sb("quarantine", "list").out
     listed = sb("memory", "pii", "list", "--json").json["items"]
     assert [(one["record"], one["action"]) for one in listed] == [(held, "escalate"), (kept, "keep")]
     assert PHONE not in sb("memory", "pii", "list").out

@@ -21,6 +21,8 @@ def test_goal_loops_and_next_step_come_from_the_sessions_own_writes(agents: Agen
     ada.remember("pagination is not yet implemented")
     ada.remember("TODO of billing", project="billing")
     ada.remember("TODO: ask for a raise", private=True)
+    ada.remember("TODO: answer Grace's complaint", subject_ids=["grace"])
+    ada.remember("TODO: review the payroll", access_grants=["hr"])
     sent = ada.wrap_up("fetcher works")
     assert sent.goal == "implement the order fetcher"
     assert sent.current_state == "fetcher works"

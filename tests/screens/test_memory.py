@@ -301,6 +301,7 @@ def test_the_detail_tells_where_it_is_from_what_is_beside_it_what_was_done_and_w
     assert source is not None
     clerk.entity("orders table", "service", observations=["13 million rows"])
     clerk.forget(known["event"], "noise")
+    clerk.refute(known["lesson"], "it took two")
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6")
@@ -308,6 +309,7 @@ def test_the_detail_tells_where_it_is_from_what_is_beside_it_what_was_done_and_w
             ("choice", "origin", ["derived from the queue was full at noon", "forgotten, clerk)"]),
             ("choice", "neighbours", ["about → orders table"]),
             ("event", "origin", [f"Derived memories\n {known['choice']}"]),
+            ("lesson", "origin", ["Restated or judged 1 time", "refuted by clerk, counts 1"]),
             ("event", "history", ["forget by clerk: noise", "state"]),
             ("table", "neighbours", ["← about Postgres"]),
             ("table", "history", ["update by clerk", '- ["12 million', '"13 million rows"]']),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sb.errors import DeniedError
 from sb.memory.brain import Brain
+from sb.memory.consent import about
 from sb.memory.operator_view import Overseer
 from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
@@ -88,3 +91,25 @@ def test_who_may_not_promote_makes_no_belief(stack: SQLiteStack) -> None:
     stack.on_detach("eve")
     stack.on_attach("ada")
     assert stack.promote()["beliefs_created"] == 1
+
+
+def test_a_belief_is_about_whom_its_episodes_are_about_and_for_those_who_may_read_all_of_them(
+    stack: SQLiteStack, brain: Brain
+) -> None:
+    named: list[dict[str, Any]] = [
+        {"subject_ids": ["grace"], "access_grants": ["hr", "it"], "consent_grants": ["grace"]},
+        {"subject_ids": ["hal", "grace"], "access_grants": ["hr"], "consent_grants": ["grace"]},
+        {"subject_ids": ["ivy"], "consent_grants": ["ivy"]},
+        {},
+    ]
+    for at, people in enumerate(named):
+        stack.save_episode(Episode(f"e{at}", "", f"step {at}", "done", lessons=[RULE], **people))
+    (made,) = stack.promote()["belief_ids"]
+    row = brain.space.records.find(made)
+    assert row is not None
+    belief = brain.space.record(row)
+    assert set(belief.subject_ids) == {"grace", "hal", "ivy"}
+    assert belief.access_grants == ["hr"]
+    assert set(belief.consent_grants) == {"grace", "ivy"}
+    assert made not in [hit.id for hit in brain.search("deploys on Tuesdays")]
+    assert made in about(brain.space, "grace")

@@ -265,3 +265,13 @@ def test_an_accepted_drive_is_the_one_of_its_type(owned: SQLiteStack) -> None:
     drive = owned.get_drive("growth")
     assert drive is not None
     assert drive.intensity == 0.9
+
+
+def test_what_is_accepted_is_about_whom_its_source_is_about_and_for_its_readers(owned: SQLiteStack) -> None:
+    people: dict[str, Any] = {"subject_ids": ["grace"], "access_grants": ["hr"]}
+    owned.save_episode(Episode("e", "mine", "call Grace", "she agreed", derived_from=["raw:r"], **people))
+    accepted = owned.accept_suggestion(suggest(owned, "belief", CONTENTS["belief"], sources=["episode:e"]))
+    row = owned._container.space.records.find(accepted or "")
+    assert row is not None
+    belief = owned._container.space.record(row)
+    assert (belief.subject_ids, belief.access_grants) == (["grace"], ["hr"])

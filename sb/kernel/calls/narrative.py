@@ -73,7 +73,13 @@ def describe(event: Event, *, outcome: bool = True) -> str:
 def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
     agent = event.subject.agent
     if event.kind == RUN_STARTED:
-        return f"{agent} started a run" + (f": {payload['intent']}" if payload.get("intent") else "")
+        intent, drift = payload.get("intent"), payload.get("release_drift")
+        parts = ", ".join(map(str, drift)) if isinstance(drift, list) else ""
+        return (
+            f"{agent} started a run"
+            + (f": {intent}" if intent else "")
+            + (f"; differs from the pinned release: {parts}" if parts else "")
+        )
     if event.kind == RUN_FINISHED:
         given = payload.get("budget")
         budget = given if isinstance(given, dict) else {}

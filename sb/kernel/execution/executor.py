@@ -129,7 +129,7 @@ class ToolExecutor:
             seen,
             self.kill,
             power=power,
-            run_facts=run_facts,
+            run_facts=lambda ctx: {**registry.agent_facts(ctx.agent_name), **run_facts},
             capture=capture,
             boundaries=boundaries,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import SBError
@@ -84,7 +83,7 @@ class Recorder:
         kills: the calls that are stopped.
         seen: keeps the contracts of the tools that are met.
         power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
-        run_facts: what the start of each run says beside, in plain JSON.
+        run_facts: what the start of a run says beside, in plain JSON.
         capture: takes down runs for a replay; None for nobody.
         boundaries: what is recorded of a run beside its context; None for nothing.
     """
@@ -97,7 +96,7 @@ class Recorder:
         kills: KillSwitch,
         *,
         power: bool = False,
-        run_facts: Mapping[str, Any] = MappingProxyType({}),
+        run_facts: Callable[[RunContext], Mapping[str, Any]] = lambda _: {},
         capture: Capturing | None = None,
         boundaries: Boundaries | None = None,
     ) -> None:
@@ -165,7 +164,7 @@ class Recorder:
             "safety_mode": str(ctx.safety_mode),
             "locale": str(ctx.locale),
             "budget": ctx.budget.to_dict(),
-            **self._run_facts,
+            **self._run_facts(ctx),
         }
         if self._boundaries is not None:
             facts |= self._boundaries.run_facts(write, ctx)

@@ -165,9 +165,18 @@ class ToolRegistry:
             self._source = before
 
     def register_agent(self, caps: AgentCapabilities) -> None:
-        """From now on this agent is bound by its allowlist and ceiling."""
+        """From now on this agent is bound by its allowlist and ceiling; its prompts by its packs and decision keys."""
         with self._lock:
             self._agents[caps.agent_name] = caps
+
+    def capabilities_of(self, agent_name: str) -> AgentCapabilities | None:
+        """The registered capabilities of an agent; None for one that registered none."""
+        return self._agents.get(agent_name)
+
+    def agent_facts(self, agent_name: str) -> dict[str, str]:
+        """What the start of each run of an agent records: `agent_version`, where its capabilities are registered."""
+        caps = self._agents.get(agent_name)
+        return {} if caps is None else {"agent_version": caps.version}
 
     def tool(self, tool_id: str) -> RegisteredTool | None:
         return self._tools.get(tool_id)

@@ -111,6 +111,7 @@ class Admission:
             row["happened_at"],
             getattr(record, "happened_at", None) is not None,
             trust_in_memory(row["source_type"]),
+            row["fields"],
         )
         self._last = 0
         self._rows: list[Row] = []

@@ -16,6 +16,7 @@ from sb.memory.gate.likeness import Comparer
 from sb.memory.ranking.encoding import NOTHING
 from sb.memory.views import View
 from sb.store.records.columns import Row
+from sb.store.records.consent import difference
 
 LONGEST = 2_000  # characters: longer texts are merged only if they are equal
 _DAY = 86_400.0
@@ -32,7 +33,7 @@ class Other(View):
 
     Args:
         id, content: of that memory. likeness: from 0 to 1.
-        changed: in which value they differ: number, date, name, negation, order or word.
+        changed: in which value they differ: number, date, name, negation, order or word; or in speaker, subject or reader.
         relation: rival where both say a value of the same thing and only one can hold, else neighbour.
     """
 
@@ -78,6 +79,7 @@ class Candidate:
 
     Args:
         terms: the words of the text, as ranking counts them. dated: whether somebody gave `happened_at`; trust: in it, from 0 to 1.
+        fields: of its row, in JSON.
     """
 
     text: str
@@ -87,6 +89,7 @@ class Candidate:
     happened_at: float
     dated: bool
     trust: float
+    fields: str = "{}"
 
 
 def importance(settings: GateSettings, trust: float) -> float:
@@ -179,6 +182,8 @@ def _compared(
         return likeness, "speaker", NEIGHBOUR
     if not changed and candidate.dated and candidate.happened_at != row["happened_at"]:
         return likeness, "date", NEIGHBOUR
+    if not changed and (others := difference(candidate.fields, row["fields"])):
+        return likeness, others, NEIGHBOUR
     rival = changed and same_frame and settings.exclusive
     return likeness, changed, RIVAL if rival else NEIGHBOUR
 

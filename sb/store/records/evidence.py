@@ -67,6 +67,17 @@ class EvidenceStore:
         sql = f"SELECT {', '.join(_COLUMNS)} FROM record_evidence WHERE record = ? ORDER BY id LIMIT +?"
         return [Evidence(*row) for row in self._database.query(sql, (record, limit))]
 
+    def latest(self, record: int, limit: int) -> tuple[list[Evidence], int]:
+        """Lists the newest evidence of a record, the newest first, and counts all of it.
+
+        Args:
+            limit: the most that are listed.
+        """
+        sql = f"SELECT {', '.join(_COLUMNS)} FROM record_evidence WHERE record = ? ORDER BY id DESC LIMIT +?"
+        listed = [Evidence(*row) for row in self._database.query(sql, (record, limit))]
+        counted = self._database.query("SELECT count(*) FROM record_evidence WHERE record = ?", (record,))
+        return listed, int(counted[0][0])
+
     def outcomes(self) -> list[tuple[str, float, bool]]:
         """Lists the outcomes of facts: category, the confidence before, and whether it was confirmed."""
         rows = self._database.query(

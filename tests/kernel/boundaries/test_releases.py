@@ -15,6 +15,7 @@ from sb import __version__
 from sb.config.release import Release
 from sb.errors import ContractError, DeniedError, NotFoundError
 from sb.kernel.boundaries.releases import Releases, files_part
+from sb.kernel.calls.narrative import describe
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.release_tuple import PARTS, ReleasePart, ReleaseTuple, diff
 from sb.log.kinds import RUN_STARTED
@@ -161,6 +162,8 @@ def test_drift_is_named_under_observe_and_refused_under_enforce(pinned: Pinned, 
             ctx = runtime.context("clerk")
             result = runtime.executor.execute(ctx, "shop.read", {})
             assert started(runtime, ctx.run_id)["release_drift"] == [part]
+            start = next(runtime.log.events(run_id=ctx.run_id, kind=RUN_STARTED))
+            assert describe(start) == f"clerk started a run; differs from the pinned release: {part}"
             if check == "observe":
                 assert result.success
                 continue
