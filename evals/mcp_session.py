@@ -57,7 +57,7 @@ def play_session(person: Path) -> list[Step]:
     exports.mkdir(parents=True)
     (exports / "2025.csv").write_text("order,cents\n1002,1900\n", encoding="utf-8")
     home = person / ".sb"
-    home.mkdir(mode=0o700)
+    home.mkdir(mode=0o700, exist_ok=True)
     (home / "config.yaml").write_text(_CONFIG.format(folder=exports.parent), encoding="utf-8")
     run_sb(person, "install", "claude-desktop", "--mcp", "--yes")
     (file,) = person.rglob("claude_desktop_config.json")

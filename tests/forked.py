@@ -13,21 +13,42 @@ import json
 import os
 import runpy
 import signal
+import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import IO, Any, Self
 
 ROOT = Path(__file__).parents[1]
 LONGEST_S = 300  # then SIGALRM ends the program
 
 
+class Started:
+    """A program that runs beside the test, with a pipe into it and one out of it, as `subprocess.Popen` has them."""
+
+    def __init__(self, forks: Forks, pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        self._forks = forks
+        self.pid, self.stdin, self.stdout = pid, stdin, stdout
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """The exit code, once it has ended; LONGEST_S after its start it is ended."""
+        return self._code
+
+    @cached_property
+    def _code(self) -> int:
+        return self._forks.answer({"wait": self.pid})
+
+
 class Forks:
-    """Runs programs, one after the other; close it, or use it as a context manager.
+    """Runs programs, one after the other or beside the test; close it, or use it as a context manager.
 
     Args:
         imports: the modules that are imported once.
@@ -55,21 +76,29 @@ class Forks:
         Args:
             env: by default that of this process, as it is now.
         """
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
         with TemporaryDirectory() as folder:
             streams = [Path(folder, name) for name in ("in", "out", "err")]
             streams[0].write_bytes(input)
-            request = {
-                "command": command,
-                "streams": list(map(str, streams)),
-                "env": dict(os.environ if env is None else env),
-                "cwd": str(cwd),
-            }
-            print(json.dumps(request), file=self._server.stdin)
-            code = int(self._server.stdout.readline())
+            code = self.answer(_request(command, streams, env, cwd))
             out, err = (path.read_text(encoding="utf-8") for path in streams[1:])
         return subprocess.CompletedProcess(command, code, out, err)
+
+    def start(self, *command: str, env: Mapping[str, str], cwd: Path = ROOT) -> Started:
+        """Start `-m MODULE …` or `FILE …` as `subprocess.Popen` would, with no stderr."""
+        with TemporaryDirectory() as folder:
+            pipes = [Path(folder, name) for name in ("in", "out")]
+            for pipe in pipes:
+                os.mkfifo(pipe)
+            request = _request(command, [*pipes, Path(os.devnull)], env, cwd)
+            pid = self.answer({**request, "beside": True})
+            return Started(self, pid, open(pipes[0], "wb"), open(pipes[1], "rb"))
+
+    def answer(self, request: dict[str, Any]) -> int:
+        """The server's answer: an exit code, or the id of a process that was started."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        print(json.dumps(request), file=self._server.stdin)
+        return int(self._server.stdout.readline())
 
     def close(self) -> None:
         self._server.communicate()
@@ -81,14 +110,27 @@ class Forks:
         self.close()
 
 
+def _request(
+    command: tuple[str, ...], streams: list[Path], env: Mapping[str, str] | None, cwd: Path
+) -> dict[str, Any]:
+    return {
+        "command": command,
+        "streams": list(map(str, streams)),
+        "env": dict(os.environ if env is None else env),
+        "cwd": str(cwd),
+    }
+
+
 def _serve() -> dict[str, Any] | None:
     """What this process was forked to run, or None at the end of the server itself."""
     with os.fdopen(os.dup(0), encoding="utf-8") as requests, os.fdopen(os.dup(1), "w", 1) as answers:
         for line in requests:
-            child = os.fork()
+            request = dict(json.loads(line))
+            child = request.get("wait") or os.fork()
             if not child:
-                return dict(json.loads(line))
-            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers)
+                return request
+            beside = "beside" in request
+            print(child if beside else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers)
     return None
 
 
@@ -99,7 +141,12 @@ def _become(request: dict[str, Any]) -> int:
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
     for number, path in enumerate(request["streams"]):
-        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        if os.path.exists(path) and stat.S_ISFIFO(
+            os.stat(path).st_mode
+        ):  # with its other end at the test alone
+            mode = os.O_WRONLY if number else os.O_RDONLY
+        opened = os.open(path, mode, 0o600)
         os.dup2(opened, number)
         os.close(opened)
     first, *rest = request["command"]

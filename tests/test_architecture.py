@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import rows
+
 ROOT = Path(__file__).parents[1]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
 
@@ -278,8 +280,8 @@ def loaded_by(arguments: list[str], environment: dict[str, str] | None = None) -
     return set(done.stderr.rpartition("MODULES ")[2].split())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environment"),
+@rows(
+    "arguments, environment",
     [
         (["--help"], {}),
         (["--version"], {}),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.changed import chosen_for
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("name", "test"),
+@rows(
+    "name, test",
     [
         ("sb/kernel/approvals/decisions.py", "tests/kernel/approvals/test_approvals.py"),
         ("screens/recovery.py", "tests/screens/test_recovery.py"),

@@ -14,6 +14,7 @@ from evals.classification.corpus import Text, texts
 from sb.classification import LONGEST, Sensitivity, classify, may_hold_personal_data
 from sb.classification.phones import MOST_LOOKED_UP
 from sb.redaction import secret_findings
+from tests.rows import rows
 
 
 def labelled_values(text: str) -> list[tuple[str, str]]:
@@ -40,8 +41,8 @@ def test_values_of_the_corpus_are_found_and_look_alikes_are_not(half: str) -> No
     assert alarms / benign <= 0.02
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "scheme"),
+@rows(
+    "text, value, scheme",
     [
         # Examples that the issuers publish, or that were computed by hand from their rules.
         ("NRIC S1234567D", "S1234567D", "sg_nric"),
@@ -95,7 +96,7 @@ def test_a_text_that_was_read_in_part_says_so() -> None:
     assert not classify("call 030 1234567, " * (MOST_LOOKED_UP + 1)).complete
 
 
-@pytest.mark.parametrize(
+@rows(
     "part",
     [
         "1 ",

@@ -7,14 +7,15 @@ import pytest
 from evals.classification.documents import NOTHING, TEXTS, checked
 from sb.classification import classify
 from sb.classification.documents import check_digit
+from tests.rows import rows
 
 
 def schemes(text: str) -> list[tuple[str, str]]:
     return [(one.scheme, text[one.start : one.end]) for one in classify(text).findings]
 
 
-@pytest.mark.parametrize(
-    ("text", "scheme", "value"),
+@rows(
+    "text, scheme, value",
     [
         # The specimens of ICAO 9303 (parts 4 and 5), of the German ministry, and of the Motor Transport Authority.
         (
@@ -36,7 +37,7 @@ def test_a_document_is_found(text: str, scheme: str, value: str) -> None:
     assert (scheme, value) in schemes(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "L898902C36UTO7408122F1204159ZE184226B<<<<<10".replace("740812", "740813"),
@@ -61,7 +62,7 @@ def test_the_check_digit_is_that_of_the_standard() -> None:
     assert checked("L898902C3") == "6"
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "tk8.6 (8.6.11.1-1) unstable; urgency=medium",

@@ -34,6 +34,7 @@ from sb.store.anchor import Anchor
 from sb.store.database import open_database
 from sb.tools.failures import display as display_path
 from tests.conftest import approve_tools
+from tests.rows import rows
 
 SECRET = "ghp_" + "Zq7Xw2Lm9Kd4Vb6Nr8Tc" * 2
 LENGTHS = (40, 60, 64, 80, 100, 183, 200, 300, 500, 1_000, 4_000, 4_096)
@@ -68,7 +69,7 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("show", SHOWN)
+@rows("show", SHOWN)
 def test_nothing_of_a_secret_across_a_cut_is_shown(show: Any) -> None:
     for name in [name for limit in LENGTHS for name in names_around(limit)]:
         assert not left(show(name)), name
@@ -136,7 +137,7 @@ def test_neither_a_step_nor_what_a_way_back_relies_on_keeps_a_part_of_a_secret(h
     assert not left(everything_in(home))
 
 
-@pytest.mark.parametrize("name", ["agent_name", "session_id", "user_sid", "trace_id"])
+@rows("name", ["agent_name", "session_id", "user_sid", "trace_id"])
 def test_a_secret_is_nobodys_name(name: str) -> None:
     for text in (SECRET, f"agent {SECRET}", "hvs." + "Zq7Xw2Lm9Kd4Vb6Nr8Tc" * 2):
         made: dict[str, Any] = {name: text}

@@ -6,11 +6,11 @@ import re
 import unicodedata
 from pathlib import Path
 
-import pytest
 import yaml
 
 from evals.docs import COMMANDS_PAGE, DOCS, commands, files
 from sb.cli import COMMANDS, load
+from tests.rows import rows
 from tests.test_architecture import FLOORS, LAYERS
 
 ROOT = Path(__file__).parents[1]
@@ -54,14 +54,14 @@ def test_every_command_has_help_and_is_in_the_reference() -> None:
                 assert parameter.help, f"{words} {parameter.opts}"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@rows("name", COMMANDS)
 def test_the_summary_of_a_command_is_its_own_help(name: str) -> None:
     command = load(name)
     if getattr(command, "commands", None):
         assert command.help == COMMANDS[name]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@rows("page", PAGES)
 def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
     for path, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)", prose(page)):
         target = (page.parent / path).resolve() if path else page
@@ -70,7 +70,7 @@ def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
             assert anchor in anchors(target), f"{path}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@rows("page", PAGES)
 def test_lines_are_short(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     long = [
@@ -156,7 +156,7 @@ def shown_calls(page: Path) -> list[list[str]]:
     return [re.sub(r"(--db \S+ |'[^']*'|\"[^\"]*\"|\s#.*)", " ", call).split() for call in calls]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if shown_calls(page)], ids=name_of)
+@rows("page", [page for page in PAGES if shown_calls(page)])
 def test_shown_commands_and_options_exist(page: Path) -> None:
     for words in shown_calls(page):
         if words[0] not in COMMANDS:

@@ -23,6 +23,7 @@ from sb.fitting import (
     short_span,
     wrap,
 )
+from tests.rows import rows
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -83,8 +84,8 @@ def test_hits_name_the_same_characters_after_the_cut(
     assert all(any(fitted.text[start:end] in one for one in wanted) for start, end in fitted.hits)
 
 
-@pytest.mark.parametrize(
-    ("text", "cells", "cut", "fitted"),
+@rows(
+    "text, cells, cut, fitted",
     [
         ("rm -rf build dist .cache packages/checkout/coverage", 26, Cut.MIDDLE, "rm -rf build di…t/coverage"),
         ("payments are stored in table ledger", 20, Cut.END, "payments are stored…"),
@@ -170,8 +171,8 @@ def test_the_home_folder_is_a_tilde() -> None:
     assert home_as_tilde("/u/adam/cart.py", "/u/ada") == "/u/adam/cart.py"
 
 
-@pytest.mark.parametrize(
-    ("ago", "age"),
+@rows(
+    "ago, age",
     [
         (-5 * SECOND, "now"),
         (0, "now"),
@@ -215,8 +216,8 @@ def test_counts_and_money() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "cells", "fitted"),
+@rows(
+    "text, cells, fitted",
     [
         ("bank.pay cents=4900, to=payee-00017", 33, "bank.pay cents=4900…o=payee-00017"),
         ("bank.pay cents=4900, to=payee-00017", 28, "bank.pay cents=4900…ee-00017"),

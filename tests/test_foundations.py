@@ -20,6 +20,7 @@ from sb.errors import ExitCode, SBError, UsageError
 from sb.kernel.registry.arguments import clipped
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.text import human_bytes, json_text, nearest, plain, revealed, shorten
+from tests.rows import rows
 
 LIMIT = 2**53 - 1
 VISIBLE_FORMATS = "".join(
@@ -56,8 +57,8 @@ def test_freezing_keeps_the_value_and_shares_nothing_with_it(value: Any) -> None
         assert frozen is not value
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@rows(
+    "one, other",
     [({"a": 1, "b": 2}, {"b": 2, "a": 1}), (1.0, 1), ([1, 2], (1, 2)), (1e21, 10.0**21), (-0.0, 0)],
 )
 def test_values_that_json_cannot_tell_apart_have_one_form(one: Any, other: Any) -> None:
@@ -76,7 +77,7 @@ def test_subclasses_of_json_types_are_taken_as_their_base() -> None:
     assert freeze({"c": Colour.RED, "p": Point(1)})[0] == {"c": "red", "p": [1]}
 
 
-@pytest.mark.parametrize(
+@rows(
     "value", [math.nan, math.inf, 2**53, -(2**53), b"x", {1: 2}, {"x": object()}, "\ud800", {"\ud800": 1}, 1j]
 )
 def test_what_json_cannot_carry_is_refused(value: Any) -> None:
@@ -93,8 +94,8 @@ def test_nesting_is_bounded() -> None:
     assert freeze(deep[0])
 
 
-@pytest.mark.parametrize(
-    ("hostile", "safe"),
+@rows(
+    "hostile, safe",
     [
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]0;title\x07after", "0;titleafter"),
@@ -138,7 +139,7 @@ def test_what_cannot_be_seen_is_shown_as_its_escape_to_who_has_to_judge(unseen: 
     assert revealed("naïve 東京 \U0001f600") == "naïve 東京 \U0001f600"
 
 
-@pytest.mark.parametrize("filler", "\u034f\u115f\u2800\u3164\ufe0f\uffa0\u17b4\u180b")
+@rows("filler", "\u034f\u115f\u2800\u3164\ufe0f\uffa0\u17b4\u180b")
 def test_fillers_and_selectors_are_shown_too(filler: str) -> None:
     assert revealed(f"a{filler}b") == f"a\\u{ord(filler):04x}b"
 
@@ -156,14 +157,12 @@ def test_small_text_helpers() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("30s", 30), ("15m", 900), ("2h", 7200), ("90d", 7_776_000), ("4w", 2_419_200)]
-)
+@rows("text, seconds", [("30s", 30), ("15m", 900), ("2h", 7200), ("90d", 7_776_000), ("4w", 2_419_200)])
 def test_durations_are_read(text: str, seconds: int) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "5", "d", "-1d", "1.5h", "1 d", "1y", "9999999999d"])
+@rows("text", ["", "5", "d", "-1d", "1.5h", "1 d", "1y", "9999999999d"])
 def test_other_durations_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not a duration"):
         parse_duration(text)

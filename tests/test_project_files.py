@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from evals.docs_site import names_expanded, outward
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -24,7 +25,7 @@ def test_ci_runs_every_python_that_is_declared() -> None:
     assert matrix == declared
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+@rows("path", WORKFLOWS)
 def test_workflow_needs_no_secret_and_states_its_permissions(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "secrets." not in text
@@ -38,7 +39,7 @@ def test_only_the_publishing_job_of_a_release_may_ask_for_an_identity() -> None:
     assert release["jobs"]["publish"]["permissions"] == {"id-token": "write"}
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+@rows("path", WORKFLOWS)
 def test_workflow_calls_targets_that_exist(path: Path) -> None:
     called = re.findall(r"run: make (\S+)", path.read_text(encoding="utf-8"))
     assert [target for target in called if f"\n{target}:" not in MAKEFILE] == []

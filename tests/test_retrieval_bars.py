@@ -14,10 +14,16 @@ from evals.retrieval.bars import Compared, held_out
 from evals.retrieval.corpora import FOLDS, Corpus, Question, Row, load_agent_records, load_documents
 from evals.retrieval.measure import NOT_FOUND, Places
 from sb.memory.ranking.questions import understand
+from tests.rows import rows
 
 
-def test_every_question_is_asked_of_one_chat_that_answers_it() -> None:
-    chats = chats_of_records()
+@pytest.fixture(scope="module")
+def chats() -> list[Corpus]:
+    """The chats of the measurement, made once: that takes a second and more."""
+    return chats_of_records()
+
+
+def test_every_question_is_asked_of_one_chat_that_answers_it(chats: list[Corpus]) -> None:
     assert sum(len(chat.questions) for chat in chats) == len(load_questions())
     for chat in chats:
         ids = Counter(row.id for row in chat.rows)
@@ -25,29 +31,26 @@ def test_every_question_is_asked_of_one_chat_that_answers_it() -> None:
         assert all(question.evidence and question.evidence <= ids.keys() for question in chat.questions)
 
 
-def test_chats_are_the_same_each_time() -> None:
-    assert chats_of_records() == chats_of_records()
+def test_chats_are_the_same_each_time(chats: list[Corpus]) -> None:
+    assert chats_of_records() == chats
 
 
-def test_evidence_is_said_by_users_assistants_and_tools() -> None:
-    chats = chats_of_records()
+def test_evidence_is_said_by_users_assistants_and_tools(chats: list[Corpus]) -> None:
     said = Counter(question.category for chat in chats for question in chat.questions)
     assert {"user", "assistant", "tool", "pasted"} == said.keys()
     assert min(said.values()) >= 20
 
 
-def test_questions_are_put_as_people_put_them() -> None:
+def test_questions_are_put_as_people_put_them(chats: list[Corpus]) -> None:
     roles = Counter(
-        understand(question.text, ["user", "assistant"]).role
-        for chat in chats_of_records()
-        for question in chat.questions
+        understand(question.text, ["user", "assistant"]).role for chat in chats for question in chat.questions
     )
     assert min(roles["user"], roles["assistant"], roles[""]) >= 40
 
 
-def test_answers_repeat_what_was_said_and_are_long() -> None:
-    rows = chats_of_records()[0].rows
-    pairs = [(a, b) for a, b in itertools.pairwise(rows) if (a.speaker, b.speaker) == ("user", "assistant")]
+def test_answers_repeat_what_was_said_and_are_long(chats: list[Corpus]) -> None:
+    turns = chats[0].rows
+    pairs = [(a, b) for a, b in itertools.pairwise(turns) if (a.speaker, b.speaker) == ("user", "assistant")]
     shared = [len(set(a.text.split()) & set(b.text.split())) / len(set(a.text.split())) for a, b in pairs]
     assert sum(shared) / len(shared) > 0.4
     assert sum(len(b.text) for _, b in pairs) > 3 * sum(len(a.text) for a, _ in pairs)
@@ -70,7 +73,7 @@ def test_a_person_asks_an_assistant_in_the_first_person() -> None:
     assert len(bo.questions) == 1
 
 
-def test_no_question_of_the_held_out_half_is_learned_from() -> None:
+def test_no_question_of_the_held_out_half_is_learned_from(chats: list[Corpus]) -> None:
     folds = load_agent_records()
     judged = {question.text for corpus in held_out(folds) for question in corpus.questions}
     learned = {
@@ -80,7 +83,6 @@ def test_no_question_of_the_held_out_half_is_learned_from() -> None:
     assert judged
     assert learned
     assert not judged & learned
-    chats = chats_of_records()
     assert [chat.name for chat in held_out(chats)] == [chat.name for chat in chats[1::2]]
     assert [chat.name for chat in held_out(chats, each=2)][:4] == [chats[n].name for n in (2, 3, 6, 7)]
 
@@ -97,8 +99,8 @@ def test_documents_hold_the_records_they_are_made_of() -> None:
     assert all(question.evidence <= rows for corpus in documents for question in corpus.questions)
 
 
-@pytest.mark.parametrize(
-    ("found", "bm25", "less"),
+@rows(
+    "found, bm25, less",
     [
         ([1] * 50, [2] * 50, False),
         ([2] * 50, [1] * 50, True),

@@ -15,6 +15,7 @@ import pytest
 from sb import secret_shapes
 from sb.redaction import may_be_sensitive, redact_json, redact_text
 from sb.secret_shapes import EMAIL, RECOGNISERS, Recogniser, may_hold_secret
+from tests.rows import rows
 
 chosen = random.Random(15)
 
@@ -96,7 +97,7 @@ def named(pair: tuple[str, ...]) -> str:
     return f"{pair[0]}-{pair[1][:10]}"
 
 
-@pytest.mark.parametrize(("label", "secret"), SHAPES, ids=map(named, SHAPES))
+@rows("label, secret", SHAPES)
 def test_a_token_is_masked_and_the_text_around_it_kept(label: str, secret: str) -> None:
     for before, after in (("use ", " now"), ('"', '"'), ("X=", "\n"), ("(", ")."), ("https://h/?k=", "&x=1")):
         text = before + secret + after
@@ -113,7 +114,7 @@ def test_a_secret_beside_its_name_is_masked(label: str, text: str, secret: str) 
     assert may_hold_secret(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "from sk_learn import svm, sk_metrics_pairwise_distances_1",
@@ -216,7 +217,7 @@ def _class(op: str, found: Any) -> str:
     return f"[{parts}]"
 
 
-@pytest.mark.parametrize("shape", RECOGNISERS, ids=lambda shape: shape.label)
+@rows("shape", RECOGNISERS)
 def test_the_quick_look_misses_nothing_that_a_shape_matches(shape: Recogniser) -> None:
     chance = random.Random(shape.expression)  # its own: whichever tests ran before, the texts are the same
     for _ in range(60):
@@ -238,7 +239,7 @@ def test_the_first_looks_of_a_process_see_cards_too() -> None:
     assert not secret_shapes._one_by_one("in 2026, 12 of 31 days, at 10:00 and 14:30, for 99.50 each")
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         *(
@@ -256,7 +257,6 @@ def test_the_first_looks_of_a_process_see_cards_too() -> None:
             "AC" + "0" * 32 + (" " * 59 + "0" * 31) * 2_000,
         ),
     ],
-    ids=lambda text: text[:12],
 )
 def test_no_text_takes_long_to_look_through(text: str) -> None:
     import time

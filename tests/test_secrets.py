@@ -29,6 +29,7 @@ from sb.redaction import (
 )
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
+from tests.rows import rows
 
 B, A, N = "b" * 40, "A1" * 30, "0123456789abcdef"
 SECRETS = {
@@ -53,7 +54,7 @@ SECRETS = {
 IN_TEXT = {"url_password": "postgres://app:hunter2hunter2@db/prod"}
 
 
-@pytest.mark.parametrize("label", SECRETS)
+@rows("label", SECRETS)
 def test_each_known_shape_is_masked_and_the_text_around_it_kept(label: str) -> None:
     text = f"before {IN_TEXT.get(label, SECRETS[label])} after"
     masked = redact_text(text)
@@ -64,7 +65,7 @@ def test_each_known_shape_is_masked_and_the_text_around_it_kept(label: str) -> N
     assert redact_text(masked) == masked
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "password: correcthorse",
@@ -140,7 +141,7 @@ def test_a_value_beside_a_key_word_is_masked(text: str) -> None:
     assert "correcthorse" not in redact_text(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "commit 3f786850e387550fdab836ed7e6dc881de23001b",
@@ -222,9 +223,7 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert redact_text(text) == text
 
 
-@pytest.mark.parametrize(
-    "number", ["4111111111111111", "5555-5555-5555-4444", "378282246310005", "6011111111111117"]
-)
+@rows("number", ["4111111111111111", "5555-5555-5555-4444", "378282246310005", "6011111111111117"])
 def test_card_numbers_of_the_large_issuers_are_known(number: str) -> None:
     assert is_card_number(number)
 
@@ -286,7 +285,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+@rows("text", HOSTILE)
 def test_no_text_takes_long_to_redact(text: str) -> None:
     started = time.process_time()
     redact_text(text)

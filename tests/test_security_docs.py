@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sb.kernel.harness_audit import load_catalogue
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "concepts" / "security.md").read_text(encoding="utf-8")
@@ -32,7 +33,7 @@ RISKS = [f"ASI{number:02}" for number in range(1, 11)]
 Row = dict[str, str]  # heading to cell
 
 
-def rows(text: str, heading: str) -> list[Row]:
+def rows_of(text: str, heading: str) -> list[Row]:
     """The rows of every table of a page that has a column of that name."""
     found = []
     for table in re.findall(r"^(?:\|.*\n)+", text + "\n", re.MULTILINE):
@@ -79,16 +80,16 @@ def missing(test: str) -> str:
     return ""
 
 
-PROMISES = rows(PAGE, "proof")
+PROMISES = rows_of(PAGE, "proof")
 
 
 def test_the_page_holds_promises_at_every_boundary() -> None:
     chapters = re.split(r"^## (?=\d\. )", PAGE, flags=re.MULTILINE)[1:]
     assert [chapter[0] for chapter in chapters] == list("1234567")
-    assert all(rows(chapter, "proof") for chapter in chapters)
+    assert all(rows_of(chapter, "proof") for chapter in chapters)
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise["threat"][:60])
+@rows("promise", PROMISES)
 def test_every_promise_is_shown_by_tests_that_there_are_or_controls_that_pass(promise: Row) -> None:
     proof = promise["proof"]
     named, shown = controls_in(proof), proofs_in(proof)
@@ -118,20 +119,20 @@ def test_every_module_of_the_boundaries_has_all_five_columns_and_a_test() -> Non
 
 
 def test_each_of_the_ten_risks_is_discussed_and_something_stands_against_it() -> None:
-    discussed = rows(PAGE, "defended by")
+    discussed = rows_of(PAGE, "defended by")
     assert [row["risk"].partition(" ")[0] for row in discussed] == RISKS
     assert all(row["defended by"] for row in discussed)
     assert {risk for promise in PROMISES for risk in promise["risk"].split()} == set(RISKS)
 
 
 def test_what_does_not_pass_is_named_as_no_protection_and_what_passes_is_not() -> None:
-    absent = rows(PAGE, "what is missing")
+    absent = rows_of(PAGE, "what is missing")
     listed = [control for row in absent for control in sorted(controls_in(row["controls"]))]
     assert sorted(listed) == sorted(CONTROLS - PASSING), "docs/concepts/security.md, the last table"
     assert {row["state"] for row in absent} <= {"in part", "not built"}
     gaps = {
         control
-        for row in rows(PAGE, "what does not, yet")
+        for row in rows_of(PAGE, "what does not, yet")
         for control in controls_in(row["what does not, yet"])
     }
     assert gaps <= CONTROLS - PASSING, "a gap that has been closed"

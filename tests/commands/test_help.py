@@ -17,6 +17,7 @@ from sb.cli import COMMANDS, HELP, SECTIONS, load, root_command
 from sb.config.model import SETTINGS
 from sb.errors import ExitCode
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 LONGEST = 60
 EXAMPLE = "Example: "
@@ -36,9 +37,7 @@ def first_line(text: str) -> str:
     return text.split("\n\n", maxsplit=1)[0]
 
 
-@pytest.mark.parametrize(
-    ("words", "command"), [*commands()], ids=lambda value: value if isinstance(value, str) else ""
-)
+@rows("words, command", commands)
 def test_help_is_one_short_line_per_command_and_option(words: str, command: Any) -> None:
     summary = first_line(command.help or "")
     assert summary[:1].isupper()
@@ -51,17 +50,13 @@ def test_help_is_one_short_line_per_command_and_option(words: str, command: Any)
         assert listed or len(text) <= LONGEST, f"{words}: {parameter.opts}: {text}"
 
 
-@pytest.mark.parametrize(
-    ("words", "group"), [*groups()], ids=lambda value: value if isinstance(value, str) else ""
-)
+@rows("words, group", groups)
 def test_no_line_of_a_group_is_cut(words: str, group: Any) -> None:
     context = typer.Context(group, info_name=words, terminal_width=80, max_content_width=80, **NAMES)
     assert "..." not in group.get_help(context).partition("\n\nOptions:")[2]
 
 
-@pytest.mark.parametrize(
-    ("words", "command"), [*leaves()], ids=lambda value: value if isinstance(value, str) else ""
-)
+@rows("words, command", leaves)
 def test_every_command_has_an_example_that_parses(words: str, command: Any) -> None:
     example = command.epilog or ""
     assert example.startswith(f"{EXAMPLE}{words}")
@@ -70,9 +65,7 @@ def test_every_command_has_an_example_that_parses(words: str, command: Any) -> N
     assert context.command is command
 
 
-@pytest.mark.parametrize(
-    "arguments", [["-h"], *([*words.split()[1:], "-h"] for words, _ in commands())], ids=" ".join
-)
+@rows("arguments", lambda: [["-h"], *([*words.split()[1:], "-h"] for words, _ in commands())])
 def test_h_is_help_everywhere(sb: CommandLine, arguments: list[str]) -> None:
     done = sb(*arguments)
     assert (done.code, done.err) == (0, "")
@@ -96,7 +89,7 @@ def test_the_words_of_usage_errors_are_the_commands_that_there_are() -> None:
     assert {group: sorted(names.split()) for group, names in VERBS.items()} == verbs
 
 
-@pytest.mark.parametrize("command", sorted({c for several in SYNONYMS.values() for c in several}))
+@rows("command", sorted({c for several in SYNONYMS.values() for c in several}))
 def test_a_synonym_leads_to_a_command_and_options_that_exist(command: str) -> None:
     words, found = command.split(), root_command()
     for number, word in enumerate(words):
@@ -128,7 +121,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "hint"), WRONG, ids=[typed for typed, _ in WRONG])
+@rows("typed, hint", WRONG)
 def test_a_wrong_word_finds_the_right_command(sb: CommandLine, typed: str, hint: str) -> None:
     done = sb(*shlex.split(typed))
     assert done.code == (64 if typed.startswith("harness") else 2)
@@ -167,7 +160,7 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "message", "hint"), MISUSED, ids=[line[0] for line in MISUSED])
+@rows("typed, message, hint", MISUSED)
 def test_a_usage_error_names_the_value_and_what_to_do(
     sb: CommandLine, typed: str, message: str, hint: str
 ) -> None:
@@ -190,9 +183,7 @@ def test_a_usage_error_is_json_where_json_is_asked_for(sb: CommandLine) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("words", "command"), [*leaves()], ids=lambda value: value if isinstance(value, str) else ""
-)
+@rows("words, command", leaves)
 def test_every_command_refuses_misuse_in_one_line_and_a_hint(
     sb: CommandLine, words: str, command: Any
 ) -> None:
@@ -230,7 +221,7 @@ def test_what_was_typed_cannot_command_the_terminal(sb: CommandLine) -> None:
         assert "\x1b" not in done.err
 
 
-@pytest.mark.parametrize("name", TOPICS)
+@rows("name", TOPICS)
 def test_help_explains_a_topic_within_the_width(
     sb: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -241,9 +232,7 @@ def test_help_explains_a_topic_within_the_width(
     assert f"  {name} " in sb("help").out
 
 
-@pytest.mark.parametrize(
-    ("words", "command"), [*commands()], ids=lambda value: value if isinstance(value, str) else ""
-)
+@rows("words, command", commands)
 def test_help_of_a_command_is_what_its_own_option_prints(sb: CommandLine, words: str, command: Any) -> None:
     typed = words.split()[1:]
     assert sb("help", *typed).out == sb(*typed, "--help").out

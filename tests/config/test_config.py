@@ -31,6 +31,7 @@ from sb.config.model import SAFETY_MODES
 from sb.config.sources import MAX_BYTES
 from sb.errors import ConfigError, ExitCode
 from sb.kernel import contracts, run_context
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -263,7 +264,7 @@ BAD_FILES: dict[str | bytes, str] = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), BAD_FILES.items(), ids=range(len(BAD_FILES)))
+@rows("content, message", BAD_FILES.items())
 def test_a_bad_file_is_refused_with_file_line_and_key(
     place: Place, content: str | bytes, message: str
 ) -> None:
@@ -417,7 +418,7 @@ def test_the_example_gives_the_defaults_as_it_is_and_with_every_setting_uncommen
     ]
 
 
-@pytest.mark.parametrize("row", [row for row in SETTINGS if row.example], ids=lambda row: row.key)
+@rows("row", [row for row in SETTINGS if row.example])
 def test_the_example_of_a_setting_is_valid(place: Place, row: Setting) -> None:
     line = f"{row.name}: {row.example}\n"
     config = place.load(f"{row.group}:\n  {line}" if row.group else line)

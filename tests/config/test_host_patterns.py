@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.config import HostPattern
 from sb.config.host_patterns import WEB_PORTS, normal_host
+from tests.rows import rows
 
 DOMAINS = ["a.b", "x.a.b", "y.x.a.b", "c.b"]
 ports = st.sampled_from([None, 80, 443, 8080])
@@ -43,8 +43,8 @@ def test_any_text_is_no_pattern_or_one_that_reads_back(text: str) -> None:
         assert str(pattern).isascii()
 
 
-@pytest.mark.parametrize(
-    ("pattern", "host", "port", "matches"),
+@rows(
+    "pattern, host, port, matches",
     [
         ("example.com", "example.com", 80, True),
         ("example.com", "example.com", 443, True),
@@ -82,7 +82,7 @@ def test_a_pattern_matches_exactly_what_it_says(pattern: str, host: str, port: i
     assert parsed.matches(host, port) is matches
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "",

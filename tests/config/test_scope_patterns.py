@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.config.scope_patterns import any_matches, matches, rule_of
+from tests.rows import rows
 
 SCOPES = st.text("ab:*[]?.-", max_size=8)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "scope", "means"),
+@rows(
+    "pattern, scope, means",
     [
         ("project:shop", "project:shop", True),
         ("project:shop", "project:shopping", False),

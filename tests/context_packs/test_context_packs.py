@@ -25,6 +25,7 @@ from sb.decisions.resolver import DecisionResolver, DecisionSpec
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.contracts import AgentCapabilities
 from sb.kernel.run_context import LocaleCode, RunBudget, RunContext
+from tests.rows import rows
 
 ENVELOPE = ContextEnvelope(run_id="run_1", trace_id="trace_1", intent="Refund order 42")
 
@@ -145,8 +146,8 @@ def test_a_pack_that_no_slot_asks_for_is_not_mentioned() -> None:
     assert (plan.items, plan.dropped) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("when", "holds"),
+@rows(
+    "when, holds",
     [
         (SlotCondition(), True),
         (SlotCondition(locales=(LocaleCode.HI_IN, LocaleCode.EN_IN)), True),
@@ -175,8 +176,8 @@ def test_a_required_slot_whose_condition_does_not_hold_is_not_required() -> None
     assert plan_for(spec(slot("s", required=True, when=never))).items == ()
 
 
-@pytest.mark.parametrize(
-    ("decision", "complaint"),
+@rows(
+    "decision, complaint",
     [
         (
             spec(slot("s", required=True, packs=("b.*",))),
@@ -344,10 +345,7 @@ def test_an_impossible_envelope_is_refused(fields: dict[str, object]) -> None:
         replace(ENVELOPE, **fields)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"pack_id": ""}, {"version": " "}, {"content": "\n"}, {"scope": ""}, {"content": "\ud800"}],
-)
+@rows("fields", [{"pack_id": ""}, {"version": " "}, {"content": "\n"}, {"scope": ""}, {"content": "\ud800"}])
 def test_a_pack_that_could_not_be_cited_or_hashed_is_refused(fields: dict[str, str]) -> None:
     with pytest.raises(UsageError):
         replace(pack("a.b"), **fields)  # type: ignore[arg-type]
@@ -360,8 +358,8 @@ def test_a_store_refuses_a_second_pack_of_the_same_id_and_names_the_nearest_of_a
         PackStore([pack("support.tone")]).get("support.tones")
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
+@rows(
+    "text, tokens",
     [("", 0), ("a", 1), ("a" * 400, 130), ("退款" * 10, 30), ("धन" * 10, 30), ("é" * 10, 10), ("\ud800", 2)],
 )
 def test_tokens_are_estimated_by_the_documented_factors(text: str, tokens: int) -> None:

@@ -17,6 +17,7 @@ from sb.decisions.resolver import DecisionResolver
 from sb.errors import ConfigError, NotFoundError, UsageError
 from sb.kernel.run_context import LocaleCode
 from sb.log import kinds
+from tests.rows import rows
 
 KEY = "support.context.injection.v1"
 SPEC = f"""\
@@ -97,9 +98,7 @@ def test_an_unregistered_key_is_refused_with_the_nearest_one(look_up: object) ->
         look_up("kernel.tool.dispatched")
 
 
-@pytest.mark.parametrize(
-    "key", ["", "kernel", "Kernel.run", "kernel..run", ".run", "kernel.run.", "a.b\n", "a.1"]
-)
+@rows("key", ["", "kernel", "Kernel.run", "kernel..run", ".run", "kernel.run.", "a.b\n", "a.1"])
 def test_a_key_that_is_not_dotted_lower_case_is_refused(key: str) -> None:
     with pytest.raises(UsageError, match="dotted lower case"):
         kinds.register(key, "A meaning")
@@ -172,8 +171,8 @@ def test_a_file_whose_name_is_no_versioned_key_is_reported(tmp_path: Path, name:
         DecisionResolver([tmp_path])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "complaint"),
+@rows(
+    "old, new, complaint",
     [
         (
             "kind: context_injection",

@@ -14,6 +14,7 @@ from sb.inference import LLMModel, ModelInference
 from sb.protocols import CoreProtocol, StackInfo, StackProtocol
 from tests.entity.chat_server import ChatServer
 from tests.entity.list_stack import ListStack
+from tests.rows import rows
 
 COMMON = "source=None,derived_from=None,context=None,context_tags=None,source_type=None"
 SIGNATURES = f"""
@@ -72,7 +73,7 @@ def test_unknown_keyword_of_a_write_is_refused(core: Entity) -> None:
         core.drive("growth", **unknown)
 
 
-@pytest.mark.parametrize("core_id", ["", "  \n", "\ud800", None, 5])
+@rows("core_id", ["", "  \n", "\ud800", None, 5])
 def test_a_core_without_a_name_is_refused(core_id: Any) -> None:
     with pytest.raises(
         ValueError, match=r"core_id is .* must be a (non-blank )?string|surrogates not allowed"

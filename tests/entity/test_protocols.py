@@ -11,6 +11,7 @@ import pytest
 from sb import protocols
 from sb.errors import ExitCode, SBError, StoreError
 from sb.protocols import CoreProtocol, StackProtocol, SyncResult, VersionConflictError
+from tests.rows import rows
 
 # The core protocol and the stack protocol: properties, then methods with the parameters that they name.
 STACK_PROPERTIES = {"stack_id", "schema_version", "components"}
@@ -94,7 +95,7 @@ def test_a_protocol_lists_what_its_document_does_and_nothing_else(
     assert found == set(methods.split())
 
 
-@pytest.mark.parametrize("name", ENVELOPES)
+@rows("name", ENVELOPES)
 def test_what_is_handed_over_has_the_fields_of_the_documents_in_their_order(name: str) -> None:
     def shown(field: Any) -> str:
         default = field.default_factory() if field.default_factory is not MISSING else field.default

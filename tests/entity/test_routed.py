@@ -18,6 +18,7 @@ from sb.protocols import VersionConflictError
 from sb.sources import CountingIds, SteeredClock
 from sb.types import MemorySuggestion, Note, SourceType
 from tests.entity.list_stack import ListStack
+from tests.rows import rows
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 NOW = datetime.fromtimestamp(1_800_000_000, UTC)
@@ -124,8 +125,8 @@ def test_an_episode_keeps_all_that_is_told_of_it(core: Entity, stack: ListStack)
     )
 
 
-@pytest.mark.parametrize(
-    ("outcome", "kind"),
+@rows(
+    "outcome, kind",
     [
         ("Successful with zero downtime", "success"),
         ("All checks passed, shipped on Monday", "success"),
@@ -190,7 +191,7 @@ def test_what_makes_somebody_who_they_are_is_protected(core: Entity, stack: List
     assert (stack.get_goals()[0].description, stack.get_goals()[0].priority) == ("so", "high")
 
 
-@pytest.mark.parametrize(
+@rows(
     "operation",
     [
         lambda core: core.belief("a", type="rumour"),

@@ -11,6 +11,7 @@ from sb.hosts.explaining import explain_line
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
 from sb.shell.advice import ADVICE, Advice, advice_for
+from tests.rows import rows
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_table_of_advice_is_long_enough_and_names_each_command_once() -> None:
     assert len({row.runs for row in ADVICE}) == len(ADVICE)
 
 
-@pytest.mark.parametrize("row", ADVICE, ids=lambda row: "+".join(row.runs))
+@rows("row", ADVICE)
 def test_advice_passes_where_its_example_is_stopped(row: Advice, tmp_path: Path, config: Config) -> None:
     stopped = classify(row.example, cwd=tmp_path, home=tmp_path, protected=(), env={})
     assert stopped.safety_class is SafetyClass.DESTRUCTIVE

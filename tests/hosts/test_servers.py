@@ -15,6 +15,7 @@ from sb.hosts.server_approvals import approve_server, server_states, server_step
 from sb.hosts.servers import WITH_SERVERS, configured_servers, mcp_named, server_of
 from sb.kernel.authority.signing import Label
 from sb.runtime import open_runtime
+from tests.rows import rows
 
 ENTRY = {"command": "npx", "args": ["-y", "tracker-mcp"]}
 FILES = {
@@ -112,8 +113,8 @@ def test_tool_belongs_to_the_server_that_its_name_or_its_host_tells() -> None:
     assert other.digest
 
 
-@pytest.mark.parametrize(
-    ("separator", "tool", "named"),
+@rows(
+    "separator, tool, named",
     [
         ("_", "my_tracker_close_issue", "mcp__my_tracker__close_issue"),
         ("-", "b-close", "mcp__b__close"),

@@ -20,6 +20,7 @@ from sb.kernel.contracts import (
     ToolReturnSchema,
     value_matches,
 )
+from tests.rows import rows
 
 READ, WRITE, NETWORK, DESTROY = SafetyClass
 
@@ -79,26 +80,24 @@ def test_a_safety_class_is_not_compared_with_a_plain_string() -> None:
         assert SafetyClass.NETWORK < "read_only"
 
 
-@pytest.mark.parametrize("tool_id", ["a.b", "a0", "x_y-z.w", "ab"])
+@rows("tool_id", ["a.b", "a0", "x_y-z.w", "ab"])
 def test_well_formed_tool_ids_are_accepted(tool_id: str) -> None:
     assert spec(tool_id=tool_id).tool_id == tool_id
 
 
-@pytest.mark.parametrize(
-    "tool_id", ["", "a", "A.b", "1a", ".a", "a b", "a/b", "ä.b", "a.b\n", "files.Read", None, 7]
-)
+@rows("tool_id", ["", "a", "A.b", "1a", ".a", "a b", "a/b", "ä.b", "a.b\n", "files.Read", None, 7])
 def test_malformed_tool_ids_are_refused(tool_id: Any) -> None:
     with pytest.raises(ContractError, match="tool id"):
         spec(tool_id=tool_id)
 
 
-@pytest.mark.parametrize("retries", [-1, 6, 2.5, "2"])
+@rows("retries", [-1, 6, 2.5, "2"])
 def test_retries_outside_zero_to_five_are_refused(retries: Any) -> None:
     with pytest.raises(ValueError, match="max_retries"):
         spec(max_retries=retries)
 
 
-@pytest.mark.parametrize("timeout", [99, 60_001, -5, None])
+@rows("timeout", [99, 60_001, -5, None])
 def test_timeouts_outside_their_range_are_refused(timeout: Any) -> None:
     with pytest.raises(ValueError, match="timeout_ms"):
         spec(timeout_ms=timeout)
@@ -130,7 +129,7 @@ def test_a_fingerprint_is_a_labelled_sha256_and_does_not_change_by_itself() -> N
     assert spec().contract_fingerprint() == fingerprint
 
 
-@pytest.mark.parametrize(
+@rows(
     "change",
     [
         {"tool_id": "myagent.do_other"},
@@ -152,7 +151,7 @@ def test_the_fingerprint_covers_every_governed_field(change: dict[str, Any]) -> 
     assert spec(**change).contract_fingerprint() != spec().contract_fingerprint()
 
 
-@pytest.mark.parametrize(
+@rows(
     "change",
     [
         {"emit_trace": False},
@@ -264,8 +263,8 @@ def test_capabilities_take_the_documented_fields() -> None:
     assert caps.version == "1.1.0"
 
 
-@pytest.mark.parametrize(
-    ("type_name", "good", "bad"),
+@rows(
+    "type_name, good, bad",
     [
         ("string", "x", 1),
         ("integer", 3, 3.5),

@@ -23,6 +23,7 @@ from sb.kernel.memory import (
 from sb.sources import SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
+from tests.rows import rows
 
 
 def bundle(clock: SteeredClock | None = None, store: MemoryStore | None = None) -> MemoryBundle:
@@ -144,7 +145,7 @@ def test_an_entry_has_the_documented_fields() -> None:
     ]
 
 
-@pytest.mark.parametrize(("key", "ttl_s"), [("", None), ("k", 0.0), ("k", -1.0), ("k", float("nan"))])
+@rows("key, ttl_s", [("", None), ("k", 0.0), ("k", -1.0), ("k", float("nan"))])
 def test_an_empty_key_or_a_ttl_that_is_not_positive_is_refused(key: str, ttl_s: float | None) -> None:
     with pytest.raises(ValueError, match=r"key|ttl_s"):
         bundle().working.put(key, 1, ttl_s=ttl_s)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sb.kernel import LocaleCode, RunBudget, RunContext, SafetyMode
 from sb.sources import CountingIds, SteeredClock
+from tests.rows import rows
 
 
 def test_the_documented_example_works() -> None:
@@ -102,8 +103,8 @@ def test_remaining_calls_are_the_cap_less_what_was_used() -> None:
     assert ctx.budget.budget_exceeded() is False
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "cap"),
+@rows(
+    "field, value, cap",
     [
         ("tool_calls_used", 20, "max_tool_calls"),
         ("prompt_tokens_used", 4000, "max_prompt_tokens"),

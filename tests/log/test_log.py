@@ -24,6 +24,7 @@ from sb.sources import CountingIds, SteeredClock
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
 KIND = "kernel.tool.dispatch"
@@ -309,8 +310,8 @@ def test_whatever_is_said_is_read_back_as_it_was(said: dict[str, object]) -> Non
     assert verify(log).ok
 
 
-@pytest.mark.parametrize(
-    ("filters", "numbers"),
+@rows(
+    "filters, numbers",
     [
         ({}, [1, 2, 3, 4]),
         ({"run_id": "r1"}, [1, 3]),

@@ -8,18 +8,24 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from evals.mcp_session import play_session
-from sb.config import current_config
+from sb.config import Home, current_config
 from sb.mcp.stdio import BUSY, MAX_MESSAGE, MAX_REQUESTS
 from sb.memory import Brain
 from tests.conftest import CommandLine
+from tests.forked import Forks
+from tests.hosts.install import conftest as install
 
-SERVE = [sys.executable, "-m", "sb", "serve", "mcp", "--agent", "claude-desktop"]
+made = install.made  # what hooks run from, as those tests make it
+
+SERVE = ["-m", "sb", "serve", "mcp", "--agent", "claude-desktop"]
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -50,26 +56,26 @@ def allowed(folder: Path) -> str:
     )
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """Importing takes most of a server's start, which the session and the interrupt below have as it is."""
+    with Forks("sb.cli", "sb.mcp.serving", "sb.mcp.stdio") as started:
+        yield started
+
+
 class Server:
     """The server's process, spoken to line by line."""
 
-    def __init__(self, home: Path, toolset: str = "core", config: str = "") -> None:
+    def __init__(self, forks: Forks, home: Path, toolset: str = "core", config: str = "") -> None:
         if config:
             home.mkdir(mode=0o700)
             (home / "config.yaml").write_text(config, encoding="utf-8")
-        self.process = subprocess.Popen(
-            [*SERVE, "--toolset", toolset],
-            env=environment(home),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        self.process = forks.start(*SERVE, "--toolset", toolset, env=environment(home))
         self.ask(HELLO)
         self.write(READY)
 
     def write(self, message: Any) -> None:
         line = message if isinstance(message, bytes) else json.dumps(message).encode()
-        assert self.process.stdin is not None
         self.process.stdin.write(line + b"\n")
         self.process.stdin.flush()
 
@@ -78,20 +84,20 @@ class Server:
         return self.read()
 
     def read(self) -> Any:
-        assert self.process.stdout is not None
         return json.loads(self.process.stdout.readline())
 
     def end(self) -> int:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.close()
-        code = self.process.wait(20)
+        code = self.process.wait()
         self.process.stdout.close()
         return code
 
 
-def test_a_session_of_claude_desktop_remembers_finds_waits_for_approval_and_undoes(tmp_path: Path) -> None:
+def test_a_session_of_claude_desktop_remembers_finds_waits_for_approval_and_undoes(
+    tmp_path: Path, made: Path
+) -> None:
     person = tmp_path / "person"
+    install.seed(Home(person / ".sb"), made)
     saved, found, waiting, approved, done, *undoing = [step.answer for step in play_session(person)]
     assert [hit["id"] for hit in found["result"]] == [saved["id"]]
     assert waiting["state"] == "waiting"
@@ -103,8 +109,8 @@ def test_a_session_of_claude_desktop_remembers_finds_waits_for_approval_and_undo
     ) == "order,cents\n1002,1900\n"
 
 
-def test_lines_that_are_no_message_are_answered_with_an_error(home: Path) -> None:
-    server = Server(home)
+def test_lines_that_are_no_message_are_answered_with_an_error(forks: Forks, home: Path) -> None:
+    server = Server(forks, home)
     for bad, code in (
         (b"not json", PARSE_ERROR),
         (b"\xff\xfe", PARSE_ERROR),
@@ -131,10 +137,12 @@ def test_lines_that_are_no_message_are_answered_with_an_error(home: Path) -> Non
     assert server.end() == 0
 
 
-def test_requests_without_an_answer_are_bounded_and_their_ids_not_reused(home: Path, tmp_path: Path) -> None:
+def test_requests_without_an_answer_are_bounded_and_their_ids_not_reused(
+    forks: Forks, home: Path, tmp_path: Path
+) -> None:
     slow = {"tool": "shell.run", "args": {"argv": ["rm", "-rf", "old"]}, "wait_s": 50.0}
     (tmp_path / "old").mkdir()
-    server = Server(home, "kernel", config=allowed(tmp_path))
+    server = Server(forks, home, "kernel", config=allowed(tmp_path))
     for number in range(MAX_REQUESTS):
         server.write(request(number + 2, "call_tool", **slow))
     assert server.ask(request(2, "list_tools"))["error"]["code"] == INVALID_REQUEST
@@ -149,8 +157,8 @@ def test_requests_without_an_answer_are_bounded_and_their_ids_not_reused(home: P
     assert server.end() == 0
 
 
-def test_writes_that_are_cancelled_are_whole_or_not_there(home: Path) -> None:
-    server = Server(home)
+def test_writes_that_are_cancelled_are_whole_or_not_there(forks: Forks, home: Path) -> None:
+    server = Server(forks, home)
     for number in range(2, 12):
         server.write(request(number, "log_event", summary=f"cancelled event {number}"))
         cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
@@ -165,9 +173,8 @@ def test_writes_that_are_cancelled_are_whole_or_not_there(home: Path) -> None:
         assert hits <= {hit.content for hit in brain.search("cancelled event", 50)} <= whole
 
 
-def test_a_client_that_never_reads_is_not_read_and_costs_no_memory(home: Path) -> None:
-    server = Server(home)
-    assert server.process.stdin is not None
+def test_a_client_that_never_reads_is_not_read_and_costs_no_memory(forks: Forks, home: Path) -> None:
+    server = Server(forks, home)
     os.set_blocking(server.process.stdin.fileno(), False)
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode() + b"\n"
     taken, quiet_since = 0, time.monotonic()
@@ -178,16 +185,15 @@ def test_a_client_that_never_reads_is_not_read_and_costs_no_memory(home: Path) -
         except BlockingIOError:
             time.sleep(0.05)
         assert taken < 10 << 20, "everything is taken in, though nothing is read"
-    assert server.process.stdout is not None
     server.process.stdin.close()
     server.process.stdout.close()  # a client that dies
-    assert server.process.wait(20) == 0
+    assert server.process.wait() == 0
 
 
 def test_an_interrupt_on_a_terminal_ends_it(home: Path) -> None:
     ours, terminal = os.openpty()
     with subprocess.Popen(
-        SERVE,
+        [sys.executable, *SERVE],
         env=environment(home),
         stdin=terminal,
         stdout=subprocess.PIPE,
@@ -203,18 +209,17 @@ def test_an_interrupt_on_a_terminal_ends_it(home: Path) -> None:
     os.close(terminal)
 
 
-def test_two_servers_on_one_database_lose_nothing_and_a_kill_neither(home: Path) -> None:
-    one, other = Server(home), Server(home)
+def test_two_servers_on_one_database_lose_nothing_and_a_kill_neither(forks: Forks, home: Path) -> None:
+    one, other = Server(forks, home), Server(forks, home)
     for number in range(5):
         for server in (one, other):
             saved = server.ask(
                 request(number + 2, "log_event", summary=f"event {number} of {server.process.pid}")
             )
             assert saved["result"]["isError"] is False
-    one.process.send_signal(signal.SIGKILL)
-    one.process.wait(20)
+    one.process.kill()
+    assert one.process.wait() == -signal.SIGKILL
     for stream in (one.process.stdin, one.process.stdout):
-        assert stream is not None
         stream.close()
     assert other.ask(request(99, "search", query="event"))["result"]["isError"] is False
     assert other.end() == 0

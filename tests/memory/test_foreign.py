@@ -27,6 +27,7 @@ from sb.memory.foreign.texts import LONGEST_LINE
 from sb.memory.operator_view import Overseer
 from sb.store import driver
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 # The columns that matter of brainctl 2.8 (init_schema.sql), kernle 0.15 (schema.py) and mem0 2.2 (storage.py).
 BRAINCTL = """
@@ -172,8 +173,8 @@ def test_entries_that_say_nothing_are_left_out_with_the_reason(
     assert "left out x: it says nothing" in done.out
 
 
-@pytest.mark.parametrize(
-    ("file", "source", "content", "said"),
+@rows(
+    "file, source, content, said",
     [
         ("m.json", "json", b'["a"', "no JSON"),
         ("m.json", "json", b"[" * 100_000, "m.json"),

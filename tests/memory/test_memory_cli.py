@@ -16,6 +16,7 @@ from sb.memory import Brain
 from sb.memory.housekeeping import is_due
 from sb.store.database import open_database
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 HOSTILE = "\x1b[31mred\x1b]0;owned\x07 [bold]markup[/bold] \u202egnp.exe\r\nmem_fake  fact  global"
 
@@ -249,8 +250,8 @@ def test_a_session_goes_on_over_several_commands(sb: CommandLine) -> None:
     assert {(hit["session"], hit["scope"]) for hit in hits} == {("monday", "project:api")}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+@rows(
+    "arguments, code, said",
     [
         (("remember", ""), 2, "the memory is empty"),
         (("remember", "  \n"), 2, "the memory is empty"),

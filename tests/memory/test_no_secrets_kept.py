@@ -14,6 +14,7 @@ from sb.store import driver
 from sb.store.records.places import Place
 from sb.types import Belief, Drive, Episode, Event, Fact, Note, RawEntry, Relationship
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 TOKEN = "ghp_" + "Zq7Xw2Lm9Kd4Vb6Nr8Tc" * 2
 VAULT = "hvs." + "Yr5Ht3Pw8Jc1Sg6Mf4Dk" * 2
@@ -65,7 +66,7 @@ def test_a_secret_is_masked_wherever_it_stands_in_a_batch(at: int, home: Path) -
     assert TOKEN.encode() not in everything_in(home)
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+@rows("door", DOORS.values())
 def test_no_door_into_memory_lets_a_secret_in(door: Callable[[Brain], object], home: Path) -> None:
     with Brain("scribe") as brain:
         brain.remember("something else")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sb.memory.ranking.questions import understand
+from tests.rows import rows
 
 
 def test_a_question_is_its_words_without_stop_words_and_names_of_speakers() -> None:
@@ -26,8 +25,8 @@ def test_a_question_of_names_or_stop_words_alone_still_looks_for_something() -> 
     assert understand("?!").terms(spoken=True) == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "days", "years"),
+@rows(
+    "text, days, years",
     [
         ("on 8 May, 2023", {(5, 8)}, {2023}),
         ("on May 8th", {(5, 8)}, set()),
@@ -44,8 +43,8 @@ def test_days_and_years_are_read(text: str, days: set[tuple[int, int | None]], y
     assert (set(query.days), set(query.years)) == (days, years)
 
 
-@pytest.mark.parametrize(
-    ("text", "when", "how_many"),
+@rows(
+    "text, when, how_many",
     [
         ("When did he leave?", True, False),
         ("How long did it take?", True, False),

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from sb.memory import Brain
 from sb.memory.housekeeping import tidy
 from sb.memory.ranking.questions import understand
 from sb.memory.ranking.roles import Spoken, is_generic, role_by_name, roles, without_frame
 from sb.store.records.places import Place
 from sb.types import Event
+from tests.rows import rows
 
 ADVICE = "Here are some ideas that may help you with all of that. " * 12
 
 
-@pytest.mark.parametrize(
-    ("name", "role"),
+@rows(
+    "name, role",
     [
         ("user", "user"),
         ("Human", "user"),
@@ -34,8 +33,8 @@ def test_role_by_name(name: str, role: str) -> None:
     assert role_by_name(name) == role
 
 
-@pytest.mark.parametrize(
-    ("question", "role"),
+@rows(
+    "question, role",
     [
         ("What degree did I graduate with?", "user"),
         ("Where is my passport?", "user"),
@@ -80,7 +79,7 @@ def test_the_one_with_long_texts_is_the_assistant() -> None:
     assert told == {(7, "Dana"): "user", (7, "Nova"): "assistant"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "said",
     [
         [Spoken(1, 7, "Ann", 30, 22.0), Spoken(1, 7, "Bo", 30, 25.0)],  # people

@@ -16,6 +16,7 @@ from sb.present.events import event_line, event_lines, verdict
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
+from tests.rows import rows
 
 
 def tools(runtime: Runtime) -> None:
@@ -100,7 +101,7 @@ ODD: tuple[object, ...] = (
 )
 
 
-@pytest.mark.parametrize("value", ODD)
+@rows("value", ODD)
 def test_an_event_that_was_edited_to_anything_is_still_listed(value: object) -> None:
     names = (
         "args",
@@ -132,8 +133,8 @@ def test_every_kind_of_event_has_a_word_of_its_own(home: Path) -> None:
         assert len(verdict(event).word) <= 10
 
 
-@pytest.mark.parametrize(
-    ("tool_id", "args", "text"),
+@rows(
+    "tool_id, args, text",
     [
         ("host.shell.read", {"command": "git  push\n origin", "cwd": "/x"}, r"git push\n origin"),
         ("shell.run", {"argv": ["rm", "-rf", "two words"]}, "rm -rf 'two words'"),
@@ -156,7 +157,7 @@ def test_the_object_of_a_call_is_what_it_acts_on(tool_id: str, args: object, tex
     assert call_object(tool_id, args) == text
 
 
-@pytest.mark.parametrize("body", ["{", "[1]", "5", "null", "\x00"])
+@rows("body", ["{", "[1]", "5", "null", "\x00"])
 def test_a_row_that_cannot_be_read_says_which_it_is(body: str) -> None:
     event = Event("kernel", 8, 0, "kernel.tool.dispatch", NOBODY, "", "", "", payload_of(body))
     line = event_line(event)

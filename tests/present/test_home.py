@@ -10,6 +10,7 @@ from sb.kernel.review.activity import Tally
 from sb.kernel.review.findings import Finding, Status
 from sb.present.home import enforced, midnight, today_words
 from sb.sources import MICROSECONDS
+from tests.rows import rows
 
 
 def test_what_is_enforced_is_one_line_and_what_is_off_keeps_its_row() -> None:
@@ -30,7 +31,7 @@ def test_today_says_only_what_happened_and_never_that_an_unknown_cost_is_nothing
     )
 
 
-@pytest.mark.parametrize(("cost", "tone"), [(6.41, ""), (16.0, "warn"), (20.0, "danger"), (31.5, "danger")])
+@rows("cost, tone", [(6.41, ""), (16.0, "warn"), (20.0, "danger"), (31.5, "danger")])
 def test_a_cost_stands_beside_the_budget_of_a_day_and_says_when_that_is_spent(cost: float, tone: str) -> None:
     assert today_words(Tally(), cost, 20.0)[-1] == (f"${cost:.2f} of $20.00", tone)
     assert today_words(Tally(), None, 20.0) == (("0 calls", ""),)

@@ -8,6 +8,7 @@ import pytest
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
+from tests.rows import rows
 
 USER = Path("/data/ada")
 
@@ -17,7 +18,7 @@ def judged(command: str) -> ShellVerdict:
     return classify(command, cwd=USER / "shop", home=USER, protected=[USER / ".sb"], env=env)
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "nc -U ~/.sb/resident/socket",

@@ -18,6 +18,7 @@ from sb.store.packs import PackStore
 from sb.store.path_states import rows_after
 from sb.tools.pack_restoring import PackRestoring
 from sb.tools.roots import Roots
+from tests.rows import rows
 
 Git = Callable[[str], str]
 MADE = """
@@ -139,7 +140,7 @@ def test_what_git_destroyed_comes_back(shop: Path, tmp_path: Path) -> None:
         assert state(shop) == before, command
 
 
-@pytest.mark.parametrize("command", ASKED)
+@rows("command", ASKED)
 def test_what_is_not_known_for_sure_is_asked(command: str, made: Path) -> None:
     assert judged(command, made)[0] is None
 

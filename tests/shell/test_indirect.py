@@ -11,6 +11,7 @@ import pytest
 from sb.cli import COMMANDS, load
 from sb.shell import ShellVerdict, classify
 from sb.shell.handlers import OF_EVALS, WRITING_OPTIONS
+from tests.rows import rows
 
 SECRET = "hunter2-hunter2"
 PROGRAMS = ("bash", "awk", "sed", "make", "tar", "xargs", "find", "base64", "rev", "python3", "git")
@@ -203,7 +204,7 @@ def test_line_that_changes_settings_is_refused(line: str, project: Path) -> None
     assert verdict.refused
 
 
-@pytest.mark.parametrize("line", GOES_ON.splitlines())
+@rows("line", GOES_ON.splitlines())
 def test_everyday_line_goes_on(line: str, project: Path) -> None:
     verdict = judged(line, project)
     assert (verdict.refused, verdict.secrets, verdict.flow) == ("", (), "")

@@ -6,12 +6,12 @@ import shlex
 import time
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
+from tests.rows import rows
 
 HOME = Path("/data/somebody")
 LANGUAGES = {
@@ -27,8 +27,8 @@ def judge(command: str) -> ShellVerdict:
     return classify(command, cwd=HOME / "work", home=HOME, protected=[HOME / ".sb"], env={})
 
 
-@pytest.mark.parametrize(
-    ("code", "same"),
+@rows(
+    "code, same",
     [
         ("import os; os.remove('a.txt')", "rm -- a.txt"),
         ("import shutil; shutil.rmtree('src')", "rm -r -- src"),
@@ -62,7 +62,7 @@ def test_code_that_is_too_long_waits() -> None:
         assert judge(f"{begin} {shlex.quote('x = 1;' * 15_000)}").safety_class == "destructive"
 
 
-@pytest.mark.parametrize(
+@rows(
     "code",
     [
         "a = b = 'x'\n" + "a = a + a + b\nb = b + a + a\n" * 40 + "open(a, 'w')",

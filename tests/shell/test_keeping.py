@@ -18,6 +18,7 @@ from sb.store.packs import PackStore
 from sb.store.path_states import rows_after
 from sb.tools.pack_restoring import PackRestoring
 from sb.tools.roots import Roots
+from tests.rows import rows
 
 MADE = """
 mkdir -p d/e f .hid; echo 1 > a; echo 2 > b.t; echo 3 > c.t; echo 4 > d/a; echo 5 > d/e/b.t; echo 6 > d/e/.dot; echo 7 > f/g
@@ -191,7 +192,7 @@ def test_all_that_a_line_changes_comes_back_to_the_byte(
         assert after == before
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "git pull && rm -rf d",
@@ -274,8 +275,8 @@ def _elsewhere(line: str, project: Path) -> Plan:
         keep_area.temporary_folders = folders
 
 
-@pytest.mark.parametrize(
-    ("line", "kept"),
+@rows(
+    "line, kept",
     [
         ("rm -rf d f", ["d", "f"]),
         ("rm -rf d && mkdir d && ls", ["d"]),
@@ -305,9 +306,7 @@ def test_snapshot_holds_what_a_line_changes(line: str, kept: list[str], project:
     assert (found.why, sorted(found.keep)) == ("", sorted(f"{project}/{name}" for name in kept))
 
 
-@pytest.mark.parametrize(
-    "folder", ["/", "/home", "/data/ada", "/data", "/etc/nginx", "/tmp", "/usr/src/x", "/root", ""]
-)
+@rows("folder", ["/", "/home", "/data/ada", "/data", "/etc/nginx", "/tmp", "/usr/src/x", "/root", ""])
 def test_folder_that_is_too_wide_is_no_project(folder: str) -> None:
     assert project_of_area(folder, "/data/ada") == ""
 

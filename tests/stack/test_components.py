@@ -14,6 +14,7 @@ from sb.protocols import StackComponentProtocol
 from sb.stack import SQLiteStack
 from sb.stack.components import DEFAULT_COMPONENTS, AnxietyComponent, Component, EmbeddingComponent
 from sb.types import Episode, Note, RawEntry
+from tests.rows import rows
 
 NAMES = [
     "embedding", "forgetting", "consolidation", "emotions", "anxiety", "suggestions", "metamemory", "knowledge",
@@ -40,7 +41,7 @@ def test_an_optional_component_goes_and_a_required_one_stays(full: SQLiteStack) 
         full.add_component(EmbeddingComponent())
 
 
-@pytest.mark.parametrize("make", DEFAULT_COMPONENTS)
+@rows("make", DEFAULT_COMPONENTS)
 def test_every_component_survives_every_hook_without_a_stack(make: type[Component]) -> None:
     component = make()
     results: list[Any] = []

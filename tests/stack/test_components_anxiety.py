@@ -15,6 +15,7 @@ from sb.stack.health import Health
 from sb.store.records.places import Place
 from sb.store.records.rows import to_moment
 from sb.types import Belief, Episode, Epoch, RawEntry, Value
+from tests.rows import rows
 
 DAY = 86_400.0
 CALM = Health(0, 0, None, 0, (), 0)
@@ -68,8 +69,8 @@ def test_another_process_is_seen(full: SQLiteStack) -> None:
     assert full.load()["anxiety"]["dimensions"]["consolidation_debt"] == 7
 
 
-@pytest.mark.parametrize(
-    ("measure", "health", "expected"),
+@rows(
+    "measure, health, expected",
     [
         ("consolidation_debt", {"unreflected": 3}, 21),
         ("consolidation_debt", {"unreflected": 7}, 61),
@@ -90,7 +91,7 @@ def test_measures_are_from_0_to_100(measure: str, health: dict[str, Any], expect
     assert scores(CALM._replace(**health))[measure] == expected
 
 
-@pytest.mark.parametrize("field", ["unreflected", "doubted", "epoch_months", "raw_aged"])
+@rows("field", ["unreflected", "doubted", "epoch_months", "raw_aged"])
 def test_more_to_do_never_counts_less(field: str) -> None:
     more: list[Any] = [(500,) * at for at in range(60)] if field == "raw_aged" else list(range(60))
     found = [max(scores(CALM._replace(**{field: one})).values()) for one in more]

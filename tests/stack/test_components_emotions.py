@@ -12,6 +12,7 @@ from sb.memory import Brain
 from sb.stack import SQLiteStack
 from sb.stack.emotion_lexicon import felt, lexicon
 from sb.types import Episode, Note
+from tests.rows import rows
 
 
 def feelings_of(stack: SQLiteStack, uid: str) -> tuple[float, float, list[str] | None]:
@@ -50,8 +51,8 @@ def test_what_the_author_said_stays(full: SQLiteStack) -> None:
     assert note.version == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "sign"),
+@rows(
+    "text, sign",
     [
         ("we were happy with it", 1),
         ("we were not happy with it", -1),

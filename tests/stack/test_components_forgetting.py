@@ -19,6 +19,7 @@ from sb.stack import SQLiteStack
 from sb.stack.components import ForgettingComponent
 from sb.types import Belief, Episode, Goal, Note, Value
 from tests.rounds import rounds
+from tests.rows import rows
 
 DAY = 86_400.0
 Opened = Callable[..., SQLiteStack]
@@ -147,7 +148,7 @@ def test_half_lives_can_be_given_and_kept(opened: Opened, clock: SteeredClock) -
         assert strength(stack, "belief", "b") == 1
 
 
-@pytest.mark.parametrize("half_lives", [{"value": 3.0}, {"note": 0.0}, {"note": -1.0}, {"note": math.nan}])
+@rows("half_lives", [{"value": 3.0}, {"note": 0.0}, {"note": -1.0}, {"note": math.nan}])
 def test_a_half_life_that_cannot_be_is_refused(half_lives: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"fade|half-life"):
         ForgettingComponent(half_lives)

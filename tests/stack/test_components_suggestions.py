@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from sb.stack import SQLiteStack
 from sb.stack.components.suggestions import proposed
 from sb.types import RawEntry
+from tests.rows import rows
 
 DEPLOYED = "Deployed the billing service today. It failed at first, then it worked."
 BELIEVED = "I think that caches should always be warm because that is faster."
@@ -91,7 +90,7 @@ def test_a_model_is_asked_about_what_words_say_nothing_of(full: SQLiteStack, scr
     )
 
 
-@pytest.mark.parametrize("text", ["", "always", "a longer text about nothing", "x" * 30_000])
+@rows("text", ["", "always", "a longer text about nothing", "x" * 30_000])
 def test_what_says_nothing_is_not_suggested(text: str) -> None:
     assert proposed(text) == []
 

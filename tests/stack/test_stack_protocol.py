@@ -12,6 +12,7 @@ from sb.protocols import StackProtocol
 from sb.stack import SQLiteStack
 from sb.stack.components import EmbeddingComponent, ForgettingComponent
 from sb.types import Belief, Episode, MemorySuggestion, SearchResult
+from tests.rows import rows
 
 # Method to its parameters as the protocol writes them; those after `*` are by name only.
 METHODS = {
@@ -69,7 +70,7 @@ METHODS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("method", METHODS)
+@rows("method", METHODS)
 def test_a_method_takes_what_the_protocol_says(method: str) -> None:
     """What it takes beyond that has a default, and comes by name."""
     parameters = inspect.signature(getattr(SQLiteStack, method)).parameters

@@ -15,6 +15,7 @@ from sb.store.filesystem import file_system_of, is_network
 from sb.store.index.full_text import WordIndex
 from sb.store.migrate import Migration
 from sb.types import MemorySuggestion, Note
+from tests.rows import rows
 
 SHIPPED = migrate.latest()
 FIRST = ["applied"] * SHIPPED
@@ -170,8 +171,8 @@ LINUX = "/dev/sda1 / ext4 rw 0 0\nserver:/nethome /nethome nfs4 rw 0 0\ntmpfs /n
 MACOS = "/dev/disk1s1 on / (apfs, local, journaled)\n//me@server/share on /Volumes/share (smbfs, nodev)\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "mounts", "found", "network"),
+@rows(
+    "path, mounts, found, network",
     [
         ("/var/db", LINUX, "ext4", False),
         ("/nethome/me/.sb", LINUX, "nfs4", True),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sb.config import HostPattern
 from sb.tools.egress import is_public, names, permits
+from tests.rows import rows
 
 
 def allowing(*entries: str) -> list[HostPattern]:
@@ -24,8 +25,8 @@ def test_one_entry_that_matches_is_enough(host: str, permitted: bool) -> None:
     assert not permits([], host, 443)
 
 
-@pytest.mark.parametrize(
-    ("entry", "host", "named"),
+@rows(
+    "entry, host, named",
     [
         ("example.com:8080", "example.com", True),
         ("EXAMPLE.com.:8080", "example.com", True),
@@ -86,12 +87,12 @@ PRIVATE = [
 ]
 
 
-@pytest.mark.parametrize("address", PRIVATE)
+@rows("address", PRIVATE)
 def test_addresses_that_are_not_on_the_public_internet_are_known(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize(
+@rows(
     "address",
     [
         "1.1.1.1",

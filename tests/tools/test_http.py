@@ -22,6 +22,7 @@ from sb.kernel import ErrorKind, ToolError, ToolErrorCode, verdict_for
 from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.http import HttpGet, register_http
 from sb.tools.web import Resolver
+from tests.rows import rows
 
 Get = Callable[..., Any]
 
@@ -221,7 +222,7 @@ def test_the_wait_that_a_server_asks_for_is_passed_on(port: int, asked: str, sec
     assert (verdict.kind, verdict.retry_after_s) == (ErrorKind.RATE_LIMITED, seconds)
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "",
@@ -254,7 +255,7 @@ def test_an_unusable_url_is_refused_before_anything_is_resolved(url: str) -> Non
     assert names.asked == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "http://evil.org/?secret",
@@ -398,7 +399,7 @@ def fetch_raw(server: RawServer, **settings: Any) -> Any:
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     "answer",
     [
         b"",
@@ -420,8 +421,8 @@ def test_a_broken_answer_is_a_network_error(answer: bytes) -> None:
     assert "secret" not in str(failure.value)
 
 
-@pytest.mark.parametrize(
-    ("begin", "forever"),
+@rows(
+    "begin, forever",
     [
         (b"", b"H"),
         (OK, b"X"),

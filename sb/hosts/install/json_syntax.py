@@ -72,7 +72,7 @@ class Parser:
     def _skip(self, at: int) -> int:
         while True:
             at = _SPACE.match(self.text, at).end()  # type: ignore[union-attr] # it matches nothing, too
-            comment = _COMMENT.match(self.text, at)
+            comment = _COMMENT.match(self.text, at) if self.text.startswith("/", at) else None
             if comment is None:
                 return at
             if not self.relaxed:

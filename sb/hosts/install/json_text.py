@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import marshal
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sb.hosts.install.documents import Malformed, Path
@@ -20,7 +22,10 @@ class JsonText:
     relaxed: bool
 
     def load(self, text: str) -> Any:
-        return Parser(text, self.relaxed).parse().value if text.strip() else {}
+        if not text.strip():
+            return {}
+        _, root = _parsed(text, self.relaxed)
+        return marshal.loads(marshal.dumps(root.value))  # the caller's own
 
     def insert(self, text: str, path: Path, value: Any) -> str:
         edit = _Edit(text, self.relaxed)
@@ -52,6 +57,13 @@ class JsonText:
         return ours.text[: node.start] + written + ours.text[node.end :]
 
 
+@lru_cache(maxsize=4)
+def _parsed(text: str, relaxed: bool) -> tuple[Parser, Node]:
+    """A text and its root, which nobody changes: a merge looks at each state of a file several times."""
+    parser = Parser(text, relaxed)
+    return parser, parser.parse()
+
+
 def _nested(path: Path, value: Any) -> Any:
     for step in reversed(path):
         value = [value] if isinstance(step, int) else {step: value}
@@ -71,8 +83,7 @@ class _Edit:
 
     def __init__(self, text: str, relaxed: bool) -> None:
         self.text = text if text.strip() else "{}\n"
-        parser = Parser(self.text, relaxed)
-        self.root = parser.parse()
+        parser, self.root = _parsed(self.text, relaxed)
         self._error = parser.error
         self._comment_ends = parser.comment_ends
         first = self.text.find("\n")

@@ -14,6 +14,7 @@ from sb.hosts.hooks.main import _answer
 from sb.hosts.registry import WITH_HOOKS, adapter_for
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 ASKED = [(host, name) for host in recorded.HOSTS for name in recorded.ASKING[host]]
 
@@ -44,14 +45,14 @@ def reason(host: str, name: str, done: CompletedProcess[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize(("name", "event"), ASKED)
+@rows("name, event", ASKED)
 def test_denial_has_exactly_the_form_that_the_host_honours(host: Host, name: str, event: str) -> None:
     host.configure('policy:\n- {deny: "host.*", reason: not here}\n')
     done = host.ask(recorded.payload(name, event, host.project), name)
     assert "not here" in reason(name, event, done)
 
 
-@pytest.mark.parametrize(("name", "event"), ASKED)
+@rows("name, event", ASKED)
 def test_call_that_cannot_be_judged_is_denied_unless_it_only_reads(host: Host, name: str, event: str) -> None:
     host.configure("nonsense: 1\n")
     done = host.ask(recorded.payload(name, event, host.project), name)
@@ -120,7 +121,7 @@ def test_twenty_megabytes_are_judged(host: Host, name: str) -> None:
         assert len(list(runtime.log.events(agent=name, kind="kernel.tool.dispatch"))) == 1
 
 
-@pytest.mark.parametrize(("name", "event"), ASKED)
+@rows("name, event", ASKED)
 def test_only_cursor_claude_code_and_vs_code_ask_their_user(host: Host, name: str, event: str) -> None:
     host.configure('hooks:\n  approval: ask\npolicy:\n- {approve: "host.*", reason: look first}\n')
     done = host.ask(recorded.payload(name, event, host.project), name)
@@ -132,7 +133,7 @@ def test_only_cursor_claude_code_and_vs_code_ask_their_user(host: Host, name: st
         assert "Needs approval" in reason(name, event, done)
 
 
-@pytest.mark.parametrize("named", WITH_HOOKS)
+@rows("named", WITH_HOOKS)
 def test_no_refusal_is_without_a_reason(named: str) -> None:
     event = HookEvent(named, "preToolUse", Moment.BEFORE, "s", "/")
     said = adapter_for(named, {}).answer(event, Verdict(Decision.DENY, "  " if named == "codex" else "why"))

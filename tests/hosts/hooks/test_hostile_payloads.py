@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sb.hosts.hooks.event import Decision, Moment, Verdict
 from sb.hosts.registry import WITH_HOOKS, adapter_for
 from tests.hosts.hooks import recorded
+from tests.rows import rows
 
 PROJECT = Path("/data/ada/shop")
 anything = st.recursive(
@@ -43,7 +44,7 @@ def test_every_payload_is_read_and_every_event_answered(host: str, data: st.Data
         assert (said.code != 0 or said.stdout != "") or not refuses
 
 
-@pytest.mark.parametrize("host", recorded.HOSTS)
+@rows("host", recorded.HOSTS)
 def test_gating_event_is_recognised_by_its_own_fields_alone(host: str) -> None:
     for name in recorded.ASKING[host]:
         sent: dict[str, Any] = recorded.payload(host, name, PROJECT)

@@ -15,13 +15,12 @@ from sb.hosts.hooks.patches import changed_paths
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 BEGIN, END = "*** Begin Patch\n", "*** End Patch\n"
 
 
-@pytest.mark.parametrize(
-    ("patch", "paths"),
-    [
+@rows("patch, paths", [
         ("*** Add File: a.txt\n+x\n", ["a.txt"]),
         ("*** Update File: a.txt\n@@\n-x\n+y\n*** Delete File: b.txt\n", ["a.txt", "b.txt"]),
         ("*** Update File: a.txt\n*** Move to: sub/b.txt\n@@\n x\n", ["a.txt", "sub/b.txt"]),
@@ -43,8 +42,7 @@ BEGIN, END = "*** Begin Patch\n", "*** End Patch\n"
         ("", []),
         ("*** Add File: \n*** Delete File:\n", []),
         ("*** Rename File: x\n", []),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_each_header_names_a_file(patch: str, paths: list[str]) -> None:
     assert changed_paths(f"{BEGIN}{patch}{END}") == paths
 

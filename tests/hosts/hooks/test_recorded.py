@@ -12,6 +12,7 @@ from sb.hosts.registry import WITH_HOOKS, adapter_for
 from sb.kernel.review.log_verification import verify
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 ALL = [(host, name) for host in recorded.HOSTS for name in recorded.names(host)]
 # Two hosts say the same of a session's start and end: whose file the entry is in decides.
@@ -116,7 +117,7 @@ def neutral(host: str, name: str) -> Any:
     return {"continue": True} if event == "beforeSubmitPrompt" else {}
 
 
-@pytest.mark.parametrize(("host", "name"), ALL)
+@rows("host, name", ALL)
 def test_sender_is_recognised_by_its_payload(host: str, name: str, tmp_path: Path) -> None:
     sent = recorded.payload(host, name, tmp_path)
     others = () if (host, name) in ALIKE else WITH_HOOKS

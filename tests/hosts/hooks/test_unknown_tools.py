@@ -15,6 +15,7 @@ from sb.hosts.hooks.translation import govern
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 ADA = Label("ada")
 Args = dict[str, Any]
@@ -127,8 +128,8 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
         assert str(context.home / ".claude" / "settings.json") in governed.paths
 
 
-@pytest.mark.parametrize(
-    ("tool", "args"),
+@rows(
+    "tool, args",
     [
         ("delete_directory", {"path": "{home}", "recursive": True}),
         ("delete_directory", {"path": ".."}),
@@ -177,14 +178,13 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
         ("evaluate", {"expression": "fs.rmSync('{home}/.sb/config.yaml')"}),
         ("send_keys", {"keys": "rm ~/.sb/config.yaml Enter"}),
     ],
-    ids=str,
 )
 def test_path_is_found_however_an_argument_names_it(tool: str, args: Args, context: JudgingContext) -> None:
     assert judge(f"mcp__x__{tool}", args, context).refused, args
 
 
-@pytest.mark.parametrize(
-    ("tool", "args"),
+@rows(
+    "tool, args",
     [
         ("edit_file", {"path": "{home}/.claude/settings.json", "edits": []}),
         ("edit_block", {"file_path": "~/.claude/settings.local.json", "old_string": "a", "new_string": "b"}),
@@ -210,7 +210,6 @@ def test_path_is_found_however_an_argument_names_it(tool: str, args: Args, conte
         ("run", {"command": ["rm", "-rf", "build"]}),
         ("terminal", {"command": "echo 'unclosed"}),
     ],
-    ids=str,
 )
 def test_effect_that_needs_approval_needs_it_from_any_tool(
     tool: str, args: Args, context: JudgingContext
@@ -290,7 +289,7 @@ EVERYDAY: list[tuple[str, Args]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tool", "args"), EVERYDAY, ids=str)
+@rows("tool, args", EVERYDAY)
 def test_everyday_calls_need_no_approval(tool: str, args: Args, context: JudgingContext) -> None:
     governed = judge(tool, args, context)
     assert (governed.tool_id, governed.refused) == ("host.mcp", ""), governed

@@ -30,6 +30,7 @@ from sb.tools.hosted.guarding import (
     interpreter_places,
 )
 from tests.hosts.install.environments import VERSION, Installed
+from tests.rows import rows
 
 DECIDES = "decides how calls are judged"
 PYTHON = interpreter()
@@ -92,9 +93,7 @@ def line(command: str, context: JudgingContext, isolated: Installed, **env: str)
     )
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+@rows("command", [
         "rm {site}/orjson/__init__.py",
         "rm -rf {venv}",
         "rm -rf {user}/tools",
@@ -178,15 +177,14 @@ def line(command: str, context: JudgingContext, isolated: Installed, **env: str)
         "cd ~/tools && python3 -c \"import shutil; shutil.rmtree('sb')\"",
         "python3 -c \"import os; os.symlink('{user}/tools', 't')\"",
         "python3 <<X\nimport os\nos.chmod('{venv}', 0)\nX",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_command_line_that_changes_it_is_refused(
     command: str, context: JudgingContext, isolated: Installed
 ) -> None:
     assert line(command, context, isolated).refused
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "{python} -m pytest -q",

@@ -16,6 +16,7 @@ from sb.hosts.install.entries import Layout, merged, stripped
 from sb.hosts.install.host import RELAXED, STRICT, Wanted
 from sb.hosts.registry import host_settings
 from tests.hosts.install import documents
+from tests.rows import rows
 
 EVENTS = ("PreToolUse", "Stop", "Other")
 
@@ -48,7 +49,7 @@ def expected(value: dict[str, Any], layout: Layout) -> dict[str, Any]:
 
 
 @given(cases(), st.sampled_from([LAYOUT, CURSOR]))
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_a_merge_adds_our_entries_last_and_changes_nothing_else(
     case: tuple[dict[str, Any], str, bool], layout: Layout
 ) -> None:
@@ -65,7 +66,7 @@ def test_a_merge_adds_our_entries_last_and_changes_nothing_else(
 
 
 @given(cases(), st.sampled_from([LAYOUT, CURSOR]))
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_taking_our_entries_out_gives_the_text_back_to_the_byte(
     case: tuple[dict[str, Any], str, bool], layout: Layout
 ) -> None:
@@ -75,7 +76,7 @@ def test_taking_our_entries_out_gives_the_text_back_to_the_byte(
 
 
 @given(cases())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_what_somebody_wrote_since_stays_when_our_entries_go(case: tuple[dict[str, Any], str, bool]) -> None:
     value, text, relaxed = case
     form = FORMS[relaxed]
@@ -139,8 +140,8 @@ def test_indentation_and_line_ends_are_taken_from_the_file() -> None:
     assert "\n" not in merged('{"a": 1}', STRICT, CURSOR)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "what"),
+@rows(
+    "text, line, what",
     [
         ('{"a": 1\n "b": 2}', 2, "a comma"),
         ("{\n  // no\n}", 2, "comment"),
@@ -173,7 +174,7 @@ def test_duplicate_keys_elsewhere_are_ignored() -> None:
 
 
 @given(st.text('{}[]",:/*\\ \r\n\ta1-.e+truefalsn\ufeff', max_size=30))
-@settings(max_examples=500)
+@settings(max_examples=250)
 def test_the_strict_reader_agrees_with_the_standard_one(text: str) -> None:
     try:
         theirs: Any = json.loads(text, parse_constant=pytest.fail)

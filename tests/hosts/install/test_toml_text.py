@@ -15,6 +15,7 @@ from sb.hosts.install.entries import merged, stripped
 from sb.hosts.install.host import Wanted
 from sb.hosts.install.toml_text import TomlText
 from sb.hosts.registry import host_settings
+from tests.rows import rows
 
 FORM = TomlText()
 WHOLE = host_settings("codex").layout(Wanted(Path("/data/o'neil/sb-hook")))
@@ -69,8 +70,8 @@ def test_what_cannot_be_edited_safely_is_refused() -> None:
         merged(inline, FORM, LAYOUT)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "what"),
+@rows(
+    "text, line, what",
     [
         ("a = 1\nb = \n", 2, "Invalid value"),
         ("a = 1\na = 2\n", 2, "overwrite"),

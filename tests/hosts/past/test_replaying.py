@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from difflib import SequenceMatcher
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from sb.hosts.hooks.event import NativeCall
 from sb.hosts.past.aligning import aligned
 from sb.hosts.past.changes import Change, Replacement, changed_files, changes_of
 from sb.hosts.past.replaying import Replay
+from tests.rows import rows
 
 WROTE = Change("f", "import os\n\ndef a():\n    pass\n")
 FILLED = Change("f", replacements=(Replacement("    pass", "    return os.name\n    # done"),))
@@ -83,9 +83,7 @@ def test_unique_lines_are_aligned_as_difflib_does() -> None:
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@ def f\n x\n-y\n+z\n*** Add File: b.py\n+q\n*** End Patch"
 
 
-@pytest.mark.parametrize(
-    ("tool", "args", "changes"),
-    [
+@rows("tool, args, changes", [
         ("Write", {"file_path": "a", "content": "x\r\ny"}, [Change("a", "x\ny")]),
         ("Edit", {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": True},
          [Change("a", replacements=(Replacement("x", "y", True),))]),
@@ -100,8 +98,7 @@ PATCH = "*** Begin Patch\n*** Update File: a.py\n@@ def f\n x\n-y\n+z\n*** Add F
         ("Read", {"file_path": "a", "content": "x"}, []),
         ("Write", {"file_path": ["a"], "content": {}}, []),
         ("Edit", {"file_path": "a", "edits": "[[[", "new_string": None}, []),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_changes_of_a_call_are_read_as_its_host_names_them(
     tool: str, args: dict[str, object], changes: list[Change]
 ) -> None:

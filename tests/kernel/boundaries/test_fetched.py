@@ -7,10 +7,11 @@ import time
 import pytest
 
 from sb.kernel.boundaries.fetched import MOST, addresses_of
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("command", "addresses"),
+@rows(
+    "command, addresses",
     [
         ("curl -s 'https://w.org/a?x=1&y=2' -o a.html", ["https://w.org/a?x=1&y=2"]),
         ("curl -s evil.example.org https://w.org", ["https://w.org", "https://evil.example.org"]),

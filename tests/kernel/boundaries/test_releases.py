@@ -23,6 +23,7 @@ from sb.parts import open_releases
 from sb.runtime import Runtime
 from tests.conftest import approve_tools
 from tests.kernel.boundaries.conftest import ADA, Office
+from tests.rows import rows
 
 CONTENTS = st.text(st.characters(codec="utf-8"), min_size=0, max_size=8)
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -53,7 +54,7 @@ def test_two_releases_have_one_id_only_if_no_part_differs(
     assert {change.part for change in changes} == {change.part for change in diff(second, first)}
 
 
-@pytest.mark.parametrize("part", PARTS)
+@rows("part", PARTS)
 def test_a_missing_part_is_refused(part: str) -> None:
     document: dict[str, Any] = release().document()
     del document[part]

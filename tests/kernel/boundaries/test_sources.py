@@ -31,6 +31,7 @@ from sb.runtime import Runtime
 from sb.sources import SteeredClock
 from tests.conftest import approve_tools
 from tests.kernel.boundaries.conftest import CLERK, Office
+from tests.rows import rows
 
 WIKI = ContextSource("wiki", "ana", ("https://wiki.example.org/*",), ttl_s=3600.0, trust=0.9)
 POLICIES = ContextSource("policies", "ana", ("policies/*",), ttl_s=60.0, access=AccessMode.READ_WRITE)
@@ -71,7 +72,7 @@ def test_what_is_older_than_either_limit_is_stale(age: int, ttl: int, freshness:
         assert rule(check) == "source_stale"
 
 
-@pytest.mark.parametrize(
+@rows(
     "fields",
     [
         {"owner": " "},

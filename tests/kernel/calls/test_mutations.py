@@ -26,6 +26,7 @@ from sb.kernel.run_context import DEBT_SHARE, IrreversibilityBudget, RiskDimensi
 from sb.log.event_log import EventLog
 from sb.sources import SteeredClock
 from sb.store.database import open_database
+from tests.rows import rows
 
 PAY = ReversalSpec(
     ReversalClass.COMPENSABLE,
@@ -97,7 +98,7 @@ def test_a_reversal_has_a_fingerprint_of_its_own_and_is_no_part_of_the_contract(
     assert declared.reversal_fingerprint() != ToolSpec("a.b", "A", reversal=PAY).reversal_fingerprint()
 
 
-@pytest.mark.parametrize(
+@rows(
     "wrong",
     [
         {"reversal_class": "magical"},
@@ -207,7 +208,7 @@ def test_what_is_no_list_of_assumptions_is_refused_before_the_call(bank: Bank, a
         ReversalSpec(ReversalClass.COMPENSABLE, assumptions=assumptions)
 
 
-@pytest.mark.parametrize(
+@rows(
     "fields",
     [
         {"holds_for_ms": 0},

@@ -20,6 +20,7 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.log.event_log import EventLog
 from sb.sources import CountingIds, SteeredClock
+from tests.rows import rows
 
 WRITE = SafetyClass.LOCAL_WRITE
 
@@ -165,8 +166,8 @@ class HTTPStatusError(Exception):
         self.response = _Response(status)
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
+@rows(
+    "error, code",
     [
         (FileNotFoundError("x"), ToolErrorCode.NOT_FOUND),
         (PermissionError("x"), ToolErrorCode.PERMISSION_DENIED),
@@ -185,7 +186,6 @@ class HTTPStatusError(Exception):
         (MemoryError(), ToolErrorCode.UNEXPECTED),
         (ToolError(ToolErrorCode.RATE_LIMITED, "slow down"), ToolErrorCode.RATE_LIMITED),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
 def test_exceptions_map_to_the_documented_codes(
     world: World, error: BaseException, code: ToolErrorCode

@@ -37,6 +37,7 @@ from sb.kernel.review.log_verification import verify
 from sb.log.event_log import EventLog
 from sb.sources import SteeredClock
 from sb.store.database import open_database
+from tests.rows import rows
 
 WRITE = SafetyClass.LOCAL_WRITE
 
@@ -61,8 +62,8 @@ def wrapped(inner: BaseException) -> Exception:
     return error
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
+@rows(
+    "error, code",
     [
         (subprocess.TimeoutExpired("x", 1), ToolErrorCode.TIMEOUT),
         (urllib.error.URLError("reset"), ToolErrorCode.NETWORK_ERROR),
@@ -73,7 +74,6 @@ def wrapped(inner: BaseException) -> Exception:
         (wrapped(ConnectionResetError("reset")), ToolErrorCode.NETWORK_ERROR),
         (wrapped(TimeoutError("late")), ToolErrorCode.TIMEOUT),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
 def test_an_effect_that_may_have_happened_is_in_doubt_however_it_is_wrapped(
     error: BaseException, code: ToolErrorCode
@@ -183,8 +183,8 @@ def test_an_enum_member_is_passed_as_its_value() -> None:
     assert executor.execute(RunContext.create("a"), "t.x", {"colour": Colour.RED}).data == "red"
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@rows(
+    "field, value",
     [
         ("safety_class", "no such"),
         ("max_retries", 6),
@@ -225,7 +225,7 @@ def test_strict_mode_redacts_where_a_result_came_from() -> None:
     assert "hunter2" not in result.provenance.source_uri
 
 
-@pytest.mark.parametrize("field", ["agent_name", "intent", "session_id", "user_sid"])
+@rows("field", ["agent_name", "intent", "session_id", "user_sid"])
 def test_ids_of_a_run_must_be_text_that_can_be_written(field: str) -> None:
     for value in (42, None, "\ud800"):
         with pytest.raises((TypeError, ValueError)):

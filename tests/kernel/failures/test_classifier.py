@@ -28,6 +28,7 @@ from sb.kernel.failures.error_codes import code_for
 from sb.kernel.registry.workers import DeadlineExceeded
 from sb.store import driver
 from sb.store.database import open_database
+from tests.rows import rows
 
 DRIVERS = sorted({"sqlite3", driver.Connection.__module__})
 
@@ -219,8 +220,8 @@ class GrpcError(Exception):
         return type("StatusCode", (), {"name": "UNAVAILABLE"})
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
+@rows(
+    "error, kind",
     [
         (ProviderError(status_code=429, code="rate_limit_exceeded"), ErrorKind.RATE_LIMITED),
         (ProviderError(status_code=429, code="insufficient_quota"), ErrorKind.AUTH),
@@ -255,8 +256,8 @@ def test_providers_errors_are_told_apart_by_what_they_carry(error: Exception, ki
     assert classify(error) is kind
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
+@rows(
+    "error, kind",
     [
         (OSError(errno.ENOSPC, "no space"), ErrorKind.DISK_FULL),
         (OSError(errno.EDQUOT, "quota"), ErrorKind.DISK_FULL),
@@ -297,7 +298,6 @@ def test_providers_errors_are_told_apart_by_what_they_carry(error: Exception, ki
         (ExceptionGroup("both", [TimeoutError(), TimeoutError()]), ErrorKind.TIMEOUT),
         (ExceptionGroup("mixed", [TimeoutError(), ValueError()]), ErrorKind.UNKNOWN),
     ],
-    ids=lambda value: repr(value)[:60],
 )
 def test_exceptions_have_kinds(error: BaseException, kind: ErrorKind) -> None:
     assert classify(error) is kind
@@ -458,7 +458,7 @@ def test_a_mark_refines_a_code_and_never_contradicts_it(
     assert (found is kind) == (CODES[kind] is code)
 
 
-@pytest.mark.parametrize("kind", list(ErrorKind))
+@rows("kind", list(ErrorKind))
 def test_a_tool_can_say_each_kind(kind: ErrorKind) -> None:
     failure = tool_failure(kind, "what happened", 2.5)
     assert marked(failure.code, str(failure)) == (kind, "what happened", 2.5)

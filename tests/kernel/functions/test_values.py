@@ -19,6 +19,7 @@ from sb.errors import ContractError
 from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolExecutor, ToolRegistry, ToolResult, governed
 from sb.kernel.functions.governed import GovernedFunction
 from sb.kernel.functions.values import from_json, json_type, to_json
+from tests.rows import rows
 
 
 class Colour(Enum):
@@ -87,7 +88,7 @@ TYPES: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "kind", "value"), TYPES, ids=range(len(TYPES)))
+@rows("annotation, kind, value", TYPES)
 def test_a_value_is_made_again_of_its_recorded_form(annotation: Any, kind: str, value: Any) -> None:
     recorded, _ = freeze(to_json(value))
     assert json_type(annotation) == kind
@@ -116,9 +117,7 @@ class Opaque:
     pass
 
 
-@pytest.mark.parametrize(
-    "annotation", [Opaque, bytes, list[Opaque], dict[str, Opaque], int | Opaque, complex]
-)
+@rows("annotation", [Opaque, bytes, list[Opaque], dict[str, Opaque], int | Opaque, complex])
 def test_what_cannot_be_on_record_is_said_when_the_function_is_decorated(annotation: Any) -> None:
     def act(what):  # type: ignore[no-untyped-def]
         ...
@@ -217,8 +216,8 @@ def stream() -> Any:
     yield 1
 
 
-@pytest.mark.parametrize(
-    ("fn", "options", "says"),
+@rows(
+    "fn, options, says",
     [
         (unresolved, {}, "Missing"),
         (everything, {}, r"takes \*what"),

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.kernel.policy.patterns import matches, permits, touches
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("pattern", "value", "permitted", "touched"),
+@rows(
+    "pattern, value, permitted, touched",
     [
         ("docs/*", "docs/a/b", True, True),
         ("docs/*", "docs/../secrets/key", False, True),
@@ -34,8 +35,8 @@ def test_what_allows_fits_in_every_spelling_and_what_denies_in_any(
     assert (permits(pattern, value), touches(pattern, value)) == (permitted, touched)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "value", "permitted", "touched"),
+@rows(
+    "pattern, value, permitted, touched",
     [
         ("https://api.example.org/*", "https://api.example.org/v1", True, True),
         ("https://api.example.org/v1/*", "https://api.example.org/v1/../admin", False, True),
@@ -54,8 +55,8 @@ def test_an_address_keeps_its_host_and_has_its_path_resolved(
     assert (permits(pattern, value), touches(pattern, value)) == (permitted, touched)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "value", "permitted", "touched"),
+@rows(
+    "pattern, value, permitted, touched",
     [
         ("12", 12, True, True),
         ("1", 1.0, True, True),

@@ -9,6 +9,7 @@ import pytest
 from sb.kernel import RunContext
 from sb.runtime import open_runtime
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 RULES = """policy:
   - deny: http.*
@@ -31,8 +32,8 @@ def ruled(sb: CommandLine, home: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize(
-    ("text", "word"),
+@rows(
+    "text, word",
     [
         ("- deny: a.b\n    allow: a.b", "has deny and allow"),
         ("- agents: [x]", "has none of them"),

@@ -16,6 +16,7 @@ from sb.errors import ConfigError
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.rules import WrittenPolicy, in_words
 from sb.shell.command_patterns import may_run, surely_runs
+from tests.rows import rows
 
 SPELLINGS = [
     "git push",
@@ -91,7 +92,7 @@ def effect(rules: list[PolicyRule], command: str, **more: Any) -> str:
     return WrittenPolicy(rules).decide("host.shell.network", "claude-code", SafetyClass.NETWORK, args).effect
 
 
-@pytest.mark.parametrize("command", [*SPELLINGS, *DOUBTFUL])
+@rows("command", [*SPELLINGS, *DOUBTFUL])
 def test_denial_finds_every_spelling_and_what_may_be_one(command: str) -> None:
     assert effect([rule("deny", "git push")], command) == "deny"
     assert effect([rule("approve", "git push")], command) == "approve"
@@ -106,12 +107,12 @@ def test_list_of_spellings_is_found_but_for_those_that_another_program_reads() -
         assert effect([rule("deny", "git push")], command) == expected, line
 
 
-@pytest.mark.parametrize("command", OTHERS)
+@rows("command", OTHERS)
 def test_denial_leaves_other_commands_alone(command: str) -> None:
     assert effect([rule("deny", "git push")], command) == "allow"
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     ["git push", "git -C . push origin main", "command git push", "sh -c 'git push'", "/usr/bin/git push"],
 )
@@ -119,7 +120,7 @@ def test_rule_that_allows_takes_every_known_spelling(command: str) -> None:
     assert effect([rule("allow", "git push")], command) == "allow"
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         *DOUBTFUL,
@@ -153,8 +154,8 @@ def test_allowed_commands_can_be_listed() -> None:
     assert effect(allowed, "cd x && git push > push.sh") == "deny"
 
 
-@pytest.mark.parametrize(
-    ("pattern", "command", "fits"),
+@rows(
+    "pattern, command, fits",
     [
         ("git push --force", "git push origin main", False),
         ("git push --force", "git push origin main --forc", True),

@@ -36,6 +36,7 @@ from sb.runtime import open_runtime
 from sb.sources import CountingIds, SteeredClock
 from tests.conftest import CommandLine
 from tests.kernel.recovery.compensation_worlds import NETWORK, READ, WRITE, World, failed
+from tests.rows import rows
 
 RETRIED_KINDS = [kind for kind, action in PLAYBOOK.items() if action is CompensationAction.RETRY_WITH_BACKOFF]
 
@@ -92,7 +93,7 @@ PURE = {
 }
 
 
-@pytest.mark.parametrize("kind", list(ErrorKind))
+@rows("kind", list(ErrorKind))
 def test_without_callables_a_dispatcher_only_says_what_to_do(kind: ErrorKind) -> None:
     outcome = CompensationDispatcher().dispatch(
         RunContext.create(), tool_id="t.x", call_id="call_01", args=None, result=failed(kind)
@@ -105,8 +106,8 @@ def test_without_callables_a_dispatcher_only_says_what_to_do(kind: ErrorKind) ->
     assert {"action", "say", "tool_id", "call_id"} <= outcome.directive.keys()
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
+@rows(
+    "code, kind",
     [
         (ToolErrorCode.NOT_FOUND, ErrorKind.NOT_FOUND),
         (ToolErrorCode.PERMISSION_DENIED, ErrorKind.POLICY_DENIED),

@@ -21,6 +21,7 @@ from sb.kernel.recovery.settling import Settling, Verdict
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import IrreversibilityBudget, RiskDimension
 from tests.kernel.recovery.conftest import ADA, Shop, approve
+from tests.rows import rows
 
 REVERSE = "pay.reverse"
 
@@ -127,7 +128,7 @@ def test_a_deadline_ends_for_the_call_that_it_was_given_with_and_for_no_other(sh
     assert states == [MutationState.REVERSED, MutationState.COMMITTED]
 
 
-@pytest.mark.parametrize("forever", [0, -1, True, 1.5, 10**30])
+@rows("forever", [0, -1, True, 1.5, 10**30])
 def test_a_deadline_that_is_no_time_is_refused_when_it_is_declared(forever: Any) -> None:
     with pytest.raises(SBError, match="holds_for_ms"):
         Assumption("price", holds_for_ms=forever)

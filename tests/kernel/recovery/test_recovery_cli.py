@@ -14,6 +14,7 @@ from sb.parts import open_log
 from sb.sources import SteeredClock
 from tests.conftest import CommandLine
 from tests.kernel.recovery.conftest import Shop, approve
+from tests.rows import rows
 
 TOOLS = """
 from sb.kernel.contracts import Assumption, ReversalClass, ReversalSpec, SafetyClass
@@ -135,8 +136,8 @@ def test_a_run_that_is_undone_names_its_calls_in_doubt(sb: CommandLine, files: P
     assert not (files / "f").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
+@rows(
+    "words, code",
     [
         (("undo", "mut_1_abcd"), 1),
         (("undo", "\x1b[31m"), 1),

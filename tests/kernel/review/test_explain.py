@@ -16,6 +16,7 @@ from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.review.explain import Judge
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 
 def rule(effect: str, *tools: str, name: str = "rule", **more: tuple[str, ...]) -> PolicyRule:
@@ -68,8 +69,8 @@ def test_the_remedy_says_what_would_change_it(rules: list[PolicyRule], remedy: s
 TOOLS, AGENTS = ["files.read", "files.write", "http.get"], ["clerk"]
 
 
-@pytest.mark.parametrize(
-    ("rules", "warnings"),
+@rows(
+    "rules, warnings",
     [
         ([rule("deny", "files.*"), rule("allow", "http.get", name="b", agents=("c*",))], []),
         ([rule("deny", "fils.*")], ['rule: no registered tool fits fils.* (did you mean "files.read"?)']),
@@ -101,9 +102,7 @@ def test_odd_rules_are_named(rules: list[PolicyRule], warnings: list[str]) -> No
     assert oddities(rules, TOOLS, AGENTS) == warnings
 
 
-@pytest.mark.parametrize(
-    ("broad", "narrow"), [("?", "*"), ("a[*]", "a*"), ("*a*", "x[ab]"), ("*[*]*", "x[*]")]
-)
+@rows("broad, narrow", [("?", "*"), ("a[*]", "a*"), ("*a*", "x[ab]"), ("*[*]*", "x[*]")])
 def test_a_rule_is_not_said_to_be_pointless_where_it_may_not_be(broad: str, narrow: str) -> None:
     found = oddities([rule("deny", broad, name="a"), rule("allow", narrow, name="b")], [], [])
     assert not any("never matters" in line for line in found)

@@ -25,6 +25,7 @@ from sb.runtime import Runtime, open_runtime
 from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.store import migrate
 from tests.conftest import CommandLine, approve_tools
+from tests.rows import rows
 
 SHOP, BLOG = "/data/ada/shop", "/data/ada/blog"
 
@@ -207,8 +208,8 @@ def test_doctor_says_who_joined_or_how_to(hosts: Hosts, sb: CommandLine) -> None
     assert said["detail"].endswith("; and 2 more (sb console)")
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
+@rows(
+    "path, name",
     [
         (SHOP, "shop"),
         (SHOP + "/", "shop"),

@@ -12,6 +12,7 @@ from sb.errors import ConfigError
 from sb.evals.documents import parse_yaml
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval import ArgsMatch, Extras, Mode, RecordedCall, grade, read_call, read_trajectory
+from tests.rows import rows
 
 # What is written, the line of what is wrong with it, and a part of the message.
 REFUSED = [
@@ -60,7 +61,7 @@ def read(text: str) -> Any:
     return read_trajectory(parse_yaml(text.encode(), Report("t.yaml")), "t.yaml")
 
 
-@pytest.mark.parametrize(("text", "line", "part"), REFUSED)
+@rows("text, line, part", REFUSED)
 def test_what_cannot_be_meant_is_refused_with_its_line(text: str, line: int, part: str) -> None:
     with pytest.raises(ConfigError) as refused:
         read(text)

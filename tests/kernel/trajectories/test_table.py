@@ -11,6 +11,7 @@ import yaml
 
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval import RecordedCall, grade, read_trajectory
+from tests.rows import rows
 
 ROWS: list[dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("table.yaml").read_text(encoding="utf-8")
@@ -24,7 +25,7 @@ def call(row: Any) -> RecordedCall:
     return RecordedCall(tool, args or {}, success, None if safety is None else SafetyClass(safety))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{n}-{row['t'].get('mode', '')}" for n, row in enumerate(ROWS)])
+@rows("row", ROWS)
 def test_calls_come_to_what_the_table_says(row: dict[str, Any]) -> None:
     result = grade(read_trajectory(row["t"], "table.yaml"), [call(item) for item in row["calls"]])
     score = Fraction(str(row["score"]))

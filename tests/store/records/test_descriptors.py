@@ -23,6 +23,7 @@ from sb.types import (
     Summary,
     Value,
 )
+from tests.rows import rows
 
 
 def test_every_type_of_a_stack_and_of_a_brain_is_a_kind() -> None:
@@ -31,8 +32,8 @@ def test_every_type_of_a_stack_and_of_a_brain_is_a_kind() -> None:
     assert all(DESCRIPTORS[kind].type is type_ for type_, kind in KIND_OF.items())
 
 
-@pytest.mark.parametrize(
-    ("record", "said"),
+@rows(
+    "record, said",
     [
         (Episode("i", "s", "Deploy", "It worked", lessons=["Ask first"]), "Deploy: It worked"),
         (Belief("i", "s", "It rains"), "It rains"),
@@ -62,8 +63,8 @@ def test_a_text_that_stands_in_its_column_is_not_kept_twice() -> None:
     assert "once only" not in row["fields"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "category", "days"),
+@rows(
+    "kind, category, days",
     [
         ("episode", None, 30),
         ("goal", "task", 30),
@@ -91,8 +92,8 @@ def test_categories_with_a_half_life_or_priority_of_their_own_exist() -> None:
         assert {*about.half_lives, *about.priorities} <= about.words.get(about.category or "", set())
 
 
-@pytest.mark.parametrize(
-    ("record", "priority"),
+@rows(
+    "record, priority",
     [
         (Summary("i", "s", "decade", "a", "b", "c"), 0.95),
         (Summary("i", "s", "month", "a", "b", "c"), 0.35),

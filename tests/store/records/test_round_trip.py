@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sb.store.records.descriptor import READ, Descriptor
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.types import Fact, Remembered
+from tests.rows import rows
 from tests.store.records.shelf import NOW, Shelf, as_kept, full_record, records_of
 
 KINDS = sorted(DESCRIPTORS)
@@ -33,13 +34,13 @@ def test_every_field_of_every_kind_comes_back(shelf: Shelf, kind: str, data: st.
     assert shelf.read(shelf.keep(record)) == as_kept(record, kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@rows("kind", KINDS)
 def test_a_record_comes_back_that_says_something_in_every_field(shelf: Shelf, kind: str) -> None:
     record = shelf.apart(full_record(kind))
     assert shelf.read(shelf.keep(record)) == record
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@rows("kind", KINDS)
 def test_every_field_has_exactly_one_home(kind: str) -> None:
     about = DESCRIPTORS[kind]
     placed = {"stack_id", "scope", "private"} if about.of_a_brain else {"stack_id"}

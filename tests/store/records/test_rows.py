@@ -14,6 +14,7 @@ import pytest
 from sb.store.records.places import Place
 from sb.store.records.rows import from_row, to_moment, to_row, to_seconds
 from sb.types import Affect, Decision, EntityRecord, Episode, Fact, MemorySuggestion, Note, RawEntry
+from tests.rows import rows
 from tests.store.records.shelf import NOW, Shelf
 
 EARLY = timezone(timedelta(hours=-9, minutes=-30))
@@ -26,8 +27,8 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     shelf.close()
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
+@rows(
+    "record, message",
     [
         (Fact("x", "opinion"), "category is 'opinion', must be one of convention, decision, environment"),
         (Fact("x", source_type="gossip"), "source_type is 'gossip', must be one of agent-written"),

@@ -11,6 +11,7 @@ import pytest
 from sb import types
 from sb.types import Belief, Drive, RawEntry, SearchResult, SourceType, Value, parse_datetime
 from sb.types import vocabulary as words
+from tests.rows import rows
 
 SYNC = "local_updated_at cloud_synced_at version deleted"
 META = (
@@ -66,7 +67,7 @@ REQUIRED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROTOCOL)
+@rows("name", PROTOCOL)
 def test_a_type_has_the_fields_of_the_protocol_in_their_order(name: str) -> None:
     found = fields(getattr(types, name))
     assert [one.name for one in found] == list(dict.fromkeys(PROTOCOL[name].split()))
@@ -121,8 +122,8 @@ def test_the_closed_vocabularies_have_the_papers_words() -> None:
     assert len(words.ENTITY_TYPES) == 10
 
 
-@pytest.mark.parametrize(
-    ("text", "moment"),
+@rows(
+    "text, moment",
     [
         (None, None),
         ("", None),
@@ -144,7 +145,7 @@ def test_the_offset_of_a_time_is_kept() -> None:
     assert found.utcoffset() == timedelta(hours=2)
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "1700000000.5x", "  "])
+@rows("text", ["yesterday", "2026-13-01", "1700000000.5x", "  "])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         parse_datetime(text)
