@@ -98,6 +98,7 @@ class ConsoleApp(KeysInOrder):
         for name in (DARK, LIGHT):
             self.register_theme(theme(name, cube=cube))
         self.theme = DARK
+        self.restyles = False
         if ascii_only():
             self._filters.append(AsciiGlyphs())
         self.stylesheet = ConsoleStyleSheet(variables=self.get_css_variables())
@@ -329,6 +330,11 @@ class ConsoleApp(KeysInOrder):
         """Whether it can be done in this console at all."""
         return not (action.writes and self.read_only)
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style what is on screen anew, which Textual asks for with each first visit, in case the theme had changed."""
+        if self.restyles:
+            super().refresh_css(animate)
+
     def delay_update(self, delay: float = TRANSITION_S) -> None:
         """Textual waits 50 ms before it paints another screen, which one feels."""
         super().delay_update(min(delay, TRANSITION_S))
@@ -472,6 +478,7 @@ class ConsoleApp(KeysInOrder):
             ask_to_kill(self.section)
 
     def action_theme(self) -> None:
+        self.restyles = True
         self.theme = LIGHT if self.current_theme.dark else DARK
 
     async def action_back(self) -> None:

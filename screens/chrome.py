@@ -1,4 +1,4 @@
-"""The lines around every screen: tabs, trouble and keys."""
+"""The lines around every screen: tabs, trouble and keys; each stays one line, so writing it moves nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TabLine(Static):
 
     def show(self, needs: Mapping[str, int], state: Content) -> None:
         """What needs you, by screens, and what stands at the right end."""
-        if (needs, state) != (self._needs, self._state):
+        if needs != self._needs or not state.is_same(self._state):
             self._needs, self._state = dict(needs), state
             self._write()
 
@@ -44,7 +44,7 @@ class TabLine(Static):
             if tabs.cell_length + state.cell_length + 2 <= width:
                 break
         room = max(width - state.cell_length - 2, 0)
-        self.update(Content.assemble(tabs.truncate(room, pad=True), " ", state, " "))
+        self.update(Content.assemble(tabs.truncate(room, pad=True), " ", state, " "), layout=False)
 
     def _tabs(self, letters: int, roomy: bool) -> Content:
         """All tabs; a name has at most so many letters, the active one's all where others have none."""
@@ -72,9 +72,13 @@ class TroubleLine(Static):
     TroubleLine.-wrong { display: block; }
     """
 
+    _text = ""
+
     def say(self, text: str) -> None:
-        self.set_class(bool(text), "-wrong")
-        self.update(safe(f" {text}", one_line=True))
+        if text != self._text:
+            self._text = text
+            self.set_class(bool(text), "-wrong")
+            self.update(safe(f" {text}", one_line=True), layout=False)
 
 
 class KeyLine(Static):
@@ -91,13 +95,13 @@ class KeyLine(Static):
         self._left_out: frozenset[str] = frozenset()
 
     def on_resize(self, event: events.Resize) -> None:
-        self.update(self.fitting(event.size.width))
+        self.update(self.fitting(event.size.width), layout=False)
 
     def leave_out(self, ids: frozenset[str]) -> None:
         """Do not name these actions while the cursor is where they do nothing."""
         if ids != self._left_out:
             self._left_out = ids
-            self.update(self.fitting(self.size.width))
+            self.update(self.fitting(self.size.width), layout=False)
 
     def fitting(self, width: int) -> Content:
         """The line in so many cells: the middle gives way first, from its end; the last part stays."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import ClassVar
 
 from rich.cells import set_cell_size
 from rich.segment import Segment
@@ -12,7 +11,7 @@ from rich.style import Style
 from sb.screens.actions import RECORDS, bindings
 from sb.screens.panel import Panel
 from sb.screens.reading import Reading
-from sb.screens.state.document import DIFF, Document, Line, copied, layout
+from sb.screens.state.document import Document, Line, copied, layout
 from sb.screens.toned import Toned
 from textual.geometry import Size
 from textual.strip import Strip
@@ -24,13 +23,8 @@ class DocumentView(Toned, Reading, can_focus=True):
     """Names and values, laid out in a worker and painted line by line."""
 
     BINDINGS = bindings(RECORDS)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{name}" for name in DIFF}
     DEFAULT_CSS = """
     DocumentView { height: 1fr; background: $panel; overflow: hidden auto; scrollbar-size-vertical: 1; }
-    DocumentView .tone--del-bg { background: $del_bg; }
-    DocumentView .tone--del-word { background: $del_word; text-style: bold; }
-    DocumentView .tone--add-bg { background: $add_bg; }
-    DocumentView .tone--add-word { background: $add_word; text-style: bold; }
     """
 
     def __init__(self, *, id: str) -> None:

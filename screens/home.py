@@ -157,7 +157,7 @@ class HomeScreen(Deciding):
         today = Content.assemble(("Today  ", "$soft"), Content("  ").join(words))
         if self.size.width >= WIDE:
             today = Content.assemble(today, "   ", hours)
-        self.query_one("#today", Static).update(today)
+        self._write("today", today)
         found = facts(self.state, int(self.records.clock.now() * MICROSECONDS))
         text, tone = found.verified
         log = Content.assemble(("Log ", "$soft"), found.log, ", ", (text, f"${tone}" if tone else ""))
@@ -165,10 +165,17 @@ class HomeScreen(Deciding):
         line += [_pair("Memory", found.memory)]
         if Content("   ").join(line).cell_length > self.size.width - 2:
             line.pop()  # rather than half of it
-        self.query_one("#facts", Static).update(Content("   ").join(line))
-        self.query_one("#enforced", Static).update(Content("\n").join([_pair("On", found.enforced), log]))
+        self._write("facts", Content("   ").join(line))
+        self._write("enforced", Content("\n").join([_pair("On", found.enforced), log]))
         newest = (_pair(f"{kind:<10}", text) for kind, text in self.state.newest)
-        self.query_one("#memory", Static).update(Content("\n").join([Content(found.memory), *newest]))
+        self._write("memory", Content("\n").join([Content(found.memory), *newest]))
+
+    def _write(self, name: str, content: Content) -> None:
+        words = self.query_one(f"#{name}", Static)
+        before = words.content
+        same = isinstance(before, Content) and before.is_same(content)
+        if not same:  # else the whole screen would be laid out again for nothing
+            words.update(content)
 
     def on_resize(self, event: Resize) -> None:
         super().on_resize(event)

@@ -104,7 +104,7 @@ class Panel(Container):
         else:
             above = Content.assemble(" ", title, "  " if self._foot else "", foot.stylize("$soft"), " ")
             below = Content("")
-        if (above, below) != self._written:
+        if not all(map(Content.is_same, (above, below), self._written)):  # != does not see what is underlined
             self._written = above, below
             self.border_title, self.border_subtitle = above, below
 

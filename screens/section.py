@@ -16,7 +16,7 @@ from sb.screens.state.records import Records
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -43,6 +43,7 @@ class Section(Reading, Screen[None]):
     DEFAULT_CSS = "Section { background: $canvas; }"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (HIGH, "-high")]
+    _resumes = 0
 
     def compose(self) -> ComposeResult:
         self._class_by_size()
@@ -141,8 +142,14 @@ class Section(Reading, Screen[None]):
             and bool(self.walk_children(RowList) or self.walk_children(DocumentView))
         )
 
-    def on_screen_resume(self) -> None:
-        self.call_after_refresh(self.refresh_records)
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        event.refresh_styles = self.console_app.restyles
+        self._resumes += 1
+        self.call_after_refresh(self._resumed, self._resumes)
+
+    def _resumed(self, number: int) -> None:
+        if number == self._resumes:  # Textual says it twice on the first visit
+            self.refresh_records()
 
     def on_resize(self, event: Resize) -> None:
         self.show_status()

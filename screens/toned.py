@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from functools import lru_cache
 
 from rich.segment import Segment
 from rich.style import Style
+from sb.screens.state.document import DIFF
 from sb.screens.state.listing import TONES, Cell, Column
 from textual.scroll_view import ScrollView
 
@@ -15,31 +16,36 @@ from sb.fitting import Cut, Fitted, cell_width, fit_hits, fit_keeping
 BADGES = ("ok", "warn", "danger", "info")
 LEVELS = "▁▂▃▄▅▆▇"  # no full block: rows of them would fuse
 LEAST_FOR_HITS = 8  # cells; fewer cannot show a hit between two ellipses
-PARTS = ("hit", "strong", "cursor", "cursor2", *(f"{tone}-badge" for tone in BADGES))
+# Tokens of the theme for text and background, "" for none, and whether it is bold.
+LOOKS: dict[str, tuple[str, str, bool]] = {
+    **{tone: (tone, "", False) for tone in TONES},
+    **{f"{tone}-badge": (tone, f"{tone}_bg", True) for tone in BADGES},
+    "hit": ("hit", "hit_bg", False),
+    "strong": ("", "", True),
+    **{name: ("", name, False) for name in ("cursor", "cursor2")},
+    **{name: ("", name.replace("-", "_"), name.endswith("word")) for name in DIFF},
+}
 Look = Callable[[str], Style]
 
 
 class Toned(ScrollView):
-    """A widget that paints its lines itself, in the tones of the theme."""
+    """A widget that paints its lines itself, in the tones of the theme.
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{name}" for name in (*TONES, *PARTS)}
-    DEFAULT_CSS = "\n".join(
-        [
-            *(f"Toned .tone--{tone} {{ color: ${tone}; }}" for tone in TONES),
-            *(
-                f"Toned .tone--{tone}-badge {{ color: ${tone}; background: ${tone}_bg; text-style: bold; }}"
-                for tone in BADGES
-            ),
-            "Toned .tone--hit { color: $hit; background: $hit_bg; }",
-            "Toned .tone--strong { text-style: bold; }",
-            "Toned .tone--cursor { background: $cursor; }",
-            "Toned .tone--cursor2 { background: $cursor2; }",
-        ]
-    )
+    They are no component classes: Textual matches each of those with all rules whenever the focus moves.
+    """
 
     def look(self, name: str) -> Style:
         """The style of a tone or part, "" for the plain one."""
-        return self.get_component_rich_style(f"tone--{name}", partial=True) if name else Style()
+        if not name:
+            return Style.null()
+        text, background, bold = LOOKS[name]
+        colours = self.app.theme_variables
+        return _style(colours[text] if text else None, colours[background] if background else None, bold)
+
+
+@lru_cache
+def _style(text: str | None, background: str | None, bold: bool) -> Style:
+    return Style(color=text, bgcolor=background, bold=bold or None)
 
 
 def cell_segments(cell: Cell, column: Column, width: int, base: Style, look: Look) -> list[Segment]:

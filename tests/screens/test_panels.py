@@ -131,10 +131,13 @@ def test_views_are_named_in_the_title_with_their_counts_and_the_foot_gives_way_t
         panel.foot("2 marked", "", "5 of 183")
         await console.until(pilot, lambda: True)
         seen.append(console.text())
-        panel.step(-1)
-        assert panel.view == "decided"
-        panel.step(1)
-        assert panel.view == "open"
+        for view, name in {"decided": "Decided", "open": "Open"}.items():
+            panel.step(-1)
+            assert panel.view == view
+            title = panel._border_title
+            assert title is not None
+            [line] = [span for span in title.spans if "underline" in str(span.style)]
+            assert title.plain[line.start : line.end] == name, "the active one alone is underlined"
 
     console(script, (120, 40))
     assert "╭─ Open 10 000  Decided 31 ─" in seen[0]

@@ -16,6 +16,7 @@ from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
 from sb.screens.state.listing import TONES, Row
 from sb.screens.state.plain import PLAIN
+from sb.screens.toned import LOOKS
 from textual.events import Paste
 from textual.pilot import Pilot
 
@@ -306,8 +307,8 @@ def test_every_kind_of_line_stands_out_from_its_background_in_both_themes(
         await console.press(pilot, "2")
         for _ in ("dark", "light"):
             for view in (console.app.screen.query_one(RowList), console.app.screen.query_one(DocumentView)):
-                for name in view.COMPONENT_CLASSES:
-                    style = view.rich_style + view.get_component_rich_style(name, partial=True)
+                for name in LOOKS:
+                    style = view.rich_style + view.look(name)
                     assert contrast(style) > 3, (name, style)
             await console.press(pilot, "T")
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
+from sb.screens.runs import RunsScreen
+from sb.screens.section import Section
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -244,5 +250,36 @@ def test_a_tick_while_the_console_ends_misses_no_widget_that_is_gone(
         console.app.exit()
         await section.query(Panel).first().remove()
         console.app._tick()
+
+    console(script)
+
+
+def test_a_first_visit_reads_once_and_matches_no_widget_with_the_rules_again_and_again(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    styled: list[DOMNode] = []
+    reads: list[Section] = []
+    apply, refresh = Stylesheet.apply, RunsScreen.refresh_records
+
+    def count_styled(sheet: Stylesheet, node: DOMNode, **more: Any) -> None:
+        styled.append(node)
+        apply(sheet, node, **more)
+
+    def count_reads(screen: RunsScreen) -> None:
+        reads.append(screen)
+        refresh(screen)
+
+    monkeypatch.setattr(Stylesheet, "apply", count_styled)
+    monkeypatch.setattr(RunsScreen, "refresh_records", count_reads)
+
+    async def script(pilot: Pilot[None]) -> None:
+        styled.clear()
+        await console.press(pilot, "5")
+        assert reads == [console.app.screen]
+        widgets = console.app.screen.walk_children()
+        assert all(1 <= styled.count(widget) <= 3 for widget in widgets), (
+            "again when it or what it holds has the focus"
+        )
+        assert sum(widget in widgets for widget in styled) < 2 * len(widgets)
 
     console(script)
