@@ -50,7 +50,10 @@ def candidate(
     **more: Any,
 ) -> Candidate:
     own, one, two = map(stored, [text, *previous, "", ""][:3])
-    row = RankedRow(number, (own, one, two), speaker, previous_speaker, session, happened_at, information)
+    row = RankedRow.of(
+        number, (own, one, two), speaker=speaker, previous_speaker=previous_speaker, session=session,
+        happened_at=happened_at, information=information,
+    )  # fmt: skip
     return Candidate(row, **more)
 
 
@@ -188,9 +191,7 @@ def test_times_numbers_and_names_count_where_they_are_asked_for() -> None:
 
 
 def test_where_much_is_about_the_matter_a_row_gains() -> None:
-    turns = [candidate(n, "a fox", session="fox") for n in range(4)] + [
-        candidate(9, "a fox", session="other")
-    ]
+    turns = [candidate(n, "a fox", session=1) for n in range(4)] + [candidate(9, "a fox", session=2)]
     assert values("session_match", "fox", turns) == [3.0, 3.0, 3.0, 3.0, 1.0]
     assert values("session_match", "fox", [candidate(1, "a fox")]) == [0.0]
 

@@ -97,7 +97,7 @@ def session_vec(counted: Counted) -> Values:
 def information(counted: Counted) -> Values:
     """Specificity of the text, regardless of the query."""
     mean = counted.mean_information  # of those that housekeeping has not seen
-    return np.array([found.information or mean for found in counted.records])
+    return np.where(counted.informations != 0, counted.informations, mean)
 
 
 def answers(counted: Counted) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from typing import NamedTuple
 
@@ -32,6 +33,9 @@ class Ranked(NamedTuple):
     id: int
     score: float
     features: Mapping[str, tuple[float, float]] | None = None
+
+
+_ranked = partial(tuple.__new__, Ranked)  # as `Ranked._make`, which takes half as long again
 
 
 def rank(
@@ -69,13 +73,12 @@ def rank(
     scores = (
         (values * applied).T.copy().sum(axis=0)
     )  # one after another: features of weight 0 change no digit
-    ids = [found.id for found in counted.records]
-    by_score = np.lexsort((ids, -scores)).tolist()
+    by_score = np.lexsort((counted.ids, -scores)).tolist()
     order = [
         row for row in by_score if near[row] or not candidates[row].ranks or "words" in candidates[row].ranks
     ]
-    ordered = map(ids.__getitem__, order)
-    found = list(map(Ranked._make, zip(ordered, scores[order].tolist(), repeat(None), strict=False)))
+    listed = zip(counted.ids[order].tolist(), scores[order].tolist(), repeat(None), strict=False)
+    found = list(map(_ranked, listed))
     if not explain:
         return found
     explained = (
@@ -89,7 +92,7 @@ def rank(
 
 def feature_values(counted: Counted, names: Sequence[str]) -> Values:
     """The features as columns, the candidates as rows."""
-    return np.column_stack([np.asarray(FEATURES[name](counted), np.float64) for name in names])
+    return np.array([FEATURES[name](counted) for name in names], np.float64).reshape(len(names), -1).T
 
 
 def shares(counted: Counted) -> Values:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sb.memory.ranking.candidate import Candidate
@@ -13,6 +14,7 @@ from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
 from sb.memory.ranking.terms import MOST_TERMS, stem
 from sb.numeric import np
+from sb.store.index.full_text import PACKED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,44 +50,51 @@ class Counted:
         self.mean_window = max(statistics.mean_window, 1.0)
         self.mean_length = max(statistics.mean_length, 1.0)
         self.mean_information = statistics.mean_information
-        self.records = [found.record for found in candidates]
-        self.spoken = np.array([found.speaker is not None for found in self.records], np.bool_)
+        self.records = [found[0] for found in candidates]
+        packed = np.frombuffer(b"".join([record.packed for record in self.records]), _packed())
+        self.ids, self.spoken = packed["id"], packed["spoken"] > 0
+        self.informations, self._sessions = packed["information"], packed["session"]
         self.computed: dict[str, NDArray[np.float64]] = {}  # features that others are made of
         with lexicon.lock:
             lexicon.trim()
-            self._read(lexicon, read)
+            self._read(lexicon, packed["texts"].ravel(), read)
             terms = self._weigh(query, statistics)
             self._count(np.array(lexicon.numbers(terms), np.intp), lexicon)
 
-    def _read(self, lexicon: Lexicon, read: Read) -> None:
+    def _read(self, lexicon: Lexicon, window: NDArray[np.int64], read: Read) -> None:
         """Lay all distinct texts out as one row of words, given by their numbers in the lexicon.
 
         Part 2 x number of a text is what asks, the next what tells; text 0 is the empty one. In place of the text's first
         number the empty word stands, and one more at the end of all, so that every part begins within the row.
         """
-        window = [text for found in self.records for text in found.texts]
-        self._words, starts, self.heads, places = lexicon.laid(window, read)
-        self.own, self.before, self.before2 = places.reshape(-1, 3).T
+        texts = dict(chain.from_iterable([record.texts for record in self.records]))
+        self._words, starts, self.heads, places = lexicon.laid(texts, window, read)
+        self.own, self.before, self.before2 = places.reshape(-1, 3).T.copy()
         end = len(self._words) - 1
-        sizes = np.diff(starts, append=end)
-        telling = starts + 1 + (self.heads & ASKING)
-        self._starts = np.column_stack([starts, telling]).ravel()
-        self._empty = np.flatnonzero(np.diff(self._starts, append=end) == 0)
+        sizes = _sizes(starts, end)
+        self._starts = np.empty(2 * len(starts), np.intp)
+        self._starts[::2] = starts
+        self._starts[1::2] = starts + 1 + (self.heads & ASKING)
+        (self._empty,) = (_sizes(self._starts, end) == 0).nonzero()
         self.length = sizes - 1
         said = self.length[self.own] + self.length[self.before] + self.length[self.before2]
         self.short = np.minimum(1.0, _SHORT / np.maximum(said, 1))
         # The blocks of every text, the last one of which takes the remainder.
         self._blocks_of = np.maximum(sizes // _BLOCK, 1)
         self._first_blocks = np.cumsum(self._blocks_of) - self._blocks_of
-        texts = np.repeat(np.arange(len(sizes)), self._blocks_of)
-        self._blocks = starts[texts] + _BLOCK * (np.arange(len(texts)) - self._first_blocks[texts])
+        of = np.repeat(np.arange(len(sizes)), self._blocks_of)
+        self._blocks = starts[of] + _BLOCK * (np.arange(len(of)) - self._first_blocks[of])
 
     @cached_property
     def sessions(self) -> NDArray[np.intp]:
         """The session of each candidate, numbered from 1; 0 for none."""
-        numbers: dict[int | None, int] = {None: 0}
-        found = [numbers.setdefault(one.session, len(numbers)) for one in self.records]
-        return np.array(found, np.intp)
+        order = self._sessions.argsort()
+        ordered = self._sessions[order]
+        begins = ordered != 0
+        begins[1:] &= ordered[1:] != ordered[:-1]
+        numbers = np.empty(len(order), np.intp)
+        numbers[order] = begins.cumsum()
+        return numbers
 
     @cached_property
     def first_of_session(self) -> NDArray[np.intp]:
@@ -150,6 +159,19 @@ class Counted:
         shape = len(marks), len(self._starts) // 2
         counts = np.bincount(rows * shape[1] + texts, minlength=shape[0] * shape[1])
         return counts.reshape(shape).astype(np.float32)
+
+
+@cache
+def _packed() -> np.dtype[np.void]:
+    return np.dtype(list(PACKED))
+
+
+def _sizes(starts: NDArray[np.intp], end: int) -> NDArray[np.intp]:
+    """The sizes of what begins at `starts`, one after another; `np.diff` with an end takes four times as long."""
+    sizes = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
+    sizes[-1] = end - starts[-1]
+    return sizes
 
 
 def _both(of_parts: Array) -> Array:

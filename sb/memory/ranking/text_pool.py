@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sb.memory.ranking.encoding import NOTHING, Stored
+from sb.memory.ranking.encoding import NOTHING
 from sb.numeric import np
 
 if TYPE_CHECKING:
@@ -43,10 +43,13 @@ class TextPool:
     def is_full(self) -> bool:
         return bool(self._starts[-1] > MOST_NUMBERS)
 
-    def numbers(self, texts: Sequence[Stored]) -> list[int | None]:
-        """The numbers of texts, None of those that are not here."""
-        known = self._known.get
-        return [known(text) for _, text in texts]
+    def numbers(self, texts: Iterable[bytes]) -> list[int]:
+        """The numbers of texts.
+
+        Raises:
+            KeyError: one is not here.
+        """
+        return list(map(self._known.__getitem__, texts))
 
     def missing(self, texts: Iterable[bytes]) -> list[bytes]:
         """Those of these distinct texts that are not here, as `encoding` has them."""
@@ -69,12 +72,11 @@ class TextPool:
         first = len(self._known)
         self._known |= zip(texts, range(first, first + len(texts)), strict=True)
 
-    def laid(self, texts: Sequence[int | None]) -> Laid:
+    def laid(self, numbers: NDArray[np.intp]) -> Laid:
         """The texts with these numbers, and the empty one before them."""
-        numbers = np.array(texts, np.intp)
         counts = np.bincount(numbers, minlength=1)
         counts[0] = 1
-        distinct = np.flatnonzero(counts)
+        (distinct,) = counts.nonzero()
         counts[distinct] = np.arange(len(distinct))
         begins = self._starts.take(distinct)
         sizes = self._starts.take(distinct + 1) - begins

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sb.store.database import Database, Row
 from sb.store.index.record_cache import RecordCache
@@ -17,6 +18,9 @@ BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
 _SPARE = 3  # times as many as wanted are ranked before a condition is looked at
 _MERGED_AT_ONCE = 250  # pages, which takes some 10 ms
 NO_TERMS = bytes(4)
+PACKED = (("id", "i8"), ("session", "i8"), ("spoken", "i8"), ("information", "f8"), ("texts", "i8", 3))
+"""The columns of `RankedRow.packed`, as numpy names them."""
+_PACK = struct.Struct("=qqqdqqq").pack
 _RANKED_BY = (
     "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms,"
     f" CASE WHEN r.state = 'active' AND {MEMORIES} THEN r.place END, r.prev1 FROM records AS r"
@@ -36,7 +40,7 @@ class RankedRow(NamedTuple):
         texts: number and encoded terms of the record and of the two before it that it quotes; 0 and `NO_TERMS` for none.
         speaker: who said it, None if it is not a thing said. previous_speaker: who said the text before it.
         session: in which it was made, None if in none. happened_at: seconds since 1970.
-        information: how specific its text is; 0 until housekeeping has seen it.
+        packed: the numbers among these as columns, so that those of many rows become arrays at once; 0 for none.
         place: where searches find it; None if none does. previous: what came before it in its session, in whatever state.
     """
 
@@ -46,9 +50,32 @@ class RankedRow(NamedTuple):
     previous_speaker: str | None
     session: int | None
     happened_at: float | None
-    information: float
+    packed: bytes
     place: int | None = None
     previous: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        texts: tuple[tuple[int, bytes], tuple[int, bytes], tuple[int, bytes]],
+        *,
+        speaker: str | None = None,
+        previous_speaker: str | None = None,
+        session: int | None = None,
+        happened_at: float | None = None,
+        information: float = 0.0,
+        place: int | None = None,
+        previous: int | None = None,
+    ) -> Self:
+        """The row of these values.
+
+        Args:
+            information: how specific its text is; 0 until housekeeping has seen it.
+        """
+        (own, _), (before, _), (before2, _) = texts
+        packed = _PACK(number, session or 0, speaker is not None, information, own, before, before2)
+        return cls(number, texts, speaker, previous_speaker, session, happened_at, packed, place, previous)
 
 
 class WordIndex:
@@ -128,11 +155,12 @@ class WordIndex:
     ) -> list[tuple[int, float]]:
         rank = f"bm25(record_index, {BODY_WEIGHT}, {PREV_WEIGHT}, {PLACE_WEIGHT})"
         join = f"JOIN records AS r ON r.id = record_index.rowid AND {where}" if where else ""
+        # Ordered by the column itself: of another expression SQLite would compute bm25 twice for each match.
         sql = (
-            f"SELECT record_index.rowid, -{rank} FROM record_index {join}"
-            f" WHERE record_index MATCH ? ORDER BY {rank} LIMIT +?"
+            f"SELECT record_index.rowid, {rank} AS less FROM record_index {join}"
+            f" WHERE record_index MATCH ? ORDER BY less LIMIT +?"
         )
-        return [(int(n), float(s)) for n, s in self._database.query(sql, (*parameters, expression, k))]
+        return [(n, -less) for n, less in self._database.query(sql, (*parameters, expression, k))]
 
     def newest(
         self,
@@ -163,12 +191,15 @@ class WordIndex:
             changes: see `RecordCache.at`.
         """
         known = self._ranked_by.at(changes)
-        missing = [number for number in records if number not in known]
-        if missing:
-            marks = ", ".join("?" * len(missing))
-            rows = self._database.query(f"{_RANKED_BY} WHERE r.id IN ({marks})", tuple(missing))
-            known |= ((row[0], _ranked_row(row)) for row in rows)
-        return [known[number] for number in sorted(records) if number in known]
+        ordered = sorted(records)
+        try:
+            return list(map(known.__getitem__, ordered))
+        except KeyError:  # one was not met yet
+            missing = [number for number in ordered if number not in known]
+        marks = ", ".join("?" * len(missing))
+        rows = self._database.query(f"{_RANKED_BY} WHERE r.id IN ({marks})", tuple(missing))
+        known |= ((row[0], _ranked_row(row)) for row in rows)
+        return [known[number] for number in ordered if number in known]
 
     def beside(
         self,
@@ -263,7 +294,7 @@ def _ranked_row(row: Row) -> RankedRow:
     # What comes directly before it is first, whichever of the two is quoted.
     before = [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None]
     one, two = (*before, (0, NO_TERMS), (0, NO_TERMS))[:2]
-    return RankedRow(
-        number, ((number, terms), one, two), speaker, first_speaker, session, happened_at, information,
-        place, previous,
+    return RankedRow.of(
+        number, ((number, terms), one, two), speaker=speaker, previous_speaker=first_speaker, session=session,
+        happened_at=happened_at, information=information, place=place, previous=previous,
     )  # fmt: skip

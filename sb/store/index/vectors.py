@@ -301,7 +301,10 @@ class VectorIndex:
             cache = RecordCache(self._database)
             self._known = (model, cache)
         known = cache.at(changes)
-        missing = [number for number in records if number not in known]
+        try:
+            return list(map(known.__getitem__, records))
+        except KeyError:  # one was not met yet
+            missing = [number for number in records if number not in known]
         for start in range(0, len(missing), _SLICE):
             part = missing[start : start + _SLICE]
             marks = ", ".join("?" * len(part))
