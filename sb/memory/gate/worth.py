@@ -194,5 +194,8 @@ def shares(terms: frozenset[int], counted: bytes) -> bool:
     Args:
         terms: the words of one. counted: of the other, as ranking counts them.
     """
-    others = set(memoryview(counted[len(NOTHING) :]).cast("I"))
-    return len(terms & others) >= _SHARED * max(len(terms), len(others))
+    others = memoryview(counted)[len(NOTHING) :].cast("I")
+    common = len(terms.intersection(others))
+    if common < _SHARED * len(terms):
+        return False
+    return common >= _SHARED * len(set(others))

@@ -56,9 +56,11 @@ class _Held(NamedTuple):
         differing = np.zeros(self.size, np.uint16)
         for column, value in zip(self.bits, asked, strict=True):
             differing += np.bitwise_count(column[: self.size] ^ value)
-        places = np.arange(self.size)
-        if self.size > k:
-            places = np.flatnonzero(differing <= np.partition(differing, k - 1)[k - 1])
+        if self.size > k:  # counted by distance, which takes a third of the time of np.partition
+            farthest = np.searchsorted(np.cumsum(np.bincount(differing)), k)
+            places = np.flatnonzero(differing <= farthest)
+        else:
+            places = np.arange(self.size)
         order = np.lexsort((self.records[places], differing[places]))[:k]
         found: list[int] = self.records[places[order]].tolist()
         return found

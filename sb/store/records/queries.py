@@ -12,6 +12,7 @@ from sb.store.database import Database
 from sb.store.records.columns import COLUMNS, Row
 from sb.store.records.reads import UNFOLDED
 
+_MOST_EQUAL = 8  # of one text; only what is forced in makes more than one
 _MOST_LEGS = 100  # SELECTs in one statement; SQLite takes 500
 
 
@@ -45,6 +46,14 @@ class RecordQueries:
         """The record that a key stands for, whatever its state."""
         where = "r.place = ? AND r.kind = ? AND r.key = ? AND r.state <> 'erased'"
         return next(self.select(where, (place, kind, key)), None)
+
+    def of_text(self, place: int, text: str) -> Iterator[Row]:
+        """The active facts and beliefs of a place with exactly this text, the oldest first; a few of them."""
+        where = (
+            "r.place = ? AND substr(r.text, 1, 100) = ? AND length(r.text) = ? AND r.text = ?"
+            " AND r.kind IN ('fact', 'belief') AND r.state = 'active'"
+        )
+        return self.select(where, (place, text[:100], len(text), text), limit=_MOST_EQUAL)
 
     def select(
         self,
