@@ -89,14 +89,15 @@ class Gate:
             return NO_VECTORS + str(self.space.embedder if embedder is None else embedder.model)
         return ""
 
-    def written_since(self, last: int, place: Place) -> list[Row]:
-        """The records of a place that are newer than a number."""
+    def written_since(self, last: int, terms: frozenset[int], place: Place) -> list[Row]:
+        """The records of a place that are newer than a number, and may say the same."""
         number = self.space.places.find(place)
         if number is None:
             return []
         marks = ", ".join("?" * len(KNOWLEDGE))
         where = f"r.place = ? AND r.kind IN ({marks}) AND r.id > ?"
-        return self.comparable(self.space.records.select(where, (number, *KNOWLEDGE, last)))
+        rows = self.space.records.select(where, (number, *KNOWLEDGE, last))
+        return self.comparable(row for row in rows if shares(terms, row["terms"]))
 
     def comparable(self, rows: Any) -> list[Row]:
         """Those of these rows that a new record may restate: what its writer may not read it neither changes nor sees."""
@@ -164,7 +165,7 @@ class Admission:
             return False
         gate = self._gate
         if gate.space.database.mark() != self._mark:
-            new = gate.written_since(self._last, self._place)
+            new = gate.written_since(self._last, self._candidate.terms, self._place)
             if new or self._into is not None:
                 before = gate.comparable(gate.space.records.rows([row["id"] for row in self._rows]))
                 if new or before != self._rows:

@@ -3,6 +3,7 @@
 The words of each text are matched with the most similar word of the other (greedy matching, as BERTScore does: Zhang et al.,
 "BERTScore: Evaluating Text Generation with BERT", ICLR 2020), and the worse of both directions counts: a text that says more
 than the other is no restatement of it. Cosines of whole texts cannot tell a paraphrase from another value of the same thing.
+Of texts with another value only words of one stem match: they never merge, so that vectors would decide nothing.
 """
 
 from __future__ import annotations
@@ -75,22 +76,23 @@ class Comparer:
             same = here.sequence == there.sequence
             difference = changed(here, there)
             return Likeness(float(same), difference or ("" if same else "word"), same_frame)
-        ours, theirs = self._matched(words, others), self._matched(others, words)
+        difference = changed(here, there)
+        by_vectors = not difference and self._embed is not None
+        ours, theirs = self._matched(words, others, by_vectors), self._matched(others, words, by_vectors)
         score = min(1.0, max(0.0, min(sum(each.values()) / len(each) for each in (ours, theirs))))
         if score < least:
             return Likeness(score, "", same_frame)
-        difference = changed(here, there)
         if not difference:
             difference = _renamed(here, there, ours) or _renamed(there, here, theirs)
             difference = difference or self._substituted(here, there, words, others)
         return Likeness(score, difference, same_frame)
 
-    def _matched(self, words: Sequence[str], others: Sequence[str]) -> dict[str, float]:
+    def _matched(self, words: Sequence[str], others: Sequence[str], by_vectors: bool) -> dict[str, float]:
         """How similar the most similar of the others is to each word; 1 for those of one stem."""
         roots = set(map(stem, others))
         matched = {word: 1.0 if stem(word) in roots else 0.0 for word in words}
-        alone = [word for word, likeness in matched.items() if not likeness]
-        if alone and self._embed is not None:
+        alone = [word for word, likeness in matched.items() if not likeness] if by_vectors else ()
+        if alone:
             matched |= zip(alone, self._similar(alone, others).max(axis=1).tolist(), strict=True)
         return matched
 

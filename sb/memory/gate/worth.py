@@ -113,7 +113,7 @@ def decide(
     """Returns the verdict on a memory, and the row that it is merged into, if it is.
 
     Args:
-        rows: the records that it is compared with. now: seconds since the epoch.
+        rows: the records that it is compared with, which share words with it; see `shares`. now: seconds since the epoch.
     """
     same: list[tuple[float, Row]] = []
     others: list[Other] = []
@@ -169,7 +169,7 @@ def _compared(
     """How alike a record is, in what it differs, and what it is then."""
     if candidate.text.strip() == row["text"].strip():
         likeness, changed, same_frame = 1.0, "", True
-    elif not shares(candidate.terms, row["terms"]) or max(len(candidate.text), len(row["text"])) > LONGEST:
+    elif max(len(candidate.text), len(row["text"])) > LONGEST:
         return 0.0, "", NEIGHBOUR
     else:
         likeness, changed, same_frame = comparer.compare(candidate.text, row["text"], least=settings.floor)

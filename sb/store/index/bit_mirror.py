@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _LAST = "SELECT coalesce(max(record), 0) FROM vectors"
 _NEW = (
-    "SELECT v.record, v.vector FROM vectors AS v CROSS JOIN records AS r ON r.id = v.record"
-    " WHERE v.record > ? AND v.record <= ? AND r.place = ? AND v.model = ? ORDER BY v.record"
+    "SELECT v.record, CASE WHEN r.place = ? AND v.model = ? THEN v.vector END"
+    " FROM vectors AS v CROSS JOIN records AS r ON r.id = v.record WHERE v.record > ? ORDER BY v.record"
 )
 _MOST_PLACES = 16  # that are kept at once; of 10 000 records each 400 KB
 
@@ -89,15 +89,15 @@ class BitMirror:
         """
         if self._database.writer:  # what a transaction has written may yet be rolled back
             return self._index.nearest(model, query, place, k)
-        last = int(self._database.query(_LAST)[0][0])
         held = self._held.get((model, place))
         if held is None or changes not in (None, held.changes):
-            held = self._read(model, place, len(query) // 64, last, changes)
-        elif held.last < last:
-            held = self._with_new(held, model, place, last)
+            held = self._read(model, place, len(query) // 64, changes)
+        else:
+            held = self._with_new(held, model, place)
         return held.nearest(np.packbits(query > 0).view(np.uint64), k) if held.size else []
 
-    def _read(self, model: str, place: int, words: int, last: int, changes: int | None) -> _Held:
+    def _read(self, model: str, place: int, words: int, changes: int | None) -> _Held:
+        last = int(self._database.query(_LAST)[0][0])
         records, bits = self._index.listed(model, place)
         known = records <= last
         nothing = _Held(last, changes, 0, np.zeros(1024, np.int64), np.zeros((words, 1024), np.uint64))
@@ -109,8 +109,11 @@ class BitMirror:
             self._held[model, place] = held
         return held
 
-    def _with_new(self, held: _Held, model: str, place: int, last: int) -> _Held:
-        rows = self._database.query(_NEW, (held.last, last, place, model))
+    def _with_new(self, held: _Held, model: str, place: int) -> _Held:
+        written = self._database.query(_NEW, (place, model, held.last))
+        if not written:
+            return held
+        last, rows = written[-1][0], [row for row in written if row[1] is not None]
         records = np.array([record for record, _ in rows], np.int64)
         vectors = np.frombuffer(b"".join([vector for _, vector in rows]), "<f2")
         vectors = vectors.reshape(len(rows), 64 * len(held.bits))
