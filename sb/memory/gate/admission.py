@@ -23,7 +23,7 @@ from sb.store.records.evidence import RESTATED, Evidence
 from sb.store.records.places import Execute, Place
 
 KNOWLEDGE = ("fact", "belief")  # the kinds that a fact may restate; what a stack saves counts too
-_COMPARED = 8  # nearest records that are compared word by word
+_COMPARED = 6  # nearest records that are compared word by word, beside those with the same text
 _FIRST, _SHARE, _COUNTED = (
     0.5,
     0.5,
@@ -64,11 +64,6 @@ class Gate:
         admission.look()
         return admission
 
-    def equal(self, text: str, place: Place) -> list[Row]:
-        """The records of a place with the same text."""
-        number = self.space.places.find(place)
-        return [] if number is None else self.comparable(self.space.records.of_text(number, text))
-
     def nearest(self, text: str, terms: frozenset[int], place: Place) -> list[Row]:
         """The records of a place that may say the same."""
         number = self.space.places.find(place)
@@ -76,8 +71,8 @@ class Gate:
         if number is None or embedder is None or vector is None:
             return []
         close = self.space.vectors.close_by(embedder.model, vector, number, _COMPARED)
-        counted = self.space.records.terms(close)
-        alike = [record for record, there in counted if shares(terms, there)]
+        proposed = self.space.records.proposed(close, number, text)
+        alike = [record for record, there in proposed.items() if shares(terms, there)]
         rows = self.space.records.rows(alike) if alike else ()
         return self.comparable(row for row in rows if row["place"] == number)
 
@@ -136,12 +131,8 @@ class Admission:
         if missing := self._gate.cannot_compare:
             self.verdict = Verdict(True, missing, trust=self._candidate.trust)
             return
-        self._rows = self._gate.equal(self._candidate.text, self._place)
-        if self._rows:
-            self._decide(self._rows)
-        if self._into is None:
-            self._rows = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
-            self._decide(self._rows)
+        self._rows = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
+        self._decide(self._rows)
 
     def _decide(self, rows: Sequence[Row]) -> None:
         gate = self._gate
@@ -159,8 +150,8 @@ class Admission:
         found = self.verdict.as_json() | {"downgraded": True, "others": self.verdict.others}
         return Verdict(**found | {"reason": f"{self.verdict.reason}; trusted less, so without effect"})
 
-    def merged(self, execute: Execute, session: int | None) -> bool:
-        """Merge it within a write transaction, if it says what a record says; its row then has that record's id and number."""
+    def merges(self) -> bool:
+        """Whether it says what a record says; of a write transaction that is open, what was written since counts too."""
         if not self._settings.threshold:
             return False
         gate = self._gate
@@ -170,11 +161,13 @@ class Admission:
                 before = gate.comparable(gate.space.records.rows([row["id"] for row in self._rows]))
                 if new or before != self._rows:
                     self._decide([*before, *new])
-        if self._into is None:
-            return False
+        return self._into is not None
+
+    def merge(self, execute: Execute, session: int | None) -> None:
+        """Merge it within a write transaction, as `merges` said; its row then has that record's id and number."""
+        assert self._into is not None  # merges() said so
         self._merge(execute, self._into, session)
         self._row.update(uid=self._into["uid"], id=self._into["id"])
-        return True
 
     def _merge(self, execute: Execute, into: Row, session: int | None) -> None:
         space, row = self._gate.space, self._row

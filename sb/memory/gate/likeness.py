@@ -8,8 +8,9 @@ Of texts with another value only words of one stem match: they never merge, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.memory.gate.values import Values, changed, values_of
@@ -71,7 +72,7 @@ class Comparer:
         if here.sequence == there.sequence and one.strip() == other.strip():
             return Likeness(1.0, "", True)
         same_frame = here.frame == there.frame
-        words, others = (tuple(dict.fromkeys(each.words))[:_MOST_WORDS] for each in (here, there))
+        words, others = _first_words(here), _first_words(there)
         if not words or not others:
             same = here.sequence == there.sequence
             difference = changed(here, there)
@@ -87,21 +88,25 @@ class Comparer:
             difference = difference or self._substituted(here, there, words, others)
         return Likeness(score, difference, same_frame)
 
-    def _matched(self, words: Sequence[str], others: Sequence[str], by_vectors: bool) -> dict[str, float]:
+    def _matched(
+        self, words: Mapping[str, str], others: Mapping[str, str], by_vectors: bool
+    ) -> dict[str, float]:
         """How similar the most similar of the others is to each word; 1 for those of one stem."""
-        roots = set(map(stem, others))
-        matched = {word: 1.0 if stem(word) in roots else 0.0 for word in words}
+        roots = set(others.values())
+        matched = {word: 1.0 if root in roots else 0.0 for word, root in words.items()}
         alone = [word for word, likeness in matched.items() if not likeness] if by_vectors else ()
         if alone:
             matched |= zip(alone, self._similar(alone, others).max(axis=1).tolist(), strict=True)
         return matched
 
-    def _similar(self, words: Sequence[str], others: Sequence[str]) -> Vectors:
+    def _similar(self, words: Collection[str], others: Collection[str]) -> Vectors:
         """The similarity of each word to each other, by vectors alone."""
         similar: Vectors = np.einsum("ik,jk->ij", self._vectors(words), self._vectors(others))
         return similar
 
-    def _substituted(self, one: Values, other: Values, words: Sequence[str], others: Sequence[str]) -> str:
+    def _substituted(
+        self, one: Values, other: Values, words: Mapping[str, str], others: Mapping[str, str]
+    ) -> str:
         """Returns `word` where the texts are equal but for one place, and what stands there is unlike."""
         here, there = list(one.sequence), list(other.sequence)
         while here and there and here[0] == there[0]:
@@ -110,14 +115,14 @@ class Comparer:
             del here[-1], there[-1]
         if not (0 < len(here) <= _SPAN and 0 < len(there) <= _SPAN):
             return ""
-        ours = [word for word in words if stem(word) in here]
-        theirs = [word for word in others if stem(word) in there]
-        if not ours or not theirs or not {*map(stem, ours)}.isdisjoint(map(stem, theirs)):
+        ours = {word: root for word, root in words.items() if root in here}
+        theirs = {word: root for word, root in others.items() if root in there}
+        if not ours or not theirs or not {*ours.values()}.isdisjoint(theirs.values()):
             return ""
         alike = self._embed is not None and float(self._similar(ours, theirs).max()) >= _SUBSTITUTED
         return "" if alike else "word"
 
-    def _vectors(self, words: Sequence[str]) -> Vectors:
+    def _vectors(self, words: Collection[str]) -> Vectors:
         """Unit vectors of words."""
         known = self._known
         new = [word for word in words if word not in known]
@@ -129,6 +134,11 @@ class Comparer:
             lengths = np.sqrt(np.square(made).sum(axis=1, keepdims=True))
             known.update(zip(new, made / np.maximum(lengths, 1e-9), strict=True))
         return np.concatenate([known[word] for word in words]).reshape(len(words), -1)
+
+
+def _first_words(values: Values) -> Mapping[str, str]:
+    words = values.words
+    return words if len(words) <= _MOST_WORDS else dict(islice(words.items(), _MOST_WORDS))
 
 
 def _renamed(one: Values, other: Values, matched: dict[str, float]) -> str:

@@ -7,7 +7,7 @@ name of a tool) is compared as a word, by `sb.memory.gate.likeness`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -133,6 +133,7 @@ _INNER = re.compile(r"[a-z][A-Z]|[_/@\\:+#<>=]|\w\.\w|[^\W\d_]\d|^-")
 _UNSPACED = "\u0590"  # from here on are scripts whose words are compared whole: some do not part them
 _LINKS = frozenset("from to into than over until by for via as".split())
 _BREAKS = frozenset('.!?:\n"“(•*')
+_MARKS = frozenset("ADN")  # that stand in a frame for names, dates and numbers
 _MOST_NUMBER = 30  # digits: longer ones are names
 
 
@@ -143,7 +144,7 @@ class Values(NamedTuple):
         numbers, dates, names: each in one spelling, so that `5s` is `five seconds`.
         first: capitalised words that begin a sentence, which may be names.
         negations: how many there are.
-        words: the others, in lower case and in their order.
+        words: the stems of the others, by word in lower case, in their order.
         stems: of all words.
         sequence: stems and values in their order.
         frame: the same with each value as one mark, to see whether two texts say a value of the same thing.
@@ -154,7 +155,7 @@ class Values(NamedTuple):
     names: frozenset[str]
     first: frozenset[str]
     negations: int
-    words: tuple[str, ...]
+    words: Mapping[str, str]
     stems: frozenset[str]
     sequence: tuple[str, ...]
     frame: tuple[str, ...]
@@ -253,8 +254,8 @@ class _Reader:
         self._dates: set[str] = set()
         self._names: set[str] = set()
         self._first: set[str] = set()
-        self._words: list[str] = []
-        self._stems: set[str] = set()
+        self._words: dict[str, str] = {}
+        self._named: set[str] = set()  # the stems of names
         self._frame: list[str] = []
         self._sequence: list[str] = []
         self._negations = 0
@@ -262,15 +263,15 @@ class _Reader:
 
     def read(self) -> Values:
         begins = True
-        while self._at < len(self._tokens):
-            token = self._tokens[self._at]
+        tokens, sequence, frame, words = self._tokens, self._sequence, self._frame, self._words
+        while self._at < len(tokens):
+            token = tokens[self._at]
             self._at += 1
             if root := _plain(token):
-                self._stems.add(root)
-                self._sequence.append(root)
-                self._frame.append(root)
+                sequence.append(root)
+                frame.append(root)
                 if token not in STOP_WORDS:
-                    self._words.append(token)
+                    words[token] = root
                 begins = False
                 continue
             if token in _BREAKS:
@@ -286,8 +287,8 @@ class _Reader:
             frozenset(self._names),
             frozenset(self._first),
             self._negations,
-            tuple(self._words),
-            frozenset(self._stems),
+            self._words,
+            frozenset(self._frame).union(self._named).difference(_MARKS),
             self._ordered(),
             tuple(self._frame),
         )
@@ -368,7 +369,7 @@ class _Reader:
 
     def _capital(self, word: str) -> None:
         self._name(word)
-        self._stems.add(stem(word))
+        self._named.add(stem(word))
 
     def _beginning(self, word: str) -> None:
         self._first.add(word)
@@ -387,11 +388,10 @@ class _Reader:
         if word in _TIME_UNITS and self._at > 1 and self._tokens[self._at - 2].lower() in _PER:
             return self._put(self._numbers, f"per {_UNITS[word]}", "N")  # a rate
         root = stem(word)
-        self._stems.add(root)
         self._sequence.append(root)
         self._frame.append(root)
         if word not in STOP_WORDS:
-            self._words.append(word)
+            self._words[word] = root
         return None
 
 

@@ -117,7 +117,11 @@ def decide(
     """
     same: list[tuple[float, Row]] = []
     others: list[Other] = []
-    for row in rows:
+    for row in sorted(
+        rows, key=lambda row: row["text"] != candidate.text
+    ):  # nothing is more alike than an equal one
+        if same and same[-1][1]["text"] == candidate.text:
+            break
         likeness, changed, relation = _compared(candidate, row, settings, comparer)
         if likeness < settings.floor:
             continue

@@ -31,11 +31,22 @@ class RecordQueries:
         marks = ", ".join("?" * len(numbers)) or "NULL"
         return self.select(f"r.id IN ({marks})", tuple(numbers), columns=columns)
 
-    def terms(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
-        """The words of these records, as ranking counts them, in no order that could be relied on."""
+    def proposed(self, numbers: Sequence[int], place: int, text: str) -> dict[int, bytes]:
+        """The words, as ranking counts them, of these records and of some active facts and beliefs with exactly this text.
+
+        Args:
+            place: of those with this text.
+        """
         marks = ", ".join("?" * len(numbers)) or "NULL"
-        return list(
-            self.database.query(f"SELECT id, terms FROM records WHERE id IN ({marks})", tuple(numbers))
+        equal = (
+            "SELECT id, terms FROM records WHERE place = ? AND substr(text, 1, 100) = ? AND length(text) = ? AND text = ?"
+            " AND kind IN ('fact', 'belief') AND state = 'active' ORDER BY id LIMIT +?"
+        )
+        return dict(
+            self.database.query(
+                f"SELECT id, terms FROM records WHERE id IN ({marks}) UNION ALL SELECT * FROM ({equal})",
+                (*numbers, place, text[:100], len(text), text, _MOST_EQUAL),
+            )
         )
 
     def find(self, uid: str) -> Row | None:
@@ -46,14 +57,6 @@ class RecordQueries:
         """The record that a key stands for, whatever its state."""
         where = "r.place = ? AND r.kind = ? AND r.key = ? AND r.state <> 'erased'"
         return next(self.select(where, (place, kind, key)), None)
-
-    def of_text(self, place: int, text: str) -> Iterator[Row]:
-        """The active facts and beliefs of a place with exactly this text, the oldest first; a few of them."""
-        where = (
-            "r.place = ? AND substr(r.text, 1, 100) = ? AND length(r.text) = ? AND r.text = ?"
-            " AND r.kind IN ('fact', 'belief') AND r.state = 'active'"
-        )
-        return self.select(where, (place, text[:100], len(text), text), limit=_MOST_EQUAL)
 
     def select(
         self,
