@@ -154,11 +154,12 @@ class SessionWriter:
             session = self._opened(execute)
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
-            merged = False
-            if admission is not None:
+            merged = admission is not None and admission.merges()
+            if admission is not None and merged:
                 quarantined |= self.record_writer.holding.hold(rows[:1])
-                waits = rows[0].get("state") == QUARANTINED  # and says nothing about others
-                merged = not waits and admission.merged(execute, session.number)
+                merged = rows[0].get("state") != QUARANTINED  # such a one says nothing about others
+                if merged:
+                    admission.merge(execute, session.number)
             self.record_writer.keep(execute, pairs[merged:], quarantined)
             at = self.space.clock.now()
             settle(execute, rows[merged:], screened[merged:], self.agent, place.scope, at)

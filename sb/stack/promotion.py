@@ -172,7 +172,9 @@ class Promoter:
         if any(one.agent == _ACTOR for one in space.evidence.of(into["id"])):
             return True
         with space.database.write() as execute:
-            return admission.merged(execute, None)
+            if merges := admission.merges():
+                admission.merge(execute, None)
+            return merges
 
     def _place(self, belief: Belief) -> Place:
         """The place of a promotion: whoever sees it sees all that it was made from."""

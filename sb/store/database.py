@@ -272,6 +272,12 @@ class Database:
             except driver.Failures as error:
                 raise driver.explain(error, self.path) from error
 
+    def mark(self) -> tuple[int, int]:
+        """Changes when anybody has written: another connection or, within its transaction already, this one."""
+        with self.lock:
+            ((others,),) = self.query("PRAGMA data_version")
+            return others, self._normal.total_changes
+
     @contextmanager
     def snapshot(self) -> Iterator[driver.Connection]:
         """A connection that sees one unchanging state, for long reads; writers are not held up."""

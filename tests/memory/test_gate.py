@@ -194,6 +194,15 @@ def test_flood_of_restatements_moves_confidence_little_and_leaves_one_record(age
     assert after["version"] <= 11
 
 
+def test_equal_text_is_merged_among_many_that_differ_in_one_number(agents: Agents) -> None:
+    brain = agents.brain()
+    written = ("Deploys of team {} go out on Tuesdays.", "The import of {} rows took one hour.")
+    texts = [text.format(number) for number in range(100, 250) for text in written]
+    ids = {text: brain.remember(text, force=True) for text in texts}
+    assert [text for text in texts[::4] if brain.explain(text).nearest != ids[text]] == []
+    assert brain.remember(texts[0], speaker="ada") != ids[texts[0]]
+
+
 def test_long_text_is_merged_only_if_it_is_equal(agents: Agents) -> None:
     brain = agents.brain()
     long = "The import reads one row after the other. " * 100

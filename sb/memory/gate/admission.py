@@ -6,7 +6,7 @@ processes that save the same at once never both admit it, and nobody waits for a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,14 +16,14 @@ from sb.memory.gate.likeness import Comparer
 from sb.memory.gate.worth import Candidate, Verdict, decide, shares, terms_of
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
-from sb.memory.trust.scores import trust_in_memory
+from sb.memory.trust.scores import Standing, trust_in_memory
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.evidence import RESTATED, Evidence
 from sb.store.records.places import Execute, Place
 
 KNOWLEDGE = ("fact", "belief")  # the kinds that a fact may restate; what a stack saves counts too
-_COMPARED = 8  # nearest records that are compared word by word
+_COMPARED = 6  # nearest records that are compared word by word, beside those with the same text
 _FIRST, _SHARE, _COUNTED = (
     0.5,
     0.5,
@@ -58,38 +58,41 @@ class Gate:
             self._known[key] = gate_settings(self.space.settings.gate, *key)
         return self._known[key]
 
-    def trust(self, source_type: str, agent: str, place: Place) -> float:
-        """The trust in what an agent writes from such a source."""
-        return self.space.trust.in_memory(source_type, agent, place.stack)
-
     def look(self, row: Row, record: Any, place: Place) -> Admission:
         """Compare a new record with what there is, before anything is written."""
         admission = Admission(self, row, record, place)
         admission.look()
         return admission
 
-    def nearest(self, text: str, terms: frozenset[int], place: Place) -> tuple[list[Row], str]:
-        """The records of a place that may say the same, and why they cannot be found, or ""."""
+    def nearest(self, text: str, terms: frozenset[int], place: Place) -> list[Row]:
+        """The records of a place that may say the same."""
         number = self.space.places.find(place)
         embedder, vector = self.space.usable_embedder, self.space.own_vector(text)
-        if embedder is None or vector is None:
-            return [], NO_VECTORS + str(self.space.embedder if embedder is None else embedder.model)
-        if number is None:
-            return [], ""
+        if number is None or embedder is None or vector is None:
+            return []
         close = self.space.vectors.close_by(embedder.model, vector, number, _COMPARED)
-        counted = self.space.records.terms(close)
-        alike = [record for record, there in counted if shares(terms, there)]
+        proposed = self.space.records.proposed(close, number, text)
+        alike = [record for record, there in proposed.items() if shares(terms, there)]
         rows = self.space.records.rows(alike) if alike else ()
-        return self.comparable(row for row in rows if row["place"] == number), ""
+        return self.comparable(row for row in rows if row["place"] == number)
 
-    def written_since(self, last: int, place: Place) -> list[Row]:
-        """The records of a place that are newer than a number."""
+    @property
+    def cannot_compare(self) -> str:
+        """Why the records that may say the same cannot be found, or ""."""
+        embedder = self.space.usable_embedder
+        if embedder is None or not embedder.in_process:
+            return NO_VECTORS + str(self.space.embedder if embedder is None else embedder.model)
+        return ""
+
+    def written_since(self, last: int, terms: frozenset[int], place: Place) -> list[Row]:
+        """The records of a place that are newer than a number, and may say the same."""
         number = self.space.places.find(place)
         if number is None:
             return []
         marks = ", ".join("?" * len(KNOWLEDGE))
         where = f"r.place = ? AND r.kind IN ({marks}) AND r.id > ?"
-        return self.comparable(self.space.records.select(where, (number, *KNOWLEDGE, last)))
+        rows = self.space.records.select(where, (number, *KNOWLEDGE, last))
+        return self.comparable(row for row in rows if shares(terms, row["terms"]))
 
     def comparable(self, rows: Any) -> list[Row]:
         """Those of these rows that a new record may restate: what its writer may not read it neither changes nor sees."""
@@ -113,55 +116,59 @@ class Admission:
             trust_in_memory(row["source_type"]),
             row["fields"],
         )
+        self._mark = (0, 0)  # of the database before it was looked at
         self._last = 0
         self._rows: list[Row] = []
         self._into: Row | None = None
-        self.verdict = Verdict(True, "the gate is off", trust=self._candidate.trust)
+        self.verdict: Verdict
 
     def look(self) -> None:
         """Compare it with what there is."""
         if not self._settings.threshold:
+            self.verdict = Verdict(True, "the gate is off", trust=self._candidate.trust)
             return
+        self._mark = self._gate.space.database.mark()
         self._last = self._gate.space.records.last()
-        self._rows, missing = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
-        self._decide(self._rows)
-        if missing and self._into is None:
+        if missing := self._gate.cannot_compare:
             self.verdict = Verdict(True, missing, trust=self._candidate.trust)
+            return
+        self._rows = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
+        self._decide(self._rows)
 
     def _decide(self, rows: Sequence[Row]) -> None:
         gate = self._gate
         now = gate.space.clock.now()
+        known: Mapping[str, Standing] = {}
         if rows:  # who writes is looked up only where it matters
-            trust = gate.trust(self._row["source_type"], self._row["agent"], self._place)
-            self._candidate = replace(self._candidate, trust=trust)
+            known = gate.space.trust.standings(self._place.stack)
+            self._candidate = replace(self._candidate, trust=_trust(self._row, known))
         self.verdict, self._into = decide(self._candidate, rows, self._settings, gate.comparer, now)
-        if self._into is not None and self._lower(self._into):
+        # What is trusted less than a record says nothing about it.
+        if self._into is not None and self._candidate.trust < _trust(self._into, known):
             self.verdict = self._downgraded()
-
-    def _lower(self, into: Row) -> bool:
-        """Whether it is trusted less than a record, so that it says nothing about that."""
-        there = self._gate.trust(into["source_type"], into["agent"], self._place)
-        return self._candidate.trust < there
 
     def _downgraded(self) -> Verdict:
         found = self.verdict.as_json() | {"downgraded": True, "others": self.verdict.others}
         return Verdict(**found | {"reason": f"{self.verdict.reason}; trusted less, so without effect"})
 
-    def merged(self, execute: Execute, session: int | None) -> bool:
-        """Merge it within a write transaction, if it says what a record says; its row then has that record's id and number."""
+    def merges(self) -> bool:
+        """Whether it says what a record says; of a write transaction that is open, what was written since counts too."""
         if not self._settings.threshold:
             return False
         gate = self._gate
-        new = gate.written_since(self._last, self._place)
-        if new or self._into is not None:
-            before = gate.comparable(gate.space.records.rows([row["id"] for row in self._rows]))
-            if new or before != self._rows:
-                self._decide([*before, *new])
-        if self._into is None:
-            return False
+        if gate.space.database.mark() != self._mark:
+            new = gate.written_since(self._last, self._candidate.terms, self._place)
+            if new or self._into is not None:
+                before = gate.comparable(gate.space.records.rows([row["id"] for row in self._rows]))
+                if new or before != self._rows:
+                    self._decide([*before, *new])
+        return self._into is not None
+
+    def merge(self, execute: Execute, session: int | None) -> None:
+        """Merge it within a write transaction, as `merges` said; its row then has that record's id and number."""
+        assert self._into is not None  # merges() said so
         self._merge(execute, self._into, session)
         self._row.update(uid=self._into["uid"], id=self._into["id"])
-        return True
 
     def _merge(self, execute: Execute, into: Row, session: int | None) -> None:
         space, row = self._gate.space, self._row
@@ -182,3 +189,9 @@ class Admission:
             changes = Beta.of(into).supported(weight).columns()
             reason = f"restated, {self.verdict.likeness:.2f} alike"
             self._gate.writer.change(execute, into, changes, "restate", reason)
+
+
+def _trust(row: Row, known: Mapping[str, Standing]) -> float:
+    """The trust in what a row says, by its source and who wrote it."""
+    standing = known.get(row["agent"])
+    return trust_in_memory(row["source_type"], standing and standing.score)

@@ -3,12 +3,14 @@
 The words of each text are matched with the most similar word of the other (greedy matching, as BERTScore does: Zhang et al.,
 "BERTScore: Evaluating Text Generation with BERT", ICLR 2020), and the worse of both directions counts: a text that says more
 than the other is no restatement of it. Cosines of whole texts cannot tell a paraphrase from another value of the same thing.
+Of texts with another value only words of one stem match: they never merge, so that vectors would decide nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.memory.gate.values import Values, changed, values_of
@@ -22,7 +24,6 @@ EmbedWords = Callable[[Sequence[str]], "Vectors"]
 
 _MOST_WORDS = 300  # of a text that are matched: the time grows with their square
 _MOST_KEPT = 20_000  # words whose vectors are kept, 20 MB
-_TEXTS_KEPT = 256  # whose words are ready, some 30 KB each: a near text is compared with the same ones
 _SHORT = 1_000  # characters; what a longer text says takes more room, and so fewer are kept
 _NAMED = 0.5  # a first word that is matched worse is a name that the other text does not mention
 _SUBSTITUTED = 0.3  # words that are less alike, in one place of otherwise equal texts, say something else
@@ -60,7 +61,6 @@ class Comparer:
     def __init__(self, embed_words: EmbedWords | None) -> None:
         self._embed = embed_words
         self._known: dict[str, Vectors] = {}
-        self._prepared = lru_cache(maxsize=_TEXTS_KEPT)(self._prepare)
 
     def compare(self, one: str, other: str, *, least: float = 0.0) -> Likeness:
         """Compares two texts; the order of the two makes no difference.
@@ -72,44 +72,57 @@ class Comparer:
         if here.sequence == there.sequence and one.strip() == other.strip():
             return Likeness(1.0, "", True)
         same_frame = here.frame == there.frame
-        words, others = (tuple(dict.fromkeys(each.words))[:_MOST_WORDS] for each in (here, there))
+        words, others = _first_words(here), _first_words(there)
         if not words or not others:
             same = here.sequence == there.sequence
             difference = changed(here, there)
             return Likeness(float(same), difference or ("" if same else "word"), same_frame)
-        similar = self._similar(words, others)
-        ours, theirs = similar.max(axis=1), similar.max(axis=0)
-        alike = min(np.add.reduce(ours) / len(words), np.add.reduce(theirs) / len(others))
-        score = min(1.0, max(0.0, float(alike)))
+        difference = changed(here, there)
+        by_vectors = not difference and self._embed is not None
+        ours, theirs = self._matched(words, others, by_vectors), self._matched(others, words, by_vectors)
+        score = min(1.0, max(0.0, min(sum(each.values()) / len(each) for each in (ours, theirs))))
         if score < least:
             return Likeness(score, "", same_frame)
-        difference = changed(here, there)
         if not difference:
-            difference = _renamed(here, there, dict(zip(words, ours.tolist(), strict=True)))
-            difference = difference or _renamed(there, here, dict(zip(others, theirs.tolist(), strict=True)))
-            difference = difference or _substituted(here, there, words, others, similar)
+            difference = _renamed(here, there, ours) or _renamed(there, here, theirs)
+            difference = difference or self._substituted(here, there, words, others)
         return Likeness(score, difference, same_frame)
 
-    def _similar(self, words: tuple[str, ...], others: tuple[str, ...]) -> Vectors:
-        """The similarity of each word to each other; 1 for those of one stem."""
-        (here, vectors), (there, other_vectors) = self._prepared(words), self._prepared(others)
-        if vectors is None or other_vectors is None:
-            similar = np.zeros((len(words), len(others)), np.float32)
-        else:
-            similar = np.einsum("ik,jk->ij", vectors, other_vectors)
-        for root in here.keys() & there.keys():
-            for row in here[root]:
-                similar[row, there[root]] = 1.0
+    def _matched(
+        self, words: Mapping[str, str], others: Mapping[str, str], by_vectors: bool
+    ) -> dict[str, float]:
+        """How similar the most similar of the others is to each word; 1 for those of one stem."""
+        roots = set(others.values())
+        matched = {word: 1.0 if root in roots else 0.0 for word, root in words.items()}
+        alone = [word for word, likeness in matched.items() if not likeness] if by_vectors else ()
+        if alone:
+            matched |= zip(alone, self._similar(alone, others).max(axis=1).tolist(), strict=True)
+        return matched
+
+    def _similar(self, words: Collection[str], others: Collection[str]) -> Vectors:
+        """The similarity of each word to each other, by vectors alone."""
+        similar: Vectors = np.einsum("ik,jk->ij", self._vectors(words), self._vectors(others))
         return similar
 
-    def _prepare(self, words: tuple[str, ...]) -> tuple[dict[str, list[int]], Vectors | None]:
-        """Where the words of each stem are, and the vectors of all, if there are any."""
-        places: dict[str, list[int]] = {}
-        for place, word in enumerate(words):
-            places.setdefault(stem(word), []).append(place)
-        return places, None if self._embed is None else self._vectors(words)
+    def _substituted(
+        self, one: Values, other: Values, words: Mapping[str, str], others: Mapping[str, str]
+    ) -> str:
+        """Returns `word` where the texts are equal but for one place, and what stands there is unlike."""
+        here, there = list(one.sequence), list(other.sequence)
+        while here and there and here[0] == there[0]:
+            del here[0], there[0]
+        while here and there and here[-1] == there[-1]:
+            del here[-1], there[-1]
+        if not (0 < len(here) <= _SPAN and 0 < len(there) <= _SPAN):
+            return ""
+        ours = {word: root for word, root in words.items() if root in here}
+        theirs = {word: root for word, root in others.items() if root in there}
+        if not ours or not theirs or not {*ours.values()}.isdisjoint(theirs.values()):
+            return ""
+        alike = self._embed is not None and float(self._similar(ours, theirs).max()) >= _SUBSTITUTED
+        return "" if alike else "word"
 
-    def _vectors(self, words: Sequence[str]) -> Vectors:
+    def _vectors(self, words: Collection[str]) -> Vectors:
         """Unit vectors of words."""
         known = self._known
         new = [word for word in words if word not in known]
@@ -120,7 +133,12 @@ class Comparer:
             made = self._embed(new)
             lengths = np.sqrt(np.square(made).sum(axis=1, keepdims=True))
             known.update(zip(new, made / np.maximum(lengths, 1e-9), strict=True))
-        return np.stack([known[word] for word in words])
+        return np.concatenate([known[word] for word in words]).reshape(len(words), -1)
+
+
+def _first_words(values: Values) -> Mapping[str, str]:
+    words = values.words
+    return words if len(words) <= _MOST_WORDS else dict(islice(words.items(), _MOST_WORDS))
 
 
 def _renamed(one: Values, other: Values, matched: dict[str, float]) -> str:
@@ -130,21 +148,3 @@ def _renamed(one: Values, other: Values, matched: dict[str, float]) -> str:
         if not mentioned and matched.get(word, 1.0) < _NAMED:
             return "name"
     return ""
-
-
-def _substituted(
-    one: Values, other: Values, words: Sequence[str], others: Sequence[str], similar: Vectors
-) -> str:
-    """Returns `word` where the texts are equal but for one place, and what stands there is unlike."""
-    here, there = list(one.sequence), list(other.sequence)
-    while here and there and here[0] == there[0]:
-        del here[0], there[0]
-    while here and there and here[-1] == there[-1]:
-        del here[-1], there[-1]
-    if not (0 < len(here) <= _SPAN and 0 < len(there) <= _SPAN):
-        return ""
-    rows = [place for place, word in enumerate(words) if stem(word) in here]
-    columns = [place for place, word in enumerate(others) if stem(word) in there]
-    if not rows or not columns:
-        return ""
-    return "word" if float(similar[np.ix_(rows, columns)].max()) < _SUBSTITUTED else ""

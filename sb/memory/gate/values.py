@@ -7,6 +7,7 @@ name of a tool) is compared as a word, by `sb.memory.gate.likeness`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -114,7 +115,8 @@ _PERSONS = {
 }
 
 _TOKEN = re.compile(
-    r"`[^`\n]{1,200}`"  # code
+    r"[a-z]+(?=[ ,;)]|$)"  # most words; the alternative for words would find the same, in twice the time
+    r"|`[^`\n]{1,200}`"  # code
     r"|(?:https?://|~?/|\./)[^\s,;)\"'<>]+"  # addresses and paths
     r"|[$€£](?=\d)"
     r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?!\w|\.\d)"  # a date, or a version
@@ -131,6 +133,7 @@ _INNER = re.compile(r"[a-z][A-Z]|[_/@\\:+#<>=]|\w\.\w|[^\W\d_]\d|^-")
 _UNSPACED = "\u0590"  # from here on are scripts whose words are compared whole: some do not part them
 _LINKS = frozenset("from to into than over until by for via as".split())
 _BREAKS = frozenset('.!?:\n"“(•*')
+_MARKS = frozenset("ADN")  # that stand in a frame for names, dates and numbers
 _MOST_NUMBER = 30  # digits: longer ones are names
 
 
@@ -141,7 +144,7 @@ class Values(NamedTuple):
         numbers, dates, names: each in one spelling, so that `5s` is `five seconds`.
         first: capitalised words that begin a sentence, which may be names.
         negations: how many there are.
-        words: the others, in lower case and in their order.
+        words: the stems of the others, by word in lower case, in their order.
         stems: of all words.
         sequence: stems and values in their order.
         frame: the same with each value as one mark, to see whether two texts say a value of the same thing.
@@ -152,7 +155,7 @@ class Values(NamedTuple):
     names: frozenset[str]
     first: frozenset[str]
     negations: int
-    words: tuple[str, ...]
+    words: Mapping[str, str]
     stems: frozenset[str]
     sequence: tuple[str, ...]
     frame: tuple[str, ...]
@@ -245,14 +248,14 @@ class _Reader:
     """Reads one text token by token."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [match.group() for match in _TOKEN.finditer(text)]
+        self._tokens: list[str] = _TOKEN.findall(text)
         self._at = 0
         self._numbers: set[str] = set()
         self._dates: set[str] = set()
         self._names: set[str] = set()
         self._first: set[str] = set()
-        self._words: list[str] = []
-        self._stems: set[str] = set()
+        self._words: dict[str, str] = {}
+        self._named: set[str] = set()  # the stems of names
         self._frame: list[str] = []
         self._sequence: list[str] = []
         self._negations = 0
@@ -260,21 +263,21 @@ class _Reader:
 
     def read(self) -> Values:
         begins = True
-        while self._at < len(self._tokens):
-            token = self._tokens[self._at]
+        tokens, sequence, frame, words = self._tokens, self._sequence, self._frame, self._words
+        while self._at < len(tokens):
+            token = tokens[self._at]
             self._at += 1
             if root := _plain(token):
-                self._stems.add(root)
-                self._sequence.append(root)
-                self._frame.append(root)
+                sequence.append(root)
+                frame.append(root)
                 if token not in STOP_WORDS:
-                    self._words.append(token)
+                    words[token] = root
                 begins = False
                 continue
             if token in _BREAKS:
                 begins = True
                 if token == "?":
-                    self._put(self._names, token, "A")
+                    self._name(token)
                 continue
             self._token(token, begins)
             begins = False
@@ -284,8 +287,8 @@ class _Reader:
             frozenset(self._names),
             frozenset(self._first),
             self._negations,
-            tuple(self._words),
-            frozenset(self._stems),
+            self._words,
+            frozenset(self._frame).union(self._named).difference(_MARKS),
             self._ordered(),
             tuple(self._frame),
         )
@@ -302,60 +305,13 @@ class _Reader:
         return tuple(found)
 
     def _token(self, token: str, begins: bool) -> None:
-        lower = token.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
         if token[0] in "$€£%":
             self._unit_before(token)
         elif token.lstrip("-\N{MINUS SIGN}.")[:1].isdigit():
-            self._digits(token, lower)
-        elif token[0] == "`":
-            self._code(token.strip("`").strip())
-        elif not begins and lower in ("may", "mar", "sun", "sat", "dec", "jan", "oct") and token.islower():
-            self._word(lower)
-        elif lower.rstrip(".") in _MONTHS and (token[0].isupper() or len(lower) > 4):
-            self._date(_MONTHS[lower.rstrip(".")]) if not (lower == "may" and begins) else self._word(lower)
-        elif lower in _DAYS and (token[0].isupper() or len(lower) > 3):
-            self._date(_DAYS[lower])
-        elif lower in _RELATIVE:
-            self._date(lower)
+            self._digits(token, token.lower())
         else:
-            self._written(token, lower, begins)
-
-    def _written(self, token: str, lower: str, begins: bool) -> None:
-        plain = lower.removesuffix("'s").removesuffix("'")
-        if plain in _NUMBERS and plain != "one":
-            self._number(_NUMBERS[plain])
-        elif plain in _ORDINALS:
-            self._put(self._numbers, f"#{_ORDINALS[plain]}", "N")
-        elif plain.partition("-")[0] in _TENS and plain.partition("-")[2] in _NUMBERS:
-            tens, _, small = plain.partition("-")
-            self._number(str(int(_NUMBERS[tens]) + int(_NUMBERS[small])))
-        elif plain.replace("'", "") in _NEGATIONS:
-            self._negations += 1
-            self._word(plain)
-        elif _INNER.search(token) or token >= _UNSPACED:
-            self._code(token)
-        elif "-" in plain:
-            for part in token.split("-"):
-                if part:
-                    self._written(part, part.lower(), begins)
-        elif token[0].isupper() and plain not in ("i", "i'm", "i've", "i'd", "i'll", "ok"):
-            self._capital(token, plain, begins)
-        else:
-            self._word(plain)
-
-    def _capital(self, token: str, plain: str, begins: bool) -> None:
-        if begins and not (len(plain) > 1 and token[: len(plain)].isupper()):
-            self._first.add(plain)
-            self._word(plain)
-        elif plain in STOP_WORDS and not (token.isupper() and plain != "i"):  # `team S` and `IT` are names
-            self._word(plain)
-        else:
-            self._put(self._names, plain, "A")
-            self._stems.add(stem(plain))
-
-    def _code(self, token: str) -> None:
-        name = token.rstrip(".:").lower()
-        self._put(self._names, name.removesuffix("()"), "A")
+            for put, value in _steps(token, begins):
+                put(self, value)
 
     def _digits(self, token: str, lower: str) -> None:
         parts = re.split(r"[-/.]", lower)
@@ -365,14 +321,14 @@ class _Reader:
             self._date(f"month {int(parts[1])}")
             self._dates.update((f"{int(parts[0])}", f"{int(parts[2])}"))
         elif len(parts) >= 3 or len(lower) > _MOST_NUMBER:
-            self._put(self._names, lower, "A")
+            self._name(lower)
         else:
             value = lower.replace(",", "").replace("_", "").replace("\N{MINUS SIGN}", "-")
             after = self._tokens[self._at] if self._at < len(self._tokens) else ""
             if after.lower() in ("st", "nd", "rd", "th"):
                 near = self._near_month()
                 self._at += 1
-                return self._date(value) if near else self._put(self._numbers, f"#{value}", "N")
+                return self._date(value) if near else self._ordinal(value)
             if self._near_month() or (len(value) == 4 and "1900" <= value <= "2100"):
                 return self._date(value.lstrip("0"))
             self._number(value)
@@ -405,6 +361,24 @@ class _Reader:
     def _date(self, value: str) -> None:
         self._put(self._dates, value, "D")
 
+    def _ordinal(self, value: str) -> None:
+        self._put(self._numbers, f"#{value}", "N")
+
+    def _name(self, value: str) -> None:
+        self._put(self._names, value, "A")
+
+    def _capital(self, word: str) -> None:
+        self._name(word)
+        self._named.add(stem(word))
+
+    def _beginning(self, word: str) -> None:
+        self._first.add(word)
+        self._word(word)
+
+    def _negation(self, word: str) -> None:
+        self._negations += 1
+        self._word(word)
+
     def _put(self, into: set[str], value: str, mark: str) -> None:
         into.add(value)
         self._sequence.append(stem(value) if mark == "A" else value)
@@ -414,12 +388,70 @@ class _Reader:
         if word in _TIME_UNITS and self._at > 1 and self._tokens[self._at - 2].lower() in _PER:
             return self._put(self._numbers, f"per {_UNITS[word]}", "N")  # a rate
         root = stem(word)
-        self._stems.add(root)
         self._sequence.append(root)
         self._frame.append(root)
         if word not in STOP_WORDS:
-            self._words.append(word)
+            self._words[word] = root
         return None
+
+
+_Step = tuple[Callable[[_Reader, str], None], str]
+
+
+@lru_cache(maxsize=_PLAIN_KEPT)
+def _steps(token: str, begins: bool) -> tuple[_Step, ...]:
+    """What a reader does with a token without digits.
+
+    Args:
+        begins: whether it begins a sentence.
+    """
+    lower = token.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    if token[0] == "`":
+        return (_code(token.strip("`").strip()),)
+    if not begins and lower in ("may", "mar", "sun", "sat", "dec", "jan", "oct") and token.islower():
+        return ((_Reader._word, lower),)
+    if lower.rstrip(".") in _MONTHS and (token[0].isupper() or len(lower) > 4):
+        is_verb = lower == "may" and begins
+        return ((_Reader._word, lower) if is_verb else (_Reader._date, _MONTHS[lower.rstrip(".")]),)
+    if lower in _DAYS and (token[0].isupper() or len(lower) > 3):
+        return ((_Reader._date, _DAYS[lower]),)
+    if lower in _RELATIVE:
+        return ((_Reader._date, lower),)
+    return tuple(_written(token, lower, begins))
+
+
+def _written(token: str, lower: str, begins: bool) -> Iterator[_Step]:
+    plain = lower.removesuffix("'s").removesuffix("'")
+    tens, _, small = plain.partition("-")
+    if plain in _NUMBERS and plain != "one":
+        yield _Reader._number, _NUMBERS[plain]
+    elif plain in _ORDINALS:
+        yield _Reader._ordinal, str(_ORDINALS[plain])
+    elif tens in _TENS and small in _NUMBERS:
+        yield _Reader._number, str(int(_NUMBERS[tens]) + int(_NUMBERS[small]))
+    elif plain.replace("'", "") in _NEGATIONS:
+        yield _Reader._negation, plain
+    elif _INNER.search(token) or token >= _UNSPACED:
+        yield _code(token)
+    elif "-" in plain:
+        for part in filter(None, token.split("-")):
+            yield from _written(part, part.lower(), begins)
+    elif token[0].isupper() and plain not in ("i", "i'm", "i've", "i'd", "i'll", "ok"):
+        yield _capital(token, plain, begins)
+    else:
+        yield _Reader._word, plain
+
+
+def _capital(token: str, plain: str, begins: bool) -> _Step:
+    if begins and not (len(plain) > 1 and token[: len(plain)].isupper()):
+        return _Reader._beginning, plain
+    if plain in STOP_WORDS and not (token.isupper() and plain != "i"):  # `team S` and `IT` are names
+        return _Reader._word, plain
+    return _Reader._capital, plain
+
+
+def _code(token: str) -> _Step:
+    return _Reader._name, token.rstrip(".:").lower().removesuffix("()")
 
 
 def _clock(text: str) -> str:

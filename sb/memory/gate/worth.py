@@ -116,11 +116,15 @@ def decide(
     """Returns the verdict on a memory, and the row that it is merged into, if it is.
 
     Args:
-        rows: the records that it is compared with. now: seconds since the epoch.
+        rows: the records that it is compared with, which share words with it; see `shares`. now: seconds since the epoch.
     """
     same: list[tuple[float, Row]] = []
     others: list[Other] = []
-    for row in rows:
+    for row in sorted(
+        rows, key=lambda row: row["text"] != candidate.text
+    ):  # nothing is more alike than an equal one
+        if same and same[-1][1]["text"] == candidate.text:
+            break
         likeness, changed, relation = _compared(candidate, row, settings, comparer)
         if likeness < settings.floor:
             continue
@@ -172,7 +176,7 @@ def _compared(
     """How alike a record is, in what it differs, and what it is then."""
     if candidate.text.strip() == row["text"].strip():
         likeness, changed, same_frame = 1.0, "", True
-    elif not shares(candidate.terms, row["terms"]) or max(len(candidate.text), len(row["text"])) > LONGEST:
+    elif max(len(candidate.text), len(row["text"])) > LONGEST:
         return 0.0, "", NEIGHBOUR
     else:
         likeness, changed, same_frame = comparer.compare(candidate.text, row["text"], least=settings.floor)
@@ -199,5 +203,8 @@ def shares(terms: frozenset[int], counted: bytes) -> bool:
     Args:
         terms: the words of one. counted: of the other, as ranking counts them.
     """
-    others = set(memoryview(counted[len(NOTHING) :]).cast("I"))
-    return len(terms & others) >= _SHARED * max(len(terms), len(others))
+    others = memoryview(counted)[len(NOTHING) :].cast("I")
+    common = len(terms.intersection(others))
+    if common < _SHARED * len(terms):
+        return False
+    return common >= _SHARED * len(set(others))

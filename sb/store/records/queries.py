@@ -12,6 +12,7 @@ from sb.store.database import Database
 from sb.store.records.columns import COLUMNS, Row
 from sb.store.records.reads import UNFOLDED
 
+_MOST_EQUAL = 8  # of one text; only what is forced in makes more than one
 _MOST_LEGS = 100  # SELECTs in one statement; SQLite takes 500
 
 
@@ -30,11 +31,22 @@ class RecordQueries:
         marks = ", ".join("?" * len(numbers)) or "NULL"
         return self.select(f"r.id IN ({marks})", tuple(numbers), columns=columns)
 
-    def terms(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
-        """The words of these records, as ranking counts them, in no order that could be relied on."""
+    def proposed(self, numbers: Sequence[int], place: int, text: str) -> dict[int, bytes]:
+        """The words, as ranking counts them, of these records and of some active facts and beliefs with exactly this text.
+
+        Args:
+            place: of those with this text.
+        """
         marks = ", ".join("?" * len(numbers)) or "NULL"
-        return list(
-            self.database.query(f"SELECT id, terms FROM records WHERE id IN ({marks})", tuple(numbers))
+        equal = (
+            "SELECT id, terms FROM records WHERE place = ? AND substr(text, 1, 100) = ? AND length(text) = ? AND text = ?"
+            " AND kind IN ('fact', 'belief') AND state = 'active' ORDER BY id LIMIT +?"
+        )
+        return dict(
+            self.database.query(
+                f"SELECT id, terms FROM records WHERE id IN ({marks}) UNION ALL SELECT * FROM ({equal})",
+                (*numbers, place, text[:100], len(text), text, _MOST_EQUAL),
+            )
         )
 
     def find(self, uid: str) -> Row | None:
