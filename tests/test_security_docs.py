@@ -109,7 +109,7 @@ def test_every_test_that_a_page_names_is_there(page: str) -> None:
 
 
 def test_every_module_of_the_boundaries_has_all_five_columns_and_a_test() -> None:
-    found = rows(BOUNDARIES, "fails without it")
+    found = rows_of(BOUNDARIES, "fails without it")
     assert [
         row for row in found if not all(row.values()) or len(proofs_in(row["fails without it"])) != 1
     ] == []
