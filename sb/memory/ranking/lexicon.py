@@ -11,6 +11,7 @@ from sb.memory.ranking.encoding import NOTHING, word_number
 from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem, words
 from sb.memory.ranking.text_pool import Laid, TextPool
 from sb.numeric import np
+from sb.store.index.ranked_rows import Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,23 +90,21 @@ class Lexicon:
     def numbers(self, words: Iterable[str]) -> list[int]:
         return list(map(self._numbers.__getitem__, words))
 
-    def laid(self, texts: Mapping[int, bytes], wanted: NDArray[np.int64], read: Read) -> Laid:
+    def laid(self, texts: Sequence[Stored], wanted: NDArray[np.int64], read: Read) -> Laid:
         """Texts as numbers of words.
 
         Args:
-            texts: as `encoding` has them, by the numbers of their records. wanted: such numbers.
+            texts: which there are; they may grow at their end alone. wanted: places in them.
             read: gives the texts of records that have words which were never met.
         """
         if self._pool.is_full:
             self._pool = TextPool()
-        try:
-            numbers = self._pool.numbers(texts.values())
-        except KeyError:  # one was not met yet
-            self._lay_out({text: record for record, text in texts.items()}, read)
-            numbers = self._pool.numbers(texts.values())
-        by_record = dict(zip(texts, numbers, strict=True))
-        places = map(by_record.__getitem__, wanted.tolist())
-        return self._pool.laid(np.fromiter(places, np.intp, len(wanted)))
+        numbers = self._pool.numbers(texts, wanted)
+        if (numbers < 0).any():
+            new = [texts[at] for at in dict.fromkeys(wanted[numbers < 0].tolist())]
+            self._lay_out({text: record for record, text in new}, read)
+            numbers = self._pool.numbers(texts, wanted)
+        return self._pool.laid(numbers)
 
     def _lay_out(self, record_of: Mapping[bytes, int], read: Read) -> None:
         """Put texts into the pool, as far as they are not there."""

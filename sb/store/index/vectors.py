@@ -52,6 +52,7 @@ _SOURCES = f"""SELECT r.id, r.place, r.text, substr(a.text, 1, {LONGEST_QUOTE}),
 
 
 _Named = tuple[int, bytes, int]  # a record, its vector as 32-bit numbers, and its place
+_Cache = RecordCache[dict[int, _Named]]
 
 
 class VectorRow(NamedTuple):
@@ -109,7 +110,7 @@ class VectorIndex:
         self._bits = BitIndex(database)
         self._mirror = BitMirror(database, self._bits)
         self._many: set[int] = set()  # places that were found to hold more than `FEW`
-        self._known: tuple[str, RecordCache[_Named]] = ("", RecordCache(database))  # of one model
+        self._known: tuple[str, _Cache] = ("", RecordCache(database, dict))  # of one model
 
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
@@ -298,7 +299,7 @@ class VectorIndex:
         """The vectors of these records, as far as they are active."""
         former, cache = self._known
         if model != former:
-            cache = RecordCache(self._database)
+            cache = RecordCache(self._database, dict)
             self._known = (model, cache)
         known = cache.at(changes)
         try:
