@@ -119,15 +119,13 @@ class Counted:
         best = self._of_parts(np.maximum, near_at).T
         self.passages = self._best_passages(near_at)
         self.asking, self.telling = best[::2], best[1::2]
-        marks = np.vstack(
-            [lexicon.same(terms, distinct), lexicon.timed(distinct), lexicon.addressing(distinct)]
-        )
+        kinds = lexicon.kinds(distinct)
+        marks = np.vstack([lexicon.same(terms, distinct), kinds.timed, kinds.addressing])
         counts = self._occurring(marks, at)
         self.exact, (self.timed, self.addressing) = counts[:-2].T, counts[-2:]
-        content = lexicon.content(distinct)
-        nearest = near.max(axis=0, initial=0) * content
+        nearest = near.max(axis=0, initial=0) * kinds.content
         near_words, of_words = self._of_parts(
-            np.add, np.array([nearest, content], np.float32).take(at, axis=1)
+            np.add, np.array([nearest, kinds.content], np.float32).take(at, axis=1)
         )
         self.same_question = near_words[::2] / np.maximum(of_words[::2], 1)
         self.focus = _both(near_words) / np.maximum(_both(of_words), 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sb.numeric import np
 from sb.store.database import Database, Row
+from sb.store.index.column_table import among
 from sb.store.index.ranked_rows import NO_TEXT, RankedRow, RankedRows, RankedTable
 from sb.store.index.record_cache import RecordCache
 from sb.store.records.descriptors import MEMORIES
@@ -93,9 +93,7 @@ class WordIndex:
             spoken: only what somebody said.
         """
         columns = self.ranked_by(records, changes).columns
-        inside = np.zeros(len(columns), np.bool_)
-        for place in places:
-            inside |= columns["place"] == place
+        inside = among(columns["place"], places)
         if spoken:
             inside &= columns["speaker"] > 0
         found: list[int] = columns["id"][inside].tolist()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.numeric import np
+from sb.store.index.column_table import ColumnTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,35 +68,20 @@ class RankedRows(NamedTuple):
         return np.array([name in wanted for name in self.names], np.bool_).take(self.columns[column])
 
 
-class RankedTable:
-    """The rows of the records that were met. What is there never changes, so that threads may read while one adds."""
+class RankedTable(ColumnTable):
+    """The rows of the records that were met."""
 
     def __init__(self) -> None:
+        super().__init__(_COLUMNS)
         self._texts: list[Stored] = [NO_TEXT]
         self._names: list[str | None] = [None]
         self._text_at: dict[int, int] = {0: 0}  # by record
         self._name_at: dict[str | None, int] = {None: 0}
-        self._columns = np.zeros(256, _row())
-        self._at: dict[int, int] = {}
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._at)
-
-    def __contains__(self, record: int) -> bool:
-        return record in self._at
 
     def add(self, rows: Sequence[RankedRow]) -> None:
-        """Adds the rows of records that are not here."""
+        """Adds the rows of records, but for those that are here."""
         with self._lock:
-            new = [self._numbers(row) for row in rows if row.id not in self._at]
-            size, need = len(self._at), len(self._at) + len(new)
-            columns = self._columns
-            if need > len(columns):
-                columns = np.concatenate([columns, np.zeros(max(need, len(columns)), columns.dtype)])
-            columns[size:need] = np.array(new, columns.dtype)
-            self._columns = columns  # before anybody is told that they are there
-            self._at |= zip((row[0] for row in new), range(size, need), strict=True)
+            self.put(np.array(list(map(self._numbers, rows)), self._rows.dtype))
 
     def of(self, records: Iterable[int]) -> RankedRows:
         """The rows of these records, in their order.
@@ -105,8 +89,7 @@ class RankedTable:
         Raises:
             KeyError: one is not here.
         """
-        at = list(map(self._at.__getitem__, records))
-        return RankedRows(self._columns.take(np.array(at, np.intp)), self._texts, self._names)
+        return RankedRows(self.rows(records), self._texts, self._names)
 
     def _numbers(self, row: RankedRow) -> tuple[Any, ...]:
         for text in row.texts:
@@ -123,8 +106,3 @@ class RankedTable:
             self._name_at[row.previous_speaker], happened_at, row.information,
             [self._text_at[text[0]] for text in row.texts],
         )  # fmt: skip
-
-
-@cache
-def _row() -> np.dtype[np.void]:
-    return np.dtype(list(_COLUMNS))
