@@ -83,8 +83,9 @@ class Store:
     def asked(self, question: Question, features: Sequence[str]) -> Asked:
         """A question with the features of its candidates, once for each column of weights."""
         query, candidates = self.brain.searcher.candidates(question.text, self.brain.writer.places())
-        evidence = np.array([self._numbers[one.id] in question.evidence for one in candidates], np.bool_)
-        if not candidates:
+        named = [self._numbers[number] for number in candidates.rows.ids.tolist()]
+        evidence = np.array([name in question.evidence for name in named], np.bool_)
+        if not named:
             return Asked(np.zeros((0, 3 * len(features))), evidence)
         space = self.space
         counted = Counted(query, candidates, space.statistics, space.lexicon, space.words.texts)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.errors import EmbedderError
-from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.match_query import word_query
 from sb.memory.ranking.questions import Query, understand
@@ -21,6 +20,7 @@ from sb.memory.ranking.weights import weights as fitted
 from sb.memory.salience import IN_SEARCH, JUDGED_BY, configured, in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
+from sb.numeric import np
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.index.full_text import in_view
 from sb.store.records.columns import Row
@@ -36,9 +36,6 @@ BESIDE = 20  # of them, whose neighbours in their sessions are candidates too: a
 
 # What salience and trust go by: more are judged than returned.
 _JUDGED_BY = ("id", *JUDGED_BY, "place", "agent", "source_type")
-
-_BESIDE = "beside"
-_ONLY_BESIDE: Mapping[str, int] = MappingProxyType({_BESIDE: 1})
 
 
 class Predicate(Protocol):
@@ -137,7 +134,7 @@ class Searcher:
         """
         asked, candidates = self.candidates(query, places, filters)
         if fusion:
-            return fuse([one for one in candidates if _BESIDE not in one.ranks], explain=explain)
+            return fuse(candidates.legs, explain=explain)
         space = self._space
         used = weights or fitted(vectors=not self.vector_search_disabled_reason)
         ranked = rank(
@@ -159,8 +156,8 @@ class Searcher:
 
     def candidates(
         self, query: str, places: Sequence[int], filters: Predicate = NO_FILTERS
-    ) -> tuple[Query, list[Candidate]]:
-        """The question as it is understood, and what words and meaning name for it, in no order."""
+    ) -> tuple[Query, Candidates]:
+        """The question as it is understood, and what words and meaning name for it, by number."""
         filters = self._seen(filters, places)
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
@@ -284,20 +281,14 @@ class Searcher:
         similar: Mapping[int, float],
         beside: Sequence[int],
         changes: int,
-    ) -> list[Candidate]:
+    ) -> Candidates:
         """The candidates with what ranking has to know of them."""
-        ranks: dict[int, Mapping[str, int]] = dict.fromkeys(beside, _ONLY_BESIDE)
-        ranks |= _named_by(legs)
-        rows = self._space.words.ranked_by(list(ranks), changes)
-        ids = [row[0] for row in rows]
-        places = map(ranks.__getitem__, ids)
-        return list(map(Candidate._make, zip(rows, map(similar.get, ids), places, strict=True)))
-
-
-def _named_by(legs: Mapping[str, Sequence[int]]) -> dict[int, dict[str, int]]:
-    """The place, from 1, that each record has in the legs that name it."""
-    ranks: dict[int, dict[str, int]] = {}
-    for leg, numbers in legs.items():
-        for place, number in enumerate(numbers, 1):
-            ranks.setdefault(number, {})[leg] = place
-    return ranks
+        named = {*beside, *(number for leg in legs.values() for number in leg)}
+        rows = self._space.words.ranked_by(list(named), changes)
+        numbers, by_words = rows.ids.tolist(), frozenset(legs["words"])
+        return Candidates(
+            rows,
+            np.array([similar.get(number, 0.0) for number in numbers], np.float64),
+            np.array([number in by_words for number in numbers], np.bool_),
+            legs,
+        )

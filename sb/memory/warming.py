@@ -164,7 +164,7 @@ def _search(space: Space, reader: Database) -> None:
     sql = "SELECT substr(text, 1, ?) FROM records WHERE state = 'active' ORDER BY id DESC LIMIT 1"
     if rows := reader.query(sql, (_ASKED,)):
         asked, found = Searcher(own).candidates(rows[0][0], tuple(own.places.all()))
-        rank(asked, found[:_RANKED], own.statistics, weights(vectors=True), own.lexicon, own.words.texts)
+        rank(asked, found.first(_RANKED), own.statistics, weights(vectors=True), own.lexicon, own.words.texts)
 
 
 def _words(reference: ref[Space], reader: Database) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.memory.ranking import terms
-from sb.memory.ranking.candidate import Candidate
-from sb.memory.ranking.encoding import Stored, encoded
+from sb.memory.ranking.candidate import Candidates
+from sb.memory.ranking.encoding import encoded
 from sb.memory.ranking.features import FEATURES
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.lexicon import Array, Lexicon
@@ -23,9 +23,9 @@ from sb.memory.ranking.questions import understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.statistics import information
 from sb.memory.ranking.weights import Weights, weights
-from sb.store.index.full_text import RankedRow
+from sb.store.index.ranked_rows import RankedRow, RankedTable, Stored
 
-KNOWN: list[str] = []  # of all candidates, by the number of their record
+KNOWN = [""]  # the texts of all candidates, by the number of their record, which is never 0
 
 
 def stored(text: str) -> Stored:
@@ -37,6 +37,13 @@ def read(records: Sequence[int]) -> list[str]:
     return [KNOWN[record] for record in records]
 
 
+class Candidate(NamedTuple):
+    """A record that the search for words named."""
+
+    row: RankedRow
+    similarity: float
+
+
 def candidate(
     number: int,
     text: str,
@@ -44,17 +51,25 @@ def candidate(
     speaker: str | None = None,
     previous_speaker: str | None = None,
     *,
-    session: Any = None,
+    session: int | None = None,
     happened_at: float | None = None,
     information: float = 0.0,
-    **more: Any,
+    similarity: float = 0.0,
 ) -> Candidate:
     own, one, two = map(stored, [text, *previous, "", ""][:3])
-    row = RankedRow.of(
-        number, (own, one, two), speaker=speaker, previous_speaker=previous_speaker, session=session,
-        happened_at=happened_at, information=information,
-    )  # fmt: skip
-    return Candidate(row, **more)
+    row = RankedRow(number, (own, one, two), speaker, previous_speaker, session, happened_at, information)
+    return Candidate(row, similarity)
+
+
+def together(candidates: Sequence[Candidate]) -> Candidates:
+    table = RankedTable()
+    table.add([one.row for one in candidates])
+    return Candidates(
+        table.of([one.row.id for one in candidates]),
+        np.array([one.similarity for one in candidates], np.float64),
+        np.ones(len(candidates), np.bool_),
+        {},
+    )
 
 
 class Texts:
@@ -79,10 +94,10 @@ def ranked(
     applied: Weights | None = None,
     lexicon: Lexicon | None = None,
 ) -> list[Ranked]:
-    statistics = Texts([KNOWN[found.record.texts[0][0]] for found in candidates])
+    statistics = Texts([KNOWN[found.row.texts[0][0]] for found in candidates])
     return rank(
         understand(question, speakers),
-        candidates,
+        together(candidates),
         statistics,
         applied or weights(vectors=False),
         lexicon or Lexicon(),
@@ -119,9 +134,10 @@ def test_an_explanation_adds_up_to_the_score_and_names_every_feature() -> None:
 
 def test_without_an_explanation_order_and_scores_are_the_same() -> None:
     notes = [candidate(n, text) for n, text in enumerate(["a red fox", "a red car", "fox"])]
-    statistics, query = Texts([KNOWN[note.record.texts[0][0]] for note in notes]), understand("red fox")
-    short = rank(query, notes, statistics, weights(vectors=True), Lexicon(), read)
-    long = rank(query, notes, statistics, weights(vectors=True), Lexicon(), read, explain=True)
+    statistics, query = Texts([KNOWN[note.row.texts[0][0]] for note in notes]), understand("red fox")
+    named = together(notes)
+    short = rank(query, named, statistics, weights(vectors=True), Lexicon(), read)
+    long = rank(query, named, statistics, weights(vectors=True), Lexicon(), read, explain=True)
     assert [(one.id, one.score) for one in short] == [(one.id, one.score) for one in long]
     assert all(one.features is None for one in short)
 
@@ -255,13 +271,8 @@ def test_a_text_of_rare_words_is_more_specific_than_one_of_common_words() -> Non
 
 
 def test_rank_fusion_prefers_what_both_searches_named() -> None:
-    named = [
-        candidate(1, "", ranks={"words": 1}),
-        candidate(2, "", ranks={"words": 3, "vectors": 2}),
-        candidate(3, "", ranks={"vectors": 1}),
-    ]
-    found = fuse(named, explain=True)
-    assert [one.id for one in found] == [2, 1, 3]
+    found = fuse({"words": [1, 4, 2], "vectors": [3, 2]}, explain=True)
+    assert [one.id for one in found] == [2, 1, 3, 4]
     assert found[0].score == pytest.approx(1 / 63 + 1 / 62)
     assert found[0].features == {"words": (1 / 63, 1.0), "vectors": (1 / 62, 1.0)}
 

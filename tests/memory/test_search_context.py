@@ -87,6 +87,6 @@ def test_what_was_said_beside_a_good_candidate_is_one_too(desk: Desk) -> None:
     reader = desk.brain("eve")
     numbers = {desk.row(one)["id"]: one for one in (first, last, hidden)}
     _, candidates = reader.searcher.candidates("spare key", reader.writer.places())
-    assert {numbers[one.id] for one in candidates if one.id in numbers} == {first, last}
+    assert {numbers[one] for one in candidates.rows.ids.tolist() if one in numbers} == {first, last}
     _, filtered = reader.searcher.candidates("spare key", reader.writer.places(), Filters(kinds=["decision"]))
-    assert filtered == []
+    assert len(filtered.rows.ids) == 0

@@ -1,28 +1,33 @@
-"""The candidate: a record that a search named."""
+"""The candidates of a question: records that a search named."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from sb.store.index.full_text import RankedRow
+from sb.store.index.ranked_rows import RankedRows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
-class Candidate(NamedTuple):
-    """A record that the index or the vectors named.
+class Candidates(NamedTuple):
+    """Records that the index or the vectors named.
 
     Args:
-        record: what is known of it whatever is asked; its texts are encoded, see `encoding`.
-        similarity: cosine of its vector with the question's, None without vectors.
-        ranks: its place, from 1, in each of the searches that named it.
+        rows: what is known of them whatever is asked.
+        similarity: cosines of their vectors with the question's, 0 without vectors.
+        by_words: which of them the search for words named.
+        legs: what each search named, the best first; what stands beside them is in none.
     """
 
-    record: RankedRow
-    similarity: float | None = None
-    ranks: Mapping[str, int] = MappingProxyType({})
+    rows: RankedRows
+    similarity: NDArray[np.float64]
+    by_words: NDArray[np.bool_]
+    legs: Mapping[str, Sequence[int]]
 
-    @property
-    def id(self) -> int:
-        """The number of the record."""
-        return self.record.id
+    def first(self, count: int) -> Candidates:
+        """The first of them."""
+        rows = self.rows._replace(columns=self.rows.columns[:count])
+        return Candidates(rows, self.similarity[:count], self.by_words[:count], self.legs)

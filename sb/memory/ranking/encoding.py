@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from typing import TypeAlias
 from zlib import crc32
 
 from sb.memory.ranking.terms import MOST_CHARACTERS, MOST_STEMS, words
@@ -22,10 +21,6 @@ DIGIT = 1 << 19
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _NAME = re.compile(r" (?<=[a-z,] )[A-Z]\w")  # begins with a plain character, which is found fast
 _DIGIT = re.compile(r"\d")
-
-
-Stored: TypeAlias = tuple[int, bytes]
-"""A text as it is kept: whose record it is, and its words as `encoded` gives them."""
 
 
 class _Numbers(dict[str, int]):

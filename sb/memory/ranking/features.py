@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
+from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sb.memory.ranking.encoding import DIGIT, MOST_NAMES, NAMES
 from sb.memory.ranking.roles import ASSISTANT, USER
 from sb.memory.ranking.term_counts import Counted
 from sb.numeric import np
-from sb.store.index.full_text import RankedRow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def lex(counted: Counted) -> Values:
 @_once
 def vec(counted: Counted) -> Values:
     """Cosine of the text's vector with the question's."""
-    return np.array([found.similarity or 0.0 for found in counted.candidates])
+    return counted.similarity
 
 
 def session_match(counted: Counted) -> Values:
@@ -97,7 +97,8 @@ def session_vec(counted: Counted) -> Values:
 def information(counted: Counted) -> Values:
     """Specificity of the text, regardless of the query."""
     mean = counted.mean_information  # of those that housekeeping has not seen
-    return np.where(counted.informations != 0, counted.informations, mean)
+    known = counted.rows.columns["information"]
+    return np.where(known != 0, known, mean)
 
 
 def answers(counted: Counted) -> Values:
@@ -118,12 +119,12 @@ def addresses(counted: Counted) -> Values:
 
 def speaker(counted: Counted) -> Values:
     """Whether the question names one known speaker, and this is theirs."""
-    return _says(counted, lambda found, names: found.speaker in names)
+    return _says(counted, "speaker")
 
 
 def party(counted: Counted) -> Values:
     """Whether the question names one known speaker, and this is theirs or said to them."""
-    return _says(counted, lambda found, names: found.speaker in names or found.previous_speaker in names)
+    return _says(counted, "speaker", "previous_speaker")
 
 
 def role(counted: Counted) -> Values:
@@ -131,20 +132,20 @@ def role(counted: Counted) -> Values:
     query = counted.query
     sign = {USER: 1.0, ASSISTANT: -1.0}.get(query.role, 0.0)
     if not sign:
-        return np.zeros(len(counted.candidates))
-    return np.array([sign * (found.speaker in query.users) for found in counted.records])
+        return np.zeros(len(counted.spoken))
+    return np.asarray(sign * counted.rows.is_said_by(query.users), np.float64)
 
 
 @_once
 def date(counted: Counted) -> Values:
     """Agreement with a date in the query: 1 for the month, 1 for the day of it, 0.3 for the year."""
     query = counted.query
-    values = np.zeros(len(counted.candidates))
+    values = np.zeros(len(counted.spoken))
     if not (query.days or query.years):
         return values
-    for row, found in enumerate(counted.records):
-        if found.happened_at is not None:
-            day = datetime.fromtimestamp(found.happened_at, UTC)
+    for row, happened_at in enumerate(counted.rows.columns["happened_at"].tolist()):
+        if not isnan(happened_at):
+            day = datetime.fromtimestamp(happened_at, UTC)
             named = [number for month, number in query.days if month == day.month]
             values[row] = len(named) + (day.day in named) + 0.3 * (day.year in query.years)
     return values
@@ -153,14 +154,14 @@ def date(counted: Counted) -> Values:
 def when(counted: Counted) -> Values:
     """Whether the question asks for a time, and the text holds a word of time."""
     if not counted.query.when:
-        return np.zeros(len(counted.candidates))
+        return np.zeros(len(counted.spoken))
     return np.asarray(counted.timed[counted.own] > 0, np.float64)
 
 
 def number(counted: Counted) -> Values:
     """Whether the question asks for a number, and the text holds a digit."""
     if not counted.query.how_many:
-        return np.zeros(len(counted.candidates))
+        return np.zeros(len(counted.spoken))
     return np.asarray(counted.heads[counted.own] & DIGIT > 0, np.float64)
 
 
@@ -211,8 +212,11 @@ def _best_of_session(counted: Counted, values: Values) -> Values:
     return np.asarray(sums[sessions])
 
 
-def _says(counted: Counted, holds: Callable[[RankedRow, frozenset[str]], bool]) -> Values:
+def _says(counted: Counted, *columns: str) -> Values:
+    """Whether one of these columns is the only speaker that the question names."""
     named = counted.query.speakers
-    if len(named) != 1:
-        return np.zeros(len(counted.candidates))
-    return np.array([float(holds(found, named)) for found in counted.records])
+    found = np.zeros(len(counted.spoken), np.bool_)
+    if len(named) == 1:
+        for column in columns:
+            found |= counted.rows.is_said_by(named, column)
+    return found.astype(np.float64)

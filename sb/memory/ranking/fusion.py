@@ -5,24 +5,31 @@ Reciprocal rank fusion: needs no weights, no statistics and no texts, and finds 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.rank import Ranked
 
 FUSION_K = 60
 
 
-def fuse(candidates: Sequence[Candidate], *, k: int = FUSION_K, explain: bool = False) -> list[Ranked]:
-    """The candidates by the sum of 1 / (k + place) over the searches that named them, ties by id.
+def fuse(legs: Mapping[str, Sequence[int]], *, k: int = FUSION_K, explain: bool = False) -> list[Ranked]:
+    """The records that searches named by the sum of 1 / (k + place) over these, ties by id.
 
     Args:
+        legs: what each search named, the best first.
         k: how much the first places are alike; at least 1.
         explain: also say what each search gave.
     """
-    fused = []
-    for found in candidates:
-        given = {search: 1 / (k + place) for search, place in found.ranks.items()}
-        shown = {search: (value, 1.0) for search, value in given.items()} if explain else None
-        fused.append(Ranked(found.id, sum(given.values()), shown))
+    given: dict[int, dict[str, float]] = {}
+    for search, numbers in legs.items():
+        for place, number in enumerate(numbers, 1):
+            given.setdefault(number, {})[search] = 1 / (k + place)
+    fused = [
+        Ranked(
+            number,
+            sum(values.values()),
+            {search: (value, 1.0) for search, value in values.items()} if explain else None,
+        )
+        for number, values in given.items()
+    ]
     return sorted(fused, key=lambda found: (-found.score, found.id))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from threading import RLock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sb.memory.ranking.encoding import NOTHING, word_number
 from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem, words
 from sb.memory.ranking.text_pool import Laid, TextPool
 from sb.numeric import np
+from sb.store.index.ranked_rows import Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,6 +49,18 @@ class _Numbers(dict[str, int]):
         self[word] = self.stored[word_number(word)] = number = len(self)
         self.words.append(word)
         return number
+
+
+class Kinds(NamedTuple):
+    """Which of some words are of a kind.
+
+    Args:
+        content: no stop words. timed: that name a time. addressing: that address the listener.
+    """
+
+    content: NDArray[np.bool_]
+    timed: NDArray[np.bool_]
+    addressing: NDArray[np.bool_]
 
 
 class Lexicon:
@@ -89,23 +102,21 @@ class Lexicon:
     def numbers(self, words: Iterable[str]) -> list[int]:
         return list(map(self._numbers.__getitem__, words))
 
-    def laid(self, texts: Mapping[int, bytes], wanted: NDArray[np.int64], read: Read) -> Laid:
+    def laid(self, texts: Sequence[Stored], wanted: NDArray[np.int64], read: Read) -> Laid:
         """Texts as numbers of words.
 
         Args:
-            texts: as `encoding` has them, by the numbers of their records. wanted: such numbers.
+            texts: which there are; they may grow at their end alone. wanted: places in them.
             read: gives the texts of records that have words which were never met.
         """
         if self._pool.is_full:
             self._pool = TextPool()
-        try:
-            numbers = self._pool.numbers(texts.values())
-        except KeyError:  # one was not met yet
-            self._lay_out({text: record for record, text in texts.items()}, read)
-            numbers = self._pool.numbers(texts.values())
-        by_record = dict(zip(texts, numbers, strict=True))
-        places = map(by_record.__getitem__, wanted.tolist())
-        return self._pool.laid(np.fromiter(places, np.intp, len(wanted)))
+        numbers = self._pool.numbers(texts, wanted)
+        if (numbers < 0).any():
+            new = [texts[at] for at in dict.fromkeys(wanted[numbers < 0].tolist())]
+            self._lay_out({text: record for record, text in new}, read)
+            numbers = self._pool.numbers(texts, wanted)
+        return self._pool.laid(numbers)
 
     def _lay_out(self, record_of: Mapping[bytes, int], read: Read) -> None:
         """Put texts into the pool, as far as they are not there."""
@@ -140,26 +151,16 @@ class Lexicon:
         numbers[elsewhere] = np.fromiter(found, np.intp, len(elsewhere))
         return numbers
 
-    def content(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Marks the words that are no stop words."""
-        return np.asarray(self._kind(words) & _STOP == 0)
-
-    def timed(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Marks the words that name a time."""
-        return np.asarray(self._kind(words) & _TIME != 0)
-
-    def addressing(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Marks the words that address the listener."""
-        return np.asarray(self._kind(words) & _YOU != 0)
-
-    def _kind(self, words: NDArray[np.intp]) -> NDArray[np.uint8]:
+    def kinds(self, words: NDArray[np.intp]) -> Kinds:
+        """Marks the words of each kind."""
         self._learn()
-        return np.asarray(self._kinds[words])
+        kinds = self._kinds.take(words)
+        return Kinds(kinds & _STOP == 0, kinds & _TIME != 0, kinds & _YOU != 0)
 
     def same(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Marks where term (row) and word (column) share a stem."""
         self._learn()
-        equal = self._stems[words] == self._stems[terms][:, None]
+        equal = self._stems.take(words) == self._stems[terms][:, None]
         return np.asarray(equal & (words != EMPTY))
 
     def similarity(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import repeat
 from typing import NamedTuple
 
-from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.features import FEATURES, Values, date, match, vec
 from sb.memory.ranking.lexicon import Lexicon, Read
 from sb.memory.ranking.questions import Query
@@ -40,7 +40,7 @@ _ranked = partial(tuple.__new__, Ranked)  # as `Ranked._make`, which takes half 
 
 def rank(
     query: Query,
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     statistics: Statistics,
     weights: Weights,
     lexicon: Lexicon,
@@ -60,12 +60,13 @@ def rank(
     Raises:
         KeyError: a weight is that of no feature.
     """
-    if not candidates:
+    ids = candidates.rows.ids
+    if not len(ids):
         return []
     every = dict.fromkeys(name for column in weights.columns for name in column)
     names = list(every) if explain else list(weights.features)
     counted = Counted(query, candidates, statistics, lexicon, read)
-    near = (match(counted) + vec(counted) + date(counted) >= LEAST_NEAR).tolist()
+    near = match(counted) + vec(counted) + date(counted) >= LEAST_NEAR
     values = feature_values(counted, names)
     applied = shares(counted) @ np.array(
         [[column.get(name, 0.0) for name in names] for column in weights.columns]
@@ -73,11 +74,9 @@ def rank(
     scores = (
         (values * applied).T.copy().sum(axis=0)
     )  # one after another: features of weight 0 change no digit
-    by_score = np.lexsort((counted.ids, -scores)).tolist()
-    order = [
-        row for row in by_score if near[row] or not candidates[row].ranks or "words" in candidates[row].ranks
-    ]
-    listed = zip(counted.ids[order].tolist(), scores[order].tolist(), repeat(None), strict=False)
+    by_score = np.lexsort((ids, -scores))
+    order = by_score[(near | candidates.by_words)[by_score]]
+    listed = zip(ids[order].tolist(), scores[order].tolist(), repeat(None), strict=False)
     found = list(map(_ranked, listed))
     if not explain:
         return found

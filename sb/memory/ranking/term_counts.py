@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, cached_property
-from itertools import chain
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.encoding import ASKING
 from sb.memory.ranking.lexicon import Array, Lexicon, Read
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
 from sb.memory.ranking.terms import MOST_TERMS, stem
 from sb.numeric import np
-from sb.store.index.full_text import PACKED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,35 +37,32 @@ class Counted:
     def __init__(
         self,
         query: Query,
-        candidates: Sequence[Candidate],
+        candidates: Candidates,
         statistics: Statistics,
         lexicon: Lexicon,
         read: Read,
     ) -> None:
         self.query = query
-        self.candidates = candidates
+        self.rows, self.similarity = candidates.rows, candidates.similarity
         self.mean_window = max(statistics.mean_window, 1.0)
         self.mean_length = max(statistics.mean_length, 1.0)
         self.mean_information = statistics.mean_information
-        self.records = [found[0] for found in candidates]
-        packed = np.frombuffer(b"".join([record.packed for record in self.records]), _packed())
-        self.ids, self.spoken = packed["id"], packed["spoken"] > 0
-        self.informations, self._sessions = packed["information"], packed["session"]
+        self.spoken = self.rows.columns["speaker"] > 0
         self.computed: dict[str, NDArray[np.float64]] = {}  # features that others are made of
         with lexicon.lock:
             lexicon.trim()
-            self._read(lexicon, packed["texts"].ravel(), read)
+            self._read(lexicon, read)
             terms = self._weigh(query, statistics)
             self._count(np.array(lexicon.numbers(terms), np.intp), lexicon)
 
-    def _read(self, lexicon: Lexicon, window: NDArray[np.int64], read: Read) -> None:
+    def _read(self, lexicon: Lexicon, read: Read) -> None:
         """Lay all distinct texts out as one row of words, given by their numbers in the lexicon.
 
         Part 2 x number of a text is what asks, the next what tells; text 0 is the empty one. In place of the text's first
         number the empty word stands, and one more at the end of all, so that every part begins within the row.
         """
-        texts = dict(chain.from_iterable([record.texts for record in self.records]))
-        self._words, starts, self.heads, places = lexicon.laid(texts, window, read)
+        window = self.rows.columns["texts"].ravel()
+        self._words, starts, self.heads, places = lexicon.laid(self.rows.texts, window, read)
         self.own, self.before, self.before2 = places.reshape(-1, 3).T.copy()
         end = len(self._words) - 1
         sizes = _sizes(starts, end)
@@ -88,8 +82,9 @@ class Counted:
     @cached_property
     def sessions(self) -> NDArray[np.intp]:
         """The session of each candidate, numbered from 1; 0 for none."""
-        order = self._sessions.argsort()
-        ordered = self._sessions[order]
+        sessions = self.rows.columns["session"]
+        order = sessions.argsort()
+        ordered = sessions[order]
         begins = ordered != 0
         begins[1:] &= ordered[1:] != ordered[:-1]
         numbers = np.empty(len(order), np.intp)
@@ -124,15 +119,13 @@ class Counted:
         best = self._of_parts(np.maximum, near_at).T
         self.passages = self._best_passages(near_at)
         self.asking, self.telling = best[::2], best[1::2]
-        marks = np.vstack(
-            [lexicon.same(terms, distinct), lexicon.timed(distinct), lexicon.addressing(distinct)]
-        )
+        kinds = lexicon.kinds(distinct)
+        marks = np.vstack([lexicon.same(terms, distinct), kinds.timed, kinds.addressing])
         counts = self._occurring(marks, at)
         self.exact, (self.timed, self.addressing) = counts[:-2].T, counts[-2:]
-        content = lexicon.content(distinct)
-        nearest = near.max(axis=0, initial=0) * content
+        nearest = near.max(axis=0, initial=0) * kinds.content
         near_words, of_words = self._of_parts(
-            np.add, np.array([nearest, content], np.float32).take(at, axis=1)
+            np.add, np.array([nearest, kinds.content], np.float32).take(at, axis=1)
         )
         self.same_question = near_words[::2] / np.maximum(of_words[::2], 1)
         self.focus = _both(near_words) / np.maximum(_both(of_words), 1)
@@ -159,11 +152,6 @@ class Counted:
         shape = len(marks), len(self._starts) // 2
         counts = np.bincount(rows * shape[1] + texts, minlength=shape[0] * shape[1])
         return counts.reshape(shape).astype(np.float32)
-
-
-@cache
-def _packed() -> np.dtype[np.void]:
-    return np.dtype(list(PACKED))
 
 
 def _sizes(starts: NDArray[np.intp], end: int) -> NDArray[np.intp]:

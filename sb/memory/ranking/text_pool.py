@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sb.memory.ranking.encoding import NOTHING
 from sb.numeric import np
+from sb.store.index.ranked_rows import Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,18 +39,30 @@ class TextPool:
         self._words = np.zeros(4_096, np.int32)
         self._starts = np.array([0, 1], np.intp)  # and where the next one begins
         self._heads = np.zeros(1, np.int64)
+        self._asked: Sequence[Stored] = ()
+        self._number_of = np.zeros(0, np.intp)  # of the texts that were asked about
 
     @property
     def is_full(self) -> bool:
         return bool(self._starts[-1] > MOST_NUMBERS)
 
-    def numbers(self, texts: Iterable[bytes]) -> list[int]:
-        """The numbers of texts.
+    def numbers(self, texts: Sequence[Stored], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
+        """The numbers of those of these texts that are wanted, -1 for one that is not here.
 
-        Raises:
-            KeyError: one is not here.
+        Args:
+            texts: may grow at their end alone: what is known of them is kept until others are asked about.
         """
-        return list(map(self._known.__getitem__, texts))
+        if texts is not self._asked:
+            self._asked, self._number_of = texts, np.zeros(0, np.intp)
+        if len(texts) > len(self._number_of):
+            room = max(len(texts), 2 * len(self._number_of)) - len(self._number_of)
+            self._number_of = np.pad(self._number_of, (0, room), constant_values=-1)
+        found = self._number_of.take(wanted)
+        if (found < 0).any():
+            new = list(set(wanted[found < 0].tolist()))
+            self._number_of[new] = [self._known.get(texts[at][1], -1) for at in new]
+            found = self._number_of.take(wanted)
+        return found
 
     def missing(self, texts: Iterable[bytes]) -> list[bytes]:
         """Those of these distinct texts that are not here, as `encoding` has them."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from sb.store.database import Database, Row
+from sb.store.index.column_table import among
+from sb.store.index.ranked_rows import NO_TEXT, RankedRow, RankedRows, RankedTable
 from sb.store.index.record_cache import RecordCache
 from sb.store.records.descriptors import MEMORIES
 
@@ -17,10 +18,6 @@ BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
 )  # RETRIEVAL.md, step 6; who may see a record is no evidence
 _SPARE = 3  # times as many as wanted are ranked before a condition is looked at
 _MERGED_AT_ONCE = 250  # pages, which takes some 10 ms
-NO_TERMS = bytes(4)
-PACKED = (("id", "i8"), ("session", "i8"), ("spoken", "i8"), ("information", "f8"), ("texts", "i8", 3))
-"""The columns of `RankedRow.packed`, as numpy names them."""
-_PACK = struct.Struct("=qqqdqqq").pack
 _RANKED_BY = (
     "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms,"
     f" CASE WHEN r.state = 'active' AND {MEMORIES} THEN r.place END, r.prev1 FROM records AS r"
@@ -33,58 +30,13 @@ _NEXT = (
 )
 
 
-class RankedRow(NamedTuple):
-    """What ranking has to know of a record.
-
-    Args:
-        texts: number and encoded terms of the record and of the two before it that it quotes; 0 and `NO_TERMS` for none.
-        speaker: who said it, None if it is not a thing said. previous_speaker: who said the text before it.
-        session: in which it was made, None if in none. happened_at: seconds since 1970.
-        packed: the numbers among these as columns, so that those of many rows become arrays at once; 0 for none.
-        place: where searches find it; None if none does. previous: what came before it in its session, in whatever state.
-    """
-
-    id: int
-    texts: tuple[tuple[int, bytes], tuple[int, bytes], tuple[int, bytes]]
-    speaker: str | None
-    previous_speaker: str | None
-    session: int | None
-    happened_at: float | None
-    packed: bytes
-    place: int | None = None
-    previous: int | None = None
-
-    @classmethod
-    def of(
-        cls,
-        number: int,
-        texts: tuple[tuple[int, bytes], tuple[int, bytes], tuple[int, bytes]],
-        *,
-        speaker: str | None = None,
-        previous_speaker: str | None = None,
-        session: int | None = None,
-        happened_at: float | None = None,
-        information: float = 0.0,
-        place: int | None = None,
-        previous: int | None = None,
-    ) -> Self:
-        """The row of these values.
-
-        Args:
-            information: how specific its text is; 0 until housekeeping has seen it.
-        """
-        (own, _), (before, _), (before2, _) = texts
-        packed = _PACK(number, session or 0, speaker is not None, information, own, before, before2)
-        return cls(number, texts, speaker, previous_speaker, session, happened_at, packed, place, previous)
-
-
 class WordIndex:
     """The full-text index of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._ranked_by: RecordCache[RankedRow] = RecordCache(database)
-        self._next: RecordCache[int] = RecordCache(database)
+        self._ranked_by = RecordCache(database, RankedTable)
+        self._next: RecordCache[dict[int, int]] = RecordCache(database, dict)
 
     def best(
         self,
@@ -140,8 +92,12 @@ class WordIndex:
         Args:
             spoken: only what somebody said.
         """
-        rows = self.ranked_by(records, changes)
-        return [row.id for row in rows if row.place in places and not (spoken and row.speaker is None)]
+        columns = self.ranked_by(records, changes).columns
+        inside = among(columns["place"], places)
+        if spoken:
+            inside &= columns["speaker"] > 0
+        found: list[int] = columns["id"][inside].tolist()
+        return found
 
     def _meeting(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> list[int]:
         if not where:
@@ -184,22 +140,21 @@ class WordIndex:
         end = (1 << 62) if below is None else below
         return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
 
-    def ranked_by(self, records: Sequence[int], changes: int | None = None) -> list[RankedRow]:
+    def ranked_by(self, records: Sequence[int], changes: int | None = None) -> RankedRows:
         """What ranking has to know of records, in the order of their numbers.
 
         Args:
             changes: see `RecordCache.at`.
         """
-        known = self._ranked_by.at(changes)
-        ordered = sorted(records)
+        known, ordered = self._ranked_by.at(changes), sorted(records)
         try:
-            return list(map(known.__getitem__, ordered))
+            return known.of(ordered)
         except KeyError:  # one was not met yet
             missing = [number for number in ordered if number not in known]
         marks = ", ".join("?" * len(missing))
         rows = self._database.query(f"{_RANKED_BY} WHERE r.id IN ({marks})", tuple(missing))
-        known |= ((row[0], _ranked_row(row)) for row in rows)
-        return [known[number] for number in ordered if number in known]
+        known.add(list(map(_ranked_row, rows)))
+        return known.of(number for number in ordered if number in known)
 
     def beside(
         self,
@@ -215,13 +170,15 @@ class WordIndex:
             where: SQL over `r`, the table of records, that they meet too; parameters: its values.
             changes: see `RecordCache.at`.
         """
-        rows = [row for row in self.ranked_by(records, changes) if row.session is not None]
+        columns = self.ranked_by(records, changes).columns
+        columns = columns[columns["session"] > 0]
+        numbers: list[int] = columns["id"].tolist()
         following = self._next.at(changes)
         # The last one of a session is asked for again and again: the next may come, which is no change.
-        if last := [row.id for row in rows if row.id not in following]:
+        if last := [number for number in numbers if number not in following]:
             found = self._database.query(f"{_NEXT} ({', '.join('?' * len(last))})", tuple(last))
             following |= ((number, after) for number, after in found if after is not None)
-        around = {number for row in rows for number in (row.previous, following.get(row.id))}
+        around = {*columns["previous"].tolist(), *map(following.get, numbers)}
         beside = self._in_places([number for number in around if number], places, changes, spoken=True)
         return self._meeting(beside, where, parameters)
 
@@ -293,8 +250,8 @@ def _ranked_row(row: Row) -> RankedRow:
     ) = row  # fmt: skip
     # What comes directly before it is first, whichever of the two is quoted.
     before = [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None]
-    one, two = (*before, (0, NO_TERMS), (0, NO_TERMS))[:2]
-    return RankedRow.of(
-        number, ((number, terms), one, two), speaker=speaker, previous_speaker=first_speaker, session=session,
-        happened_at=happened_at, information=information, place=place, previous=previous,
-    )  # fmt: skip
+    one, two = (*before, NO_TEXT, NO_TEXT)[:2]
+    texts = ((number, terms), one, two)
+    return RankedRow(
+        number, texts, speaker, first_speaker, session, happened_at, information, place, previous
+    )

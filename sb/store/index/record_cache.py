@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sized
 from typing import Generic, TypeVar
 
 from sb.store.database import Database
 
-Value = TypeVar("Value")
+Values = TypeVar("Values", bound=Sized)
 
 MOST_RECORDS = 10_000
 """So many records are remembered, which takes some 11 MB for vectors and 6 for words; then it begins anew."""
 
 
-class RecordCache(Generic[Value]):
+class RecordCache(Generic[Values]):
     """Values by the numbers of records.
+
+    Args:
+        empty: makes what they are kept in.
 
     The database counts changes of records and of vectors in `index_state`, whoever makes them. Records that are new change
     no others, so a process that writes and searches in turn goes on with what it has. Threads share it: each goes on with
     the values of the number that it counted, even while another one begins anew.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, empty: Callable[[], Values]) -> None:
         self._database = database
-        self._held: tuple[int | None, dict[int, Value]] = (
-            None,
-            {},
-        )  # one object, so that no thread sees half of it
+        self._empty = empty
+        self._held: tuple[int, Values] | None = None  # one object, so that no thread sees half of it
 
-    def at(self, changes: int | None) -> dict[int, Value]:
+    def at(self, changes: int | None) -> Values:
         """The values that still hold, to be filled with what is missing.
 
         Args:
             changes: as counted before anything else was read; None to begin with nothing, and keep nothing.
         """
         if changes is None or self._database.writer:  # what a transaction has changed may yet be rolled back
-            return {}
-        counted, values = self._held
-        if changes != counted or len(values) > MOST_RECORDS:
-            values = {}
-            self._held = (changes, values)
-        return values
+            return self._empty()
+        held = self._held
+        if held is None or changes != held[0] or len(held[1]) > MOST_RECORDS:
+            self._held = held = (changes, self._empty())
+        return held[1]

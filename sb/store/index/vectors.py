@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from operator import neg
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -19,11 +18,14 @@ from sb.numeric import np
 from sb.store.database import Database
 from sb.store.index.bit_mirror import BitMirror
 from sb.store.index.bit_vectors import BitIndex, Execute
+from sb.store.index.column_table import ColumnTable, among
 from sb.store.index.record_cache import RecordCache
 from sb.store.records.columns import LONGEST_QUOTE
 from sb.store.records.descriptors import MEMORIES
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sb.store.embedding.embedder import Vectors
 
 FEW = 500  # records of a place that are all compared exactly, without bits
@@ -35,7 +37,7 @@ _SLICE = 1_000  # rows that are read or written at once
 
 # CROSS JOIN keeps the order of the tables, as SQLite has it: records first for those of a place, vectors first for those named.
 _OF_PLACE = (
-    "SELECT v.record, v.vector FROM records AS r CROSS JOIN vectors AS v ON v.record = r.id"
+    "SELECT v.record, v.vector, r.place FROM records AS r CROSS JOIN vectors AS v ON v.record = r.id"
     f" WHERE v.model = ? AND r.state = 'active' AND {MEMORIES}"
 )
 _NAMED = (
@@ -49,9 +51,6 @@ _SOURCES = f"""SELECT r.id, r.place, r.text, substr(a.text, 1, {LONGEST_QUOTE}),
     LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent
     LEFT JOIN vectors AS v ON v.record = r.id
     WHERE r.state = 'active'"""
-
-
-_Named = tuple[int, bytes, int]  # a record, its vector as 32-bit numbers, and its place
 
 
 class VectorRow(NamedTuple):
@@ -109,7 +108,7 @@ class VectorIndex:
         self._bits = BitIndex(database)
         self._mirror = BitMirror(database, self._bits)
         self._many: set[int] = set()  # places that were found to hold more than `FEW`
-        self._known: tuple[str, RecordCache[_Named]] = ("", RecordCache(database))  # of one model
+        self._known: tuple[str, int, RecordCache[ColumnTable]] | None = None  # of one model, so long
 
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
@@ -182,23 +181,25 @@ class VectorIndex:
             where: SQL over `r`, the table of records, that holds no value; parameters: its values.
             changes: see `RecordCache.at`.
         """
-        found: dict[int, float] = {}
+        compared = [_rows_of((), len(query))]
         large: list[int] = []
         proposed = set(also)
         for place in places:
-            rows = self._few(model, place, where, parameters)
+            rows = self._few(model, len(query), place, where, parameters)
             if rows is None:
                 large.append(place)
                 proposed.update(self._proposed(model, query, place, proposals(k), changes))
             else:
-                found.update(_cosines(rows, query))
+                proposed.difference_update(rows["id"].tolist())
+                compared.append(rows)
         if large:
-            named = self._meeting(sorted(proposed.difference(found)), where, parameters)
-            rows = self._active(model, named, changes)
-            found.update(_cosines([row for row in rows if row[2] in large], query))
-        ordered = [
-            (record, -less) for less, record in sorted(zip(map(neg, found.values()), found, strict=True))
-        ]
+            named = self._meeting(sorted(proposed), where, parameters)
+            rows = self._active(model, len(query), named, changes)
+            compared.append(rows[among(rows["place"], large)])
+        rows = compared[-1] if len(compared) < 3 else np.concatenate(compared)
+        cosines = _cosines(rows, query)
+        order = np.lexsort((rows["id"], -cosines))
+        ordered = list(zip(rows["id"][order].tolist(), cosines[order].tolist(), strict=True))
         kept = set(also)
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
 
@@ -210,7 +211,8 @@ class VectorIndex:
         Args:
             changes: see `RecordCache.at`.
         """
-        return dict(_cosines(self._active(model, records, changes), query))
+        rows = self._active(model, len(query), records, changes)
+        return dict(zip(rows["id"].tolist(), _cosines(rows, query).tolist(), strict=True))
 
     def close_by(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
         """About the k nearest records of a place, the nearest first, by bits alone wherever there are any.
@@ -264,8 +266,8 @@ class VectorIndex:
         )
 
     def _few(
-        self, model: str, place: int, where: str, parameters: tuple[Any, ...]
-    ) -> list[tuple[Any, ...]] | None:
+        self, model: str, length: int, place: int, where: str, parameters: tuple[Any, ...]
+    ) -> NDArray[np.void] | None:
         """The vectors of all records in a place; None if there are too many to compare each."""
         if where == "1" and place in self._many:
             return None
@@ -274,7 +276,9 @@ class VectorIndex:
         if self._database.query(counted, (place, *parameters, FEW + 1))[0][0] > FEW:
             self._many.add(place)  # a filter let so many pass: without it there are more
             return None
-        return _widened(self._database.query(f"{_OF_PLACE} AND {matching}", (model, place, *parameters)))
+        return _rows_of(
+            self._database.query(f"{_OF_PLACE} AND {matching}", (model, place, *parameters)), length
+        )
 
     def _proposed(self, model: str, query: Vectors, place: int, k: int, changes: int | None) -> list[int]:
         """What bits propose: of the place's own in this process where they are known to be current."""
@@ -294,23 +298,25 @@ class VectorIndex:
             found += [number for (number,) in self._database.query(sql, (*part, *parameters))]
         return found
 
-    def _active(self, model: str, records: Sequence[int], changes: int | None = None) -> list[_Named]:
+    def _active(
+        self, model: str, length: int, records: Sequence[int], changes: int | None = None
+    ) -> NDArray[np.void]:
         """The vectors of these records, as far as they are active."""
-        former, cache = self._known
-        if model != former:
-            cache = RecordCache(self._database)
-            self._known = (model, cache)
-        known = cache.at(changes)
+        cached = self._known
+        if cached is None or cached[:2] != (model, length):
+            cached = model, length, RecordCache(self._database, lambda: ColumnTable(_columns(length)))
+            self._known = cached
+        known = cached[2].at(changes)
         try:
-            return list(map(known.__getitem__, records))
+            return known.rows(records)
         except KeyError:  # one was not met yet
             missing = [number for number in records if number not in known]
         for start in range(0, len(missing), _SLICE):
             part = missing[start : start + _SLICE]
             marks = ", ".join("?" * len(part))
             rows = self._database.query(f"{_NAMED} AND v.record IN ({marks})", (model, *part))
-            known |= ((row[0], row) for row in _widened(rows))
-        return [known[number] for number in records if number in known]
+            known.put(_rows_of(rows, length))
+        return known.rows(number for number in records if number in known)
 
 
 def proposals(k: int) -> int:
@@ -318,22 +324,23 @@ def proposals(k: int) -> int:
     return max(k, min(k * _OVERSAMPLED, _ENOUGH))
 
 
-def _cosines(rows: Sequence[tuple[Any, ...]], query: Vectors) -> Iterator[tuple[int, float]]:
-    if not rows:
-        return iter(())
-    kept = np.frombuffer(b"".join([row[1] for row in rows]), np.float32).reshape(len(rows), -1)
-    scores = np.einsum("ij,j->i", kept, query)  # threads of a matrix product wait for busy cores
-    return zip([row[0] for row in rows], scores.tolist(), strict=True)
+def _columns(length: int) -> tuple[tuple[str, str], tuple[str, str], tuple[str, str, int]]:
+    """What is kept of a vector of so many numbers."""
+    return ("id", "i8"), ("place", "i8"), ("vector", "f4", length)
 
 
-def _widened(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Rows of a record, its stored vector and more, the vectors as 32-bit numbers: once for all who compare them."""
-    if not rows:
-        return []
-    stored = np.frombuffer(b"".join([row[1] for row in rows]), "<f2").reshape(len(rows), -1)
-    return [
-        (row[0], wide.tobytes(), *row[2:]) for row, wide in zip(rows, stored.astype(np.float32), strict=True)
-    ]
+def _cosines(rows: NDArray[np.void], query: Vectors) -> NDArray[np.float32]:
+    # threads of a matrix product wait for busy cores
+    return np.asarray(np.einsum("ij,j->i", rows["vector"], query))
+
+
+def _rows_of(found: Sequence[tuple[Any, ...]], length: int) -> NDArray[np.void]:
+    """Rows of a record, its stored vector and its place, the vectors as 32-bit numbers: once for all who compare them."""
+    rows = np.zeros(len(found), list(_columns(length)))
+    if found:
+        rows["id"], rows["place"] = [row[0] for row in found], [row[2] for row in found]
+        rows["vector"] = np.frombuffer(b"".join([row[1] for row in found]), "<f2").reshape(len(found), length)
+    return rows
 
 
 def _source(row: tuple[Any, ...]) -> Source:
