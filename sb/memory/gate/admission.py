@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from sb.config.gate import GateSettings, gate_settings
@@ -23,7 +24,8 @@ from sb.store.records.evidence import RESTATED, Evidence
 from sb.store.records.places import Execute, Place
 
 KNOWLEDGE = ("fact", "belief")  # the kinds that a fact may restate; what a stack saves counts too
-_COMPARED = 6  # nearest records that are compared word by word, beside those with the same text
+_PROPOSED = 6  # nearest records whose words are counted
+_COMPARED = 4  # of them that are compared word by word, beside those with the same text
 _FIRST, _SHARE, _COUNTED = (
     0.5,
     0.5,
@@ -70,9 +72,10 @@ class Gate:
         embedder, vector = self.space.usable_embedder, self.space.own_vector(text)
         if number is None or embedder is None or vector is None:
             return []
-        close = self.space.vectors.close_by(embedder.model, vector, number, _COMPARED)
-        proposed = self.space.records.proposed(close, number, text)
-        alike = [record for record, there in proposed.items() if shares(terms, there)]
+        close = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
+        proposed, equal = self.space.records.proposed(close, number, text)
+        sharing = (one for one in close if one not in equal and shares(terms, proposed[one]))
+        alike = [*equal, *islice(sharing, _COMPARED)]
         rows = self.space.records.rows(alike) if alike else ()
         return self.comparable(row for row in rows if row["place"] == number)
 

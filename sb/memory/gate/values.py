@@ -381,7 +381,8 @@ class _Reader:
 
     def _put(self, into: set[str], value: str, mark: str) -> None:
         into.add(value)
-        self._sequence.append(stem(value) if mark == "A" else value)
+        # A name may be written as a word in the other text, unless it is code: to stem that takes long, and each is new.
+        self._sequence.append(stem(value) if mark == "A" and value.isalpha() else value)
         self._frame.append(mark)
 
     def _word(self, word: str) -> None:

@@ -31,23 +31,23 @@ class RecordQueries:
         marks = ", ".join("?" * len(numbers)) or "NULL"
         return self.select(f"r.id IN ({marks})", tuple(numbers), columns=columns)
 
-    def proposed(self, numbers: Sequence[int], place: int, text: str) -> dict[int, bytes]:
-        """The words, as ranking counts them, of these records and of some active facts and beliefs with exactly this text.
+    def proposed(self, numbers: Sequence[int], place: int, text: str) -> tuple[dict[int, bytes], list[int]]:
+        """The words of these records, as ranking counts them, and the numbers of some with exactly a text.
 
         Args:
-            place: of those with this text.
+            place: of those with the text, which are active facts and beliefs.
         """
         marks = ", ".join("?" * len(numbers)) or "NULL"
         equal = (
-            "SELECT id, terms FROM records WHERE place = ? AND substr(text, 1, 100) = ? AND length(text) = ? AND text = ?"
+            "SELECT id, NULL FROM records WHERE place = ? AND substr(text, 1, 100) = ? AND length(text) = ? AND text = ?"
             " AND kind IN ('fact', 'belief') AND state = 'active' ORDER BY id LIMIT +?"
         )
-        return dict(
-            self.database.query(
-                f"SELECT id, terms FROM records WHERE id IN ({marks}) UNION ALL SELECT * FROM ({equal})",
-                (*numbers, place, text[:100], len(text), text, _MOST_EQUAL),
-            )
+        found = self.database.query(
+            f"SELECT id, terms FROM records WHERE id IN ({marks}) UNION ALL SELECT * FROM ({equal})",
+            (*numbers, place, text[:100], len(text), text, _MOST_EQUAL),
         )
+        terms = {number: counted for number, counted in found if counted is not None}
+        return terms, [number for number, counted in found if counted is None]
 
     def find(self, uid: str) -> Row | None:
         """The record with a public id."""
