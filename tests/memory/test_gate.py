@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from sb.config.gate import gate_settings
 from sb.errors import UsageError
 from sb.memory import Brain
 from sb.memory.consent import about
+from sb.memory.gate.admission import Admission, Gate
 from sb.memory.gate.confidence import calibrations
 from sb.store.records.columns import Row
+from sb.store.records.places import Place
+from sb.types import Fact
 from tests.memory.agents import DAY, Agents, agents
 
 __all__ = ["agents"]
@@ -242,6 +246,20 @@ def test_longer_pattern_of_scopes_changes_what_a_shorter_one_set(agents: Agents)
     assert [(one.threshold, one.prior) for one in found] == [(0.4, 0.1), (0.4, 0.2), (0.0, 0.2), (0.5, 0.2)]
 
 
+def test_nothing_below_the_floor_is_merged_whatever_it_is_worth(agents: Agents) -> None:
+    likeness = 0.0
+    for floor in (0.6, 0.95):
+        gate = f'{{"*": {{"*": {{threshold: 0.85, floor: {floor}}}}}}}'
+        (agents.home / "config.yaml").write_text(f"memory:\n  gate: {gate}\n", "utf-8")
+        brain = agents.brain()
+        first = brain.remember(RULE)
+        verdict = brain.explain("Deploys go out on Tuesdays after the tests.")
+        assert verdict.admitted is (floor > 0.9)
+        assert (verdict.nearest == first) is not verdict.admitted
+        likeness = max(likeness, verdict.likeness)
+    assert 0.6 < likeness < 0.95
+
+
 def test_settings_that_would_admit_a_repeated_fact_are_refused(agents: Agents) -> None:
     (agents.home / "config.yaml").write_text(
         'memory:\n  gate:\n    "*":\n      lesson: {threshold: 0.1}\n', "utf-8"
@@ -315,6 +333,36 @@ def test_processes_that_remember_the_same_at_once_never_both_admit(tmp_path: Pat
         merged = brain.database.query("SELECT count(*) FROM record_evidence")[0][0]
     assert len(texts) == len(set(texts)) == 21
     assert merged == 40
+
+
+class InterruptedGate(Gate):
+    """A gate of an agent that is interrupted between looking and writing.
+
+    Args:
+        meanwhile: what another agent does then.
+    """
+
+    def __init__(self, brain: Brain, meanwhile: Callable[[], object]) -> None:
+        super().__init__(brain.space, brain.writer.record_writer)
+        self._meanwhile = meanwhile
+
+    def look(self, row: Row, record: Any, place: Place) -> Admission:
+        admission = super().look(row, record, place)
+        self._meanwhile()
+        return admission
+
+
+def test_what_others_changed_since_the_gate_looked_counts_when_it_writes(agents: Agents) -> None:
+    place = Place("default", "global")
+    brain, other = agents.brain(), agents.brain("other")
+    first: list[str] = []
+    gate = InterruptedGate(brain, lambda: first.append(other.remember(RULE)))
+    assert brain.writer.keep(Fact(AGAIN, "project"), place, gate=gate) == first[0]
+    assert facts(agents) == 1
+
+    gate = InterruptedGate(brain, lambda: other.forget(first[0]))
+    assert brain.writer.keep(Fact(AGAIN, "project"), place, gate=gate) != first[0]
+    assert facts(agents) == 1
 
 
 KILLED = """

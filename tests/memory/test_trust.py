@@ -61,6 +61,16 @@ def test_operators_score_counts_is_logged_and_fades_to_neutral(desk: Desk) -> No
     ] * 3
 
 
+def test_an_opinion_passes_on_what_its_holder_is_trusted_for_each_step(desk: Desk) -> None:
+    assess(desk, "ann", 0.9)
+    say(stack_of(desk, "ann"), "bob", 0.8)
+    say(stack_of(desk, "bob"), "cy", 1.0)
+    found = desk.space.trust.standings("default")
+    bob = 0.5 + 0.3 * 0.85 * (0.9 - 0.5) / 0.5
+    cy = 0.5 + 0.5 * 0.85 * (bob - 0.5) / 0.5
+    assert [found[name].score for name in ("ann", "bob", "cy")] == pytest.approx([0.9, bob, cy])
+
+
 @pytest.mark.parametrize("authority", [None, [{"domain": "general", "by": "sb:operators", "at": 0.0}]])
 def test_an_agent_cannot_raise_its_own_trust(desk: Desk, authority: Any) -> None:
     assess(desk, "eve", 0.2)
