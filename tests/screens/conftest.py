@@ -20,6 +20,9 @@ from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.drivers.headless_driver import HeadlessDriver
+from textual.events import Resize
+from textual.geometry import Size
 from textual.message import Message
 from textual.notifications import Notify
 from textual.pilot import Pilot
@@ -32,13 +35,12 @@ from tests.conftest import approve_tools
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FRAME_S, BLINK_S = 1 / 60, 0.001
-# Three consoles are started for each test of these, so two texts each share one; each pair fits in a name's 60 characters.
+# A console is started for each of these, so one has all that acts, in the 60 characters of a name.
 HOSTILE = (
-    "see [/etc/passwd] \u202eevil\u2066 \x9b2J \x00\x07",
-    "[@click=app.quit]x[/] \x1b[31mred\x1b]0;title\x07\x1b]52;c;eA==\x07",
+    "see [/etc]\u202ee\u2066\x9b2J\x00[@click=app.quit]x[/]\x1b[31m\x1b]0;t\x07\x1b]52;;eA==\x07",
     "x" * 1_000_000,
 )
-HOSTILE_IDS = ("markup and bidi", "link and escapes", "megabyte")
+HOSTILE_IDS = ("what acts", "megabyte")
 SIZES = ((80, 24), (120, 36))  # of terminals; most tests need one
 Script = Callable[[Pilot[None]], Awaitable[None]]
 
@@ -60,7 +62,7 @@ class Console:
         size: tuple[int, int] = (80, 24),
         *,
         read_only: bool = False,
-        every_s: float = 0.02,
+        every_s: float = 0.05,
     ) -> None:
         self.app = ConsoleApp(self.records, read_only=read_only, look_every_s=every_s)
 
@@ -81,6 +83,14 @@ class Console:
 
     def _looked(self) -> bool:
         return self.app.trouble != "" or self.app.looked
+
+    async def resize(self, width: int, height: int) -> None:
+        """Give the terminal another size, and wait until everything has its place; whoever looks then renders it."""
+        size = Size(width, height)
+        assert isinstance(self.app._driver, HeadlessDriver)
+        self.app._driver._size = size
+        self.app.post_message(Resize(size, size))
+        await self._rest(lambda: self.app.screen._compositor.size == size)
 
     async def settle(self, pilot: Pilot[None]) -> None:
         """Wait until the database was looked at, and everything that was asked for has been read and arranged."""
@@ -172,8 +182,7 @@ class Console:
         """Compare the screen at each of these sizes with its stored text, beginning with the one that it has."""
         for size in sorted(sizes, key=lambda size: size != self.app.size):
             if self.app.size != size:
-                await pilot.resize_terminal(*size)
-                await self.until(pilot, lambda: True)
+                await self.resize(*size)
             self.snapshot(f"{name}-{size[0]}x{size[1]}")
 
     def snapshot(self, name: str, shown: str = "") -> None:

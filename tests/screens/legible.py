@@ -13,8 +13,7 @@ from tests.screens.overflow import WIDTHS, overflowing
 async def check_legible(console: Console, pilot: Pilot[None]) -> None:
     """Resize the terminal, then change the theme and back; fails for a line that overflows and for faint text."""
     for width in WIDTHS:
-        await pilot.resize_terminal(width, 24 if width < 100 else 36)
-        await console.until(pilot, lambda: True)
+        await console.resize(width, 24 if width < 100 else 36)
         assert not overflowing(console.app), width
     for _ in (DARK, LIGHT):
         assert not unreadable(console.app), console.app.theme

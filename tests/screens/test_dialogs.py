@@ -118,8 +118,7 @@ def test_dialogs_fit_and_can_be_read_in_both_themes(
             back = -1 if number % 2 else 1  # the last look of one dialog is the first of the next
             for theme, width in LOOKS[::back]:
                 console.app.theme = theme
-                await pilot.resize_terminal(width, 24)
-                await console.until(pilot, lambda: True)
+                await console.resize(width, 24)
                 assert not beyond_dialog(console.app), (name, width)
                 assert not unreadable(console.app), (name, theme)
             while isinstance(console.app.screen, ModalScreen):

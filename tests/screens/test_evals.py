@@ -144,8 +144,7 @@ def test_hostile_texts_command_no_terminal_and_fit_everywhere(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "8", "n")
         for width in (60, 80, 100, 160):
-            await pilot.resize_terminal(width, 30)
-            await console.until(pilot, lambda: True)
+            await console.resize(width, 30)
             assert not overflowing(console.app), width
             assert not FORBIDDEN.search(console.text()), width
 

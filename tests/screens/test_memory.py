@@ -414,8 +414,7 @@ def test_no_line_is_wider_than_its_place(clerk: Brain, console: Console) -> None
         for keys in (["6"], ["left_square_bracket"], ["7"]):
             await console.press(pilot, *keys)
             for width in WIDTHS:
-                await pilot.resize_terminal(width, 24 if width < 100 else 36)
-                await console.until(pilot, lambda: True)
+                await console.resize(width, 24 if width < 100 else 36)
                 assert not overflowing(console.app), (keys, width)
 
     console(script)

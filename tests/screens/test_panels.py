@@ -46,8 +46,7 @@ def test_no_line_is_wider_or_narrower_than_its_place_at_any_width(busy: Agents, 
                 if view:
                     await console.press(pilot, "right_square_bracket")
                 for width in WIDTHS[::2] if view else WIDTHS:
-                    await pilot.resize_terminal(width, 24 if width < 100 else 40)
-                    await console.until(pilot, lambda: True)
+                    await console.resize(width, 24 if width < 100 else 40)
                     assert not overflowing(console.app), (number, view, width)
 
     console(script)
@@ -90,8 +89,7 @@ def test_panels_are_beside_each_other_from_100_columns_on_and_the_split_moves_on
         assert places() == [(0, 54), (54, 66)], "on another screen too"
         await console.press(pilot, *["greater_than_sign"] * 20)
         assert places() == [(0, 90), (90, 30)], "both stay in view"
-        await pilot.resize_terminal(80, 24)
-        await console.until(pilot, lambda: True)
+        await console.resize(80, 24)
         assert places() == [(0, 80), (0, 80)]
 
     console(script, (120, 36))
@@ -195,8 +193,7 @@ def test_a_detail_that_does_not_fit_says_which_of_its_lines_are_in_view(
         assert f"lines 1-{height} of {total}" in str(rule.border_title)
         await console.press(pilot, "G")
         assert f"lines {total - height + 1}-{total} of {total}" in str(rule.border_title)
-        await pilot.resize_terminal(120, 60)
-        await console.until(pilot, lambda: True)
+        await console.resize(120, 60)
         assert " of " not in f"{rule.border_title}{rule.border_subtitle}", "all of them"
 
     console(script, (80, 24))

@@ -84,7 +84,7 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
     console(script, (120, 40))
     for text in painted:
         assert not FORBIDDEN.search(text.replace("\n", ""))
-    assert "etc/passwd" not in hostile or any("see [/etc/passwd]" in text for text in painted)
+    assert any(hostile[:10] in text for text in painted)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)

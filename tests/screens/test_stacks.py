@@ -11,7 +11,7 @@ from sb.entity import Entity
 from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion, RawEntry
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.test_deciding import give
 from tests.screens.test_memory import WORDS_ALONE, screen, tells, type_filter, uid
 from tests.screens.test_safety import FORBIDDEN
@@ -214,10 +214,8 @@ def test_read_only_decides_nothing(stack: SQLiteStack, console: Console) -> None
     console(script, read_only=True)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE[:2], ids=HOSTILE_IDS[:2])
-def test_hostile_suggestions_are_shown_and_do_nothing(
-    stack: SQLiteStack, console: Console, hostile: str
-) -> None:
+def test_hostile_suggestions_are_shown_and_do_nothing(stack: SQLiteStack, console: Console) -> None:
+    hostile = HOSTILE[0]
     stack.save_suggestion(MemorySuggestion("sug_1", "work", "belief", {hostile: hostile}, 0.9, [hostile]))
 
     async def script(pilot: Pilot[None]) -> None:
