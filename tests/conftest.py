@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
 
 from sb.cli import run
@@ -49,6 +50,13 @@ providers._get_local_constants = lambda: providers._local_constants  # which sta
 FAILED = pytest.StashKey[bool]()
 ENOUGH_GARBAGE, MOST_GARBAGE = 100_000, 1_000_000  # new objects: after a test, and within one
 numbers = itertools.count()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let the process that starts others compute what hypothesis keeps of Unicode: seconds in a fresh checkout."""
+    if session.config.getoption("numprocesses", None):
+        charmap.intervals_from_codec("utf-8")
 
 
 @pytest.hookimpl(wrapper=True)

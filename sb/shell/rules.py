@@ -133,7 +133,8 @@ def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequenc
     if rule is None:
         return None
     first = arguments[positions[0]] if positions else ""
-    if not is_literal(first) and any(name.startswith(f"{program} ") for name in table.rules):
+    with_verb = f"{program} "
+    if not is_literal(first) and any(name.startswith(with_verb) for name in table.rules):
         return Finding(DESTROY, f"{program} {display(first, 20)}: what it does is unknown until it runs")
     if key in table.previews and _only_says(table.previews[key], rest):
         return Finding(NETWORK, f"{key}: only prints what it would do")

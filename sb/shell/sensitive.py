@@ -6,9 +6,10 @@ import os
 import unicodedata
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import groupby
 
-from sb.shell.words import fits
+from sb.shell.words import fits, is_literal
 
 OPENCODE = "opencode.json*"
 WORKSPACE = "*.code-workspace"
@@ -148,27 +149,34 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fits) 
     """The setting of a host that a path, in its folded components, names or lies in; "" for none.
 
     Args:
-        fits: whether a component of the path is one of a setting's.
+        fits: whether a component of the path is one of a setting's; of a literal one it says what `words.fits` does.
     """
     parts = _as_usual(parts)
     for at, part in enumerate(parts):
-        for head, settings in _BY_HEAD.items():
-            for setting in settings if fits(part, head) else ():
+        for head in _heads(part):
+            for setting in _BY_HEAD[head] if fits(part, head) else ():
                 rest = parts[at + 1 : at + len(setting)]
                 if len(rest) == len(setting) - 1 and all(map(fits, rest, setting[1:])):
                     return "/".join(setting)
     return ""
 
 
+@lru_cache(maxsize=1 << 10)
+def _heads(part: str) -> tuple[str, ...]:
+    """The first components of settings that a component of a path may be: of most literal ones, none.
+
+    Kept, since every word of a line is a path that may be one: comparing was a third of judging it.
+    """
+    return tuple(head for head in _BY_HEAD if fits(part, head)) if is_literal(part) else tuple(_BY_HEAD)
+
+
 def _as_usual(parts: Sequence[str]) -> Sequence[str]:
     """A path as it would be if no variable moved a host's settings."""
     for variable, usual in _MOVED_BY.items():
-        folder_named = os.environ.get(variable, "")
-        for folder in (
-            {folded(folder_named), folded(os.path.realpath(folder_named))}
-            if os.path.isabs(folder_named)
-            else ()
-        ):
+        folder_named = os.environ.get(variable)
+        if not folder_named or not os.path.isabs(folder_named):
+            continue
+        for folder in {folded(folder_named), folded(os.path.realpath(folder_named))}:
             if folder and tuple(parts[: len(folder)]) == folder:
                 return (usual, *parts[len(folder) :])
     return parts

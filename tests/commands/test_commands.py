@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from sb.store import driver
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 SB = [sys.executable, "-m", "sb"]
 
@@ -77,9 +79,7 @@ def test_show_takes_a_run_a_call_or_a_row(sb: CommandLine, played: Path) -> None
     assert "idempotency_key: idem_" in shown
 
 
-@pytest.mark.parametrize(
-    ("reference", "code"), [("run_00", 1), ("call_x", 1), ("999", 1), ("0", 2), ("-1", 2), ("x", 2), ("٣", 2)]
-)
+@rows("reference, code", [("run_00", 1), ("call_x", 1), ("999", 1), ("0", 2), ("-1", 2), ("x", 2), ("٣", 2)])
 def test_show_refuses_what_is_not_there(sb: CommandLine, played: Path, reference: str, code: int) -> None:
     done = sb("log", "show", "--", reference)
     assert (done.code, done.out) == (code, "")
@@ -313,19 +313,10 @@ SHELL = [
         "sb: error: cannot write the output: No space left on device\n",
     ),
     ("{sb} kernel run files.list --args - <&-", 2, None),
-    ("{sb} log show 9223372036854775808", 2, None),
-    ("{sb} log tail --since 999999999w", 2, None),
-    ("{sb} log tail --kind kernel.tool.dispach", 1, None),
-    ("{sb} log export -o ''", 1, None),
-    ("{sb} log export -o .", 1, None),
-    ("{sb} log export -o $SB_HOME/brain.db", 2, None),
-    ("{sb} backup /dev/null", 3, None),
-    ("{sb} backup --all $SB_HOME/kept/b", 2, None),
-    ("{sb} kernel run files.list --step x", 2, None),
 ]
 
 
-@pytest.mark.parametrize(("command", "code", "stderr"), SHELL, ids=[line[0] for line in SHELL])
+@rows("command, code, stderr", SHELL)
 def test_whatever_the_shell_does_to_our_streams_and_words_the_end_is_orderly(
     played: Path, command: str, code: int, stderr: str | None
 ) -> None:
@@ -336,6 +327,30 @@ def test_whatever_the_shell_does_to_our_streams_and_words_the_end_is_orderly(
     assert "internal error" not in done.stderr
     if stderr is not None:
         assert done.stderr == stderr
+    assert (played / "brain.db").read_bytes()[:6] == b"SQLite"
+
+
+WORDS = [
+    ("log show 9223372036854775808", 2),
+    ("log tail --since 999999999w", 2),
+    ("log tail --kind kernel.tool.dispach", 1),
+    ("log export -o ''", 1),
+    ("log export -o .", 1),
+    ("log export -o $SB_HOME/brain.db", 2),
+    ("backup /dev/null", 3),
+    ("backup --all $SB_HOME/kept/b", 2),
+    ("kernel run files.list --step x", 2),
+]
+
+
+@rows("command, code", WORDS)
+def test_words_that_cannot_be_meant_end_orderly(
+    sb: CommandLine, played: Path, command: str, code: int
+) -> None:
+    done = sb(*shlex.split(command.replace("$SB_HOME", str(played))))
+    assert done.code == code, done.err
+    assert "Traceback" not in done.err
+    assert "internal error" not in done.err
     assert (played / "brain.db").read_bytes()[:6] == b"SQLite"
 
 

@@ -50,8 +50,9 @@ def test_colour_is_left_out_on_request_and_the_words_stay(home: Path) -> None:
     assert "\x1b[33mwaiting\x1b[0m" in coloured
     plain = printed_at(home, 80, "recovery list --all", NO_COLOR="1")
     assert plain.split()[:8] == ESCAPES.sub("", coloured).split()[:8]
-    for line in ("--no-color recovery list --all", "recovery list --all --no-color"):
-        assert "\x1b" not in plain + printed_at(home, 80, line)
+    asked = printed_at(home, 80, "--no-color recovery list --all", "recovery list --all --no-color")
+    assert asked.count("waiting") >= 2 * plain.count("waiting")
+    assert "\x1b" not in plain + asked
 
 
 def test_plain_on_a_terminal_is_what_a_pipe_gets(home: Path) -> None:
@@ -62,8 +63,7 @@ def test_plain_on_a_terminal_is_what_a_pipe_gets(home: Path) -> None:
         text=True,
         check=True,
     ).stdout
-    assert printed_at(home, 60, "--plain kernel tools") == piped
-    assert printed_at(home, 60, "kernel tools --plain") == piped
+    assert printed_at(home, 60, "--plain kernel tools", "kernel tools --plain") == piped * 2
     assert "…" not in piped
 
 

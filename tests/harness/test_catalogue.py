@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from importlib.util import find_spec
 
-import pytest
-
 from sb.harness.probes import PROBES
 from sb.kernel.harness_audit import CheckKind, Control, ControlSeverity, load_catalogue
+from tests.rows import rows
 
 CATALOGUE = load_catalogue()
 CONTROLS = CATALOGUE.controls
@@ -55,7 +54,7 @@ def test_the_original_numbering_is_kept_beside_ours() -> None:
     assert [upstream[outcome.id] for outcome in CATALOGUE.outcomes] == [7, 6, 6, 4, 3, 7, 5, 2]
 
 
-@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.id)
+@rows("control", CONTROLS)
 def test_each_control_has_what_must_be_allowed_and_what_must_be_denied(control: Control) -> None:
     kinds = {criterion.kind for criterion in control.criteria}
     assert {CheckKind.ALLOW, CheckKind.DENY} <= kinds
@@ -100,17 +99,17 @@ def exists(name: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", WAITING)
+@rows("name", WAITING)
 def test_what_a_check_waits_for_is_not_built(name: str) -> None:
     assert not exists(name), f"{name} is there: write the probes of the checks that wait for it"
 
 
-@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.id)
+@rows("control", CONTROLS)
 def test_a_control_has_a_probe_as_soon_as_one_of_its_checks_can_be_answered(control: Control) -> None:
     assert (control.id in PROBES) is not all(criterion.waits for criterion in control.criteria)
 
 
-@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.id)
+@rows("control", CONTROLS)
 def test_every_module_of_a_control_is_there_or_waited_for(control: Control) -> None:
     waits = {criterion.waits for criterion in control.criteria}
     later = {module for one in CONTROLS for criterion in one.criteria if (module := criterion.waits)}

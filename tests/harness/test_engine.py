@@ -29,6 +29,7 @@ from sb.kernel.harness_audit import (
     grade,
     load_catalogue,
 )
+from tests.rows import rows
 
 CATALOGUE = load_catalogue()
 CONTROL = next(control for control in CATALOGUE.controls if control.id == "HA-31")
@@ -96,7 +97,7 @@ RAISED = [
 ]
 
 
-@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+@rows("error", RAISED)
 def test_a_probe_that_raises_fails_its_control_and_keeps_what_it_saw(error: BaseException) -> None:
     def probe(h: Harness) -> Iterator[Check]:
         yield next(iter(all_ok(h)))

@@ -34,6 +34,7 @@ from sb.kernel.harness_audit import (
 )
 from sb.text import plain, revealed
 from tests.conftest import CommandLine
+from tests.rows import rows
 
 SCHEMAS = Path(__file__).parent / "schemas"
 ROOT = Path(__file__).parents[2]
@@ -283,7 +284,7 @@ def hold(evidence: str) -> None:
         assert text == module.render(hostile)
 
 
-@pytest.mark.parametrize("evidence", FRAGMENTS)
+@rows("evidence", FRAGMENTS)
 def test_evidence_cannot_break_out_of_a_report(evidence: str) -> None:
     hold(evidence)
 

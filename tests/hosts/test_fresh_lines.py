@@ -10,7 +10,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from sb.config import Config, load_config
-from sb.hosts.explaining import explain_line
+from sb.hosts.explaining import HOST
+from sb.hosts.hooks.advising import shell_call
+from sb.hosts.hooks.preview import Preview
 from tests.forked import ROOT, Forks
 from tests.hosts.hooks.afternoon import Afternoon
 
@@ -76,11 +78,13 @@ def judged_otherwise(config: Config, project: Path, name: str) -> list[str]:
     lines = (LISTS / name).read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if line[:2] in ("S ", "- ")]
     assert sum(line[0] == "S" for line in lines) >= 100 <= sum(line[0] == "-" for line in lines)
-    return [
-        line
-        for line in lines
-        if explain_line(config, line[2:].replace("␤", "\n"), project).outcome.runs != (line[0] == "-")
-    ]
+    preview = Preview(config)
+    context = preview.context(HOST, str(project))
+
+    def runs(line: str) -> bool:
+        return preview.judge_in(context, HOST, shell_call(line[2:].replace("␤", "\n"))).outcome.runs
+
+    return [line for line in lines if runs(line) != (line[0] == "-")]
 
 
 @pytest.mark.parametrize(("name", "otherwise"), [("fresh.txt", FRESH), ("indirect.txt", INDIRECT)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import stat
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from sb.memory import Brain
 from sb.memory.handoffs import HandoffPacket
 from sb.store.secret import derived_key, home_secret
+from tests.faults.at_once import run_at_once
 from tests.memory.agents import Agents, agents
 
 __all__ = ["agents"]
@@ -190,20 +190,14 @@ def test_agents_have_keys_of_their_own(agents: Agents) -> None:
     assert len(keys | {secret}) == 4
 
 
-def _make_secret(path: Path, found: Any) -> None:
-    found.put(home_secret(path))
+def print_secret(path: str) -> None:
+    print(home_secret(Path(path)).hex())
 
 
 def test_processes_that_make_the_secret_at_once_agree(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    found = context.Queue()
-    processes = [context.Process(target=_make_secret, args=(tmp_path / "key", found)) for _ in range(4)]
-    for process in processes:
-        process.start()
-    secrets = {found.get(timeout=60) for _ in processes}
-    for process in processes:
-        process.join()
-    assert len(secrets) == 1
+    secrets = run_at_once(print_secret, 4, tmp_path / "key")
+    assert len(secrets) == 4
+    assert len(set(secrets)) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 

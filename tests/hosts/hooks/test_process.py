@@ -18,6 +18,7 @@ import pytest
 from sb.kernel.review.log_verification import verify
 from sb.store import driver
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 SILENT = (0, "", "")
 
@@ -51,19 +52,15 @@ def test_process_is_silent_on_allowed_calls_and_denies_in_the_hosts_form(
     assert "Needs approval" in denied(host.run(bash(host, "rm -rf /data/build", "t2")))
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"session_id": "s"', b'{"a": ' * 3000, b"{}" * 2],
-    ids=["nothing", "cut", "list", "null", "bytes", "truncated", "deep", "two"],
-)
+@rows("payload", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"session_id": "s"', b'{"a": ' * 3000, b"{}" * 2])
 def test_unreadable_input_blocks_with_one_line(host: Host, payload: bytes) -> None:
-    done = host.run(payload)
+    done = host.ask(payload)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("SecondBrain: ")
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
+@rows(
     "fields",
     [
         {"hook_event_name": "SomethingNew"},
@@ -77,15 +74,14 @@ def test_unreadable_input_blocks_with_one_line(host: Host, payload: bytes) -> No
             "session_id": "",
         },
     ],
-    ids=str,
 )
 def test_unknown_events_and_odd_fields_are_answered_with_silence(host: Host, fields: dict[str, Any]) -> None:
     payload = {"session_id": "s", "transcript_path": "/t", "cwd": str(host.project), **fields}
-    assert answered(host.run(payload)) == SILENT
+    assert answered(host.ask(payload)) == SILENT
 
 
 def test_an_unknown_host_is_named(host: Host) -> None:
-    done = host.run(bash(host, "ls"), "claud-code")
+    done = host.ask(bash(host, "ls"), "claud-code")
     assert (done.returncode, "claude-code" in done.stderr) == (2, True)
 
 
@@ -149,12 +145,12 @@ def test_rule_pack_of_the_configuration_judges_calls(host: Host) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)
 def test_unjudged_call_is_denied_unless_it_reads_and_stderr_says_so(host: Host, fault: Any) -> None:
     fault(host)
-    assert "cannot judge this call" in denied(host.run(bash(host, "make")))
+    assert "cannot judge this call" in denied(host.ask(bash(host, "make")))
     for payload, said in (
         (read(host), "allowed without a verdict (hooks.unjudged = reads): "),
         (host.payload("Stop"), "event not recorded: "),
     ):
-        done = host.run(payload)
+        done = host.ask(payload)
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr.startswith("SecondBrain: ")
         assert said in done.stderr
@@ -186,7 +182,7 @@ def test_hooks_unjudged_decides_which_calls_run_unjudged(
     host.configure(f"hooks:\n  unjudged: {setting}\n")
     (host.home / "brain.db").write_bytes(b"not a database " * 1000)
     for payload, goes_on in ((bash(host, "make"), write), (read(host), look)):
-        done = host.run(payload)
+        done = host.ask(payload)
         assert (done.stdout == "") is goes_on
 
 

@@ -11,6 +11,7 @@ import pytest
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
+from tests.rows import rows
 
 
 @pytest.fixture
@@ -53,8 +54,8 @@ def test_secondbrains_files_are_refused_however_they_are_named(
     assert "belongs to SecondBrain" in refused
 
 
-@pytest.mark.parametrize(
-    ("tool", "args"),
+@rows(
+    "tool, args",
     [
         ("read_many_files", {"include": ["a.txt", "../.sb/operators.json"]}),
         (
@@ -100,8 +101,8 @@ def test_search_of_a_folder_above_secondbrains_files_is_refused(context: Judging
         )
 
 
-@pytest.mark.parametrize(
-    ("tool", "args"),
+@rows(
+    "tool, args",
     [
         ("Glob", {"path": "{home}", "pattern": ".sb/**"}),
         ("Glob", {"pattern": "{home}/.s*/**"}),
@@ -111,7 +112,6 @@ def test_search_of_a_folder_above_secondbrains_files_is_refused(context: Judging
         ("grep_search", {"dir_path": "..", "pattern": "key", "include": ".sb/*"}),
         ("read_many_files", {"include": ["a.txt", "../.s?/config.yaml"]}),
     ],
-    ids=str,
 )
 def test_search_pattern_into_secondbrains_files_is_refused(
     context: JudgingContext, tool: str, args: dict[str, Any]
@@ -120,15 +120,14 @@ def test_search_pattern_into_secondbrains_files_is_refused(
     assert "belongs to SecondBrain" in govern(NativeCall(tool, json.loads(said)), context).refused
 
 
-@pytest.mark.parametrize(
-    ("tool", "args"),
+@rows(
+    "tool, args",
     [
         ("Glob", {"pattern": "**/*.py"}),
         ("Glob", {"path": "..", "pattern": "*/config.yaml"}),
         ("Grep", {"path": "..", "pattern": ".sb/*", "glob": "*.py"}),
         ("read_many_files", {"include": ["src/*", "../.s/*"]}),
     ],
-    ids=str,
 )
 def test_other_searches_run(context: JudgingContext, tool: str, args: dict[str, Any]) -> None:
     assert govern(NativeCall(tool, args), context).refused == ""
@@ -145,8 +144,8 @@ def test_powershell_is_not_parsed_and_needs_approval(
     assert govern(NativeCall(tool, {"command": "sb approvals approve 7"}), context).refused
 
 
-@pytest.mark.parametrize(
-    ("tool", "args"),
+@rows(
+    "tool, args",
     [
         ("SendUserFile", {"files": ["{home}/.sb/brain.db"]}),
         ("mcp__files__edit", {"edits": [{"path": "../.sb/config.yaml"}]}),
@@ -155,7 +154,6 @@ def test_powershell_is_not_parsed_and_needs_approval(
         ("Read", {"file_path": "{home}/.SB/brain.db"}),
         ("Write", {"file_path": "{home}/.Sb/config.yaml"}),
     ],
-    ids=["sent", "nested", "address", "long", "case", "case of a write"],
 )
 def test_secondbrains_files_are_found_anywhere_in_arguments_in_any_case(
     context: JudgingContext, tool: str, args: dict[str, Any]
@@ -178,7 +176,7 @@ def test_unrecordable_arguments_have_different_digests(context: JudgingContext) 
     assert one != other
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     [
         "opencode.json",

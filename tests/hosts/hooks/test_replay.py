@@ -21,7 +21,7 @@ def session(host: Host, notes: Path) -> Packet:
     packets.capture(AGENT, on=True)
 
     def say(event: str, **fields: Any) -> str:
-        done = host.run(host.payload(event, **fields))
+        done = host.ask(host.payload(event, **fields))
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 

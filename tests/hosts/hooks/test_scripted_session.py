@@ -34,7 +34,7 @@ def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host)
     settings.write_text("[shop]\nopen = yes\n", encoding="utf-8")
 
     def say(event: str, **fields: Any) -> str:
-        done = host.run(host.payload(event, **fields))
+        done = host.ask(host.payload(event, **fields))
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 

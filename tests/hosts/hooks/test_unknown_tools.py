@@ -116,7 +116,7 @@ def test_unknown_tool_of_any_host_cannot_reach_secondbrains_files(
     assert govern(call, context).refused
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@rows("host", HOSTS)
 def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
     host: str, context: JudgingContext
 ) -> None:

@@ -231,7 +231,7 @@ def test_everyday_work_is_not_refused(command: str, context: JudgingContext, iso
     assert line(command, context, isolated).refused == ""
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "cp -r {it}/. ~/.local",
@@ -299,8 +299,8 @@ def test_running_code_beside_sb_waits_for_a_person(context: JudgingContext, isol
     assert (found.refused, found.safety_class.value) == ("", "destructive")
 
 
-@pytest.mark.parametrize(
-    ("tool", "given"),
+@rows(
+    "tool, given",
     [
         ("Edit", {"file_path": "{site}/sb/hosts/hooks/main.py"}),
         ("MultiEdit", {"file_path": "~/tools/sb/pyvenv.cfg"}),
@@ -370,7 +370,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "pip install x",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,25 +14,34 @@ from tests.conftest import CommandLine
 from tests.hosts.install.environments import Installed
 
 
+def examined(sb: CommandLine) -> dict[str, list[tuple[str, str]]]:
+    """What the doctor reports by name; it reads all that hooks run, half a second."""
+    reported: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for item in sb("doctor", "--json").json["items"]:
+        reported[item["name"]].append((item["status"], item["detail"]))
+    return reported
+
+
 def rows_of(sb: CommandLine, name: str) -> list[tuple[str, str]]:
-    items = sb("doctor", "--json").json["items"]
-    return [(item["status"], item["detail"]) for item in items if item["name"] == name]
+    return examined(sb)[name]
 
 
 def test_doctor_is_silent_on_hosts_that_are_not_installed(person: Path, sb: CommandLine) -> None:
-    assert rows_of(sb, "hooks") == rows_of(sb, "claude-code") == []
+    reported = examined(sb)
+    assert reported["database"]
+    assert reported["hooks"] == reported["claude-code"] == []
 
 
 def test_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
     sb("init")
     sb("install", "claude-code", "--yes")
-    [(status, detail)] = rows_of(sb, "hooks")
-    assert (status, detail) == ("ok", "hooks run a copy of sb, unchanged since sb install")
-    assert rows_of(sb, "helper") == [("ok", "not running; the next hook starts it")]
-    [(status, detail)] = rows_of(sb, "claude-code")
+    items = sb("doctor", "--json").json["items"]
+    reported = {item["name"]: (item["status"], item["detail"], item["hint"]) for item in items}
+    assert reported["hooks"][:2] == ("ok", "hooks run a copy of sb, unchanged since sb install")
+    assert reported["helper"][:2] == ("ok", "not running; the next hook starts it")
+    assert reported["connected"][1:] == ("no session of a coding agent yet", "")
+    status, detail, _ = reported["claude-code"]
     assert status == "ok"
-    (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "connected")
-    assert (joined["detail"], joined["hint"]) == ("no session of a coding agent yet", "")
     assert "lets calls run if sb is gone" in detail
     sb("install", "claude-code", "--yes", "--fail-closed")
     assert "denies calls if sb is gone" in rows_of(sb, "claude-code")[0][1]

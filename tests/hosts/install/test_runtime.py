@@ -8,14 +8,13 @@ import os
 import shutil
 from pathlib import Path
 
-import pytest
-
 from sb.config.home import Home
 from sb.hosts.install.runtime import Runtimes, is_whole
 from sb.hosts.install.wrapper import write_wrapper
 from sb.tools.hosted.guarding import current_runtime
 from tests.conftest import CommandLine
 from tests.hosts.install.environments import Installed
+from tests.rows import rows
 
 EVIL = "raise SystemExit('planted')\n"
 
@@ -32,7 +31,7 @@ def judges(installed: Installed, cwd: Path | None = None, **env: str) -> bool:
     return "Needs approval" in refused and not installed.asked("Bash", cwd, env, command="ls")
 
 
-@pytest.mark.parametrize(
+@rows(
     "name", ["evil.pth", "sitecustomize.py", "usercustomize.py", "json.py", "sb/json.py", "__pycache__/x.pyc"]
 )
 def test_code_planted_among_the_packages_is_not_run(isolated: Installed, name: str) -> None:
