@@ -137,17 +137,21 @@ def redact_text(text: str) -> str:
     return Masking().text(text)
 
 
-def secret_findings(text: str) -> Iterator[tuple[str, int, int]]:
+def secret_findings(text: str, *, by_form_alone: bool = False) -> Iterator[tuple[str, int, int]]:
     """Label, start and end of each recognised secret, the surest shapes first; two may overlap.
 
     Addresses and card numbers are none, nor is what only stands for a secret, nor a mask.
+
+    Args:
+        by_form_alone: leave out what only the words beside it call a secret.
     """
     if not may_hold_secret(text):
         return
     for recogniser in hinted(text.lower()):
-        if recogniser.label == EMAIL:
+        beside_words = "value" in recogniser.pattern.groupindex
+        if recogniser.label == EMAIL or (by_form_alone and beside_words):
             continue
-        part = "value" if "value" in recogniser.pattern.groupindex else 0
+        part = "value" if beside_words else 0
         for match in recogniser.pattern.finditer(text):
             start, end = match.span(part)
             stands_in = recogniser.by_name and is_stand_in(match[part], text[end : end + 1])

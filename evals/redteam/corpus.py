@@ -19,7 +19,12 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 BENIGN = "benign"
-PARTS = {"fit": "dev", "choose": "held_out", "judge": ""}  # with the written texts that belong to each
+PARTS = {
+    "fit": "dev",
+    "choose": "held_out",
+    "judge": "",
+    "fresh": "",
+}  # with the written texts that belong to each
 _HERE = Path(__file__).parent
 COLLECTED = _HERE / "collected"
 _DOCUMENTS = (".py", ".txt", ".md", ".rst", ".html", "")
@@ -83,7 +88,7 @@ def collected(part: str) -> list[Text]:
 
 
 def part_of(part: str) -> list[Text]:
-    """Every text of a part: fit, choose or judge."""
+    """Every text of a part: fit, choose, judge or fresh."""
     half = PARTS[part]
     return [*collected(part), *(corpus(half) if half else ())]
 

@@ -11,13 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import yaml
 
 from evals.redteam.corpus import BENIGN, Text, digest_of_texts, part_of
-from sb.kernel.attacks.detector import Model, check_with, read_windows
+from sb.kernel.attacks.detector import Model, check_with, read_windows, share_of_words
 from sb.kernel.attacks.hidden_texts import hidden_texts
 from sb.kernel.attacks.normalise import plain_text
 from sb.kernel.attacks.signs import Lexicon
@@ -28,24 +28,51 @@ MODEL = Path(__file__).parents[2] / "sb" / "kernel" / "attacks" / "model.json"
 FALSE_ALARMS = 0.01  # of the look-alikes to choose the threshold with, and of the documentation, at most
 _LOOK_ALIKES = ("own", "bastioncorpus")  # sources of benign texts that were written to look like attacks
 _LEAST_TEXTS = 2  # that have a sign
-_LEAST_WORD_TEXTS, _LEAST_SOURCES = 4, 3  # that have a word: one of a single source says what that is about
-_STEPS, _RATE = 200, 0.5
-_PENALTY, _CLASS_PENALTY = 1e-3, 3e-3
-_OWN = 5.0  # what a written look-alike counts, since these are the nearest
-_LEAST_WEIGHT, _LEAST_CLASS_WEIGHT = 0.02, 0.05
-_DIGITS = 3
-_WORD = "word "  # before the name of a word's feature
-Features = Mapping[str, int]  # with how often each stands in a window
+_LEAST_WORD_TEXTS, _LEAST_SOURCES = (
+    3,
+    2,
+)  # that have a word or a pair: one of a single source says what that is about
+_ROUNDS = 2  # of fitting: the second takes of each attack the window that the first thinks worst
+_STEPS = 60
+_PENALTY, _CLASS_PENALTY = 1e-5, 3e-3
+_SIGN = 0.35  # what a sign counts where one of sixty words counts an eighth
+_SOURCE_POWER = 0.3  # a source of a thousand texts counts as much as eight, not ten, of a hundred
+_NEAREST = {
+    "own": 5.0,
+    "bastioncorpus": 5.0,
+    "dhvaniguard": 3.0,
+    "spikee": 3.0,
+}  # what a look-alike of these counts
+_LEAST_WEIGHT, _LEAST_PAIR, _LEAST_CLASS_WEIGHT = 0.05, 0.2, 0.05
+_DIGITS = 2
+_WORD, _PAIR = "word ", "pair "  # before the name of a feature of words
+Features = Mapping[str, float]  # with what each counts in a window
 
 
-class Table(NamedTuple):
-    """Windows by features, sparse: for each entry its row, its column and its value."""
+class Table:
+    """Windows by features, sparse, by rows and by columns.
 
-    rows: Any
-    columns: Any
-    values: Any
-    height: int
-    width: int
+    Args:
+        rows: of each window, the features with a number and what they count. names: feature to number.
+    """
+
+    def __init__(self, rows: Sequence[Features], names: Mapping[str, int]) -> None:
+        known = [
+            [(names[name], value) for name, value in features.items() if name in names] for features in rows
+        ]
+        sizes = np.fromiter(map(len, known), np.int64, len(rows))
+        entries = np.array(list(chain.from_iterable(known)), dtype=np.float64).reshape(-1, 2)
+        self._rows = np.repeat(np.arange(len(rows)), sizes)
+        self._columns, self._values = entries[:, 0].astype(np.int64), entries[:, 1].copy()
+        self.height, self.width = len(rows), len(names)
+
+    def times(self, weights: Any) -> Any:
+        """The sum of each window."""
+        return np.bincount(self._rows, self._values * weights[self._columns], self.height)
+
+    def back(self, errors: Any) -> Any:
+        """The sum of each feature over the windows that have it."""
+        return np.bincount(self._columns, self._values * errors[self._rows], self.width)
 
 
 def lexicon() -> dict[str, list[str]]:
@@ -71,108 +98,159 @@ def windows_of(signs: Lexicon, one: Text) -> list[Features]:
 
 def _windows(signs: Lexicon, plain: Any, trusted: bool) -> Iterator[Features]:
     words, parts = read_windows(signs, plain, trusted)
-    first = {number for number, _ in words.sentence_starts()}
+    starts = {number for number, _ in words.sentence_starts()}
     for window in parts:
-        inside = range(len(words.words))[words.between(window.start, window.end)]
-        names = (features_of(words.words[number], first=number in first) for number in inside)
-        yield Counter(window.features) + Counter(_WORD + name for name in chain.from_iterable(names))
+        share = share_of_words(window)
+        features = defaultdict[str, float](float, dict.fromkeys(window.features, _SIGN))
+        before = ""
+        for number in range(window.first, window.until):
+            word = words.words[number]
+            for name in features_of(word, first=number in starts):
+                features[_WORD + name] += share
+            if before:
+                features[f"{_PAIR}{before} {word}"] += share
+            before = word
+        yield dict(features)
 
 
-def feature_names(texts: Sequence[Text], windows: Sequence[Sequence[Features]]) -> dict[str, int]:
+def feature_names(texts: Sequence[Text], rows: Sequence[tuple[int, Features]]) -> dict[str, int]:
     """The features that get a weight, each with its number."""
     seen = Counter[str]()
     sources = defaultdict[str, set[str]](set)
-    for one, parts in zip(texts, windows, strict=True):
-        for name in set(chain.from_iterable(parts)):
+    for owner, features in rows:
+        for name in features:
             seen[name] += 1
-            sources[name].add(one.source)
+            sources[name].add(texts[owner].source)
     chosen = [
         name
         for name, count in sorted(seen.items())
         if (count >= _LEAST_WORD_TEXTS and len(sources[name]) >= _LEAST_SOURCES)
-        or (count >= _LEAST_TEXTS and not name.startswith(_WORD))
+        or (count >= _LEAST_TEXTS and not name.startswith((_WORD, _PAIR)))
     ]
     return {name: number for number, name in enumerate(chosen)}
 
 
-def table_of(windows: Sequence[Features], names: Mapping[str, int]) -> Table:
-    """The windows as a table; features without a number are left out."""
-    entries = [
-        (row, names[name], count)
-        for row, features in enumerate(windows)
-        for name, count in features.items()
-        if name in names
-    ]
-    rows, columns, values = (np.array(list(column)) for column in zip(*entries, strict=True))
-    return Table(rows, columns, values.astype(np.float64), len(windows), len(names))
+def logistic(table: Table, wanted: Any, weights: Any, penalty: float, steps: int) -> tuple[Any, float]:
+    """Coefficients and bias of a logistic regression with an L2 penalty, by L-BFGS with ten steps remembered.
 
+    Args:
+        wanted: 1 or 0 for each row. weights: what the rows count, one together.
+    """
+    value = np.zeros(table.width + 1)
+    past = list[tuple[Any, Any, float]]()
 
-def logistic(table: Table, wanted: Any, weights: Any, penalty: float) -> tuple[Any, float]:
-    """Coefficients and bias of a logistic regression with an L2 penalty, by Adam on all rows at once."""
-    value, first, second = (np.zeros(table.width + 1) for _ in range(3))
-    for step in range(1, _STEPS + 1):
-        products = table.values * value[table.columns]
-        total = np.bincount(table.rows, products, table.height) + value[-1]
-        error = (1 / (1 + np.exp(-np.clip(total, -30, 30))) - wanted) * weights
-        slope = np.bincount(table.columns, table.values * error[table.rows], table.width)
-        slope = np.append(slope + penalty * value[:-1], error.sum())
-        first = 0.9 * first + 0.1 * slope
-        second = 0.999 * second + 0.001 * slope**2
-        corrected = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        value -= _RATE * corrected / math.sqrt(step)
+    def loss(value: Any) -> tuple[float, Any]:
+        total = np.clip(table.times(value[:-1]) + value[-1], -30, 30)
+        error = (1 / (1 + np.exp(-total)) - wanted) * weights
+        slope = np.append(table.back(error) + penalty * value[:-1], error.sum())
+        cost = weights @ (np.logaddexp(0, total) - wanted * total) + penalty / 2 * (value[:-1] @ value[:-1])
+        return float(cost), slope
+
+    cost, slope = loss(value)
+    for _ in range(steps):
+        way = _way_down(slope, past)
+        length, promised = 1.0 if past else 1 / np.abs(slope).sum(), float(slope @ way)
+        for _ in range(20):
+            new_cost, new_slope = loss(value + length * way)
+            if new_cost <= cost + 1e-4 * length * promised:
+                break
+            length /= 2
+        moved, turned = length * way, new_slope - slope
+        if (curve := float(moved @ turned)) > 1e-12:
+            past = [*past[-9:], (moved, turned, 1 / curve)]
+        value, cost, slope = value + moved, new_cost, new_slope
     return value[:-1], float(value[-1])
+
+
+def _way_down(slope: Any, past: Sequence[tuple[Any, Any, float]]) -> Any:
+    """The direction that L-BFGS takes from here."""
+    way, shares = -slope, list[float]()
+    for moved, turned, inverse in reversed(past):
+        shares.append(inverse * float(moved @ way))
+        way = way - shares[-1] * turned
+    if past:
+        moved, turned, inverse = past[-1]
+        way = way / (inverse * float(turned @ turned))
+    for (moved, turned, inverse), share in zip(past, reversed(shares), strict=True):
+        way = way + (share - inverse * float(turned @ way)) * moved
+    return way
 
 
 def fit(texts: Sequence[Text]) -> dict[str, Any]:
     """The model's data but for its threshold.
 
-    Of an attack the window with most features is taken, of a look-alike each. Both kinds count the same together.
+    Of an attack the worst window is taken in the end, of a look-alike each. Both kinds count the same together.
     """
     words = lexicon()
-    windows = [windows_of(Lexicon(words), one) for one in texts]
-    names = feature_names(texts, windows)
-    rows = list[tuple[Features, str, float]]()
-    for one, parts in zip(texts, windows, strict=True):
-        if one.attacks and parts:
-            rows.append((max(parts, key=len), one.label, 1.0))
-        elif not one.attacks:
-            weight = (_OWN if one.source == "own" else 1.0) / math.sqrt(len(parts) or 1)
-            rows += [(features, BENIGN, weight) for features in parts]
-    table = table_of([features for features, _, _ in rows], names)
-    wanted = np.array([label != BENIGN for _, label, _ in rows], dtype=np.float64)
-    weights = np.array([weight for _, _, weight in rows])
-    weights *= np.where(wanted == 1, 1 / (weights @ wanted), 1 / (weights @ (1 - wanted)))
-    value, bias = logistic(table, wanted, weights / 2, _PENALTY)
-    attacks = [(features, label) for features, label, _ in rows if label != BENIGN]
+    signs = Lexicon(words)
+    rows = [(owner, features) for owner, one in enumerate(texts) for features in windows_of(signs, one)]
+    names = feature_names(texts, rows)
+    table = Table([features for _, features in rows], names)
+    owners = np.array([owner for owner, _ in rows])
+    attacks = np.array([one.attacks for one in texts])[owners]
+    counts = _counts(texts)[owners]
+    taken = np.ones(len(rows), dtype=bool)
+    for _ in range(_ROUNDS):
+        inside = np.maximum(np.bincount(owners[taken], minlength=len(texts))[owners], 1)
+        weights = counts * taken / np.where(attacks, inside, np.sqrt(inside))
+        weights *= np.where(attacks, 1 / (weights @ attacks), 1 / (weights @ ~attacks)) / 2
+        value, bias = logistic(table, attacks.astype(float), weights, _PENALTY, _STEPS)
+        scores = table.times(value)
+        worst = np.full(len(texts), -np.inf)
+        np.maximum.at(worst, owners, scores)
+        taken = ~attacks | (scores >= worst[owners])
+    chosen = [(rows[row][1], texts[owners[row]].label) for row in np.flatnonzero(taken & attacks)]
     return {
         "bias": round(bias, _DIGITS),
-        "weights": _rounded(names, value, _LEAST_WEIGHT, words=False),
-        "words": _rounded(names, value, _LEAST_WEIGHT, words=True),
-        "classes": _classes(attacks),
+        "weights": _rounded(names, value * _SIGN, "", _LEAST_WEIGHT * _SIGN),
+        "words": _rounded(names, value, _WORD, _LEAST_WEIGHT),
+        "pairs": _rounded(names, value, _PAIR, _LEAST_PAIR),
+        "classes": _classes(chosen),
         "lexicon": words,
     }
 
 
+def _counts(texts: Sequence[Text]) -> Any:
+    """What each text counts: less where its source has many, more where it is a look-alike of the nearest kind."""
+    sizes = Counter((one.source, one.attacks) for one in texts)
+    return np.array(
+        [
+            sizes[one.source, one.attacks] ** -_SOURCE_POWER
+            * (1.0 if one.attacks else _NEAREST.get(one.source, 1.0))
+            for one in texts
+        ]
+    )
+
+
 def _classes(attacks: Sequence[tuple[Features, str]]) -> dict[str, dict[str, float]]:
     """The weights of signs for each class, against the other classes."""
-    seen = Counter(name for features, _ in attacks for name in features if not name.startswith(_WORD))
-    names = [name for name, count in sorted(seen.items()) if count >= _LEAST_TEXTS]
-    numbers = {name: number for number, name in enumerate(names)}
-    table = table_of([features for features, _ in attacks], numbers)
+    rows = [
+        {name: 1.0 for name in features if not name.startswith((_WORD, _PAIR))} for features, _ in attacks
+    ]
+    seen = Counter(chain.from_iterable(rows))
+    numbers = {
+        name: number
+        for number, name in enumerate(name for name in sorted(seen) if seen[name] >= _LEAST_TEXTS)
+    }
+    table = Table(rows, numbers)
     classes = {}
     for category in Category:
         right = np.array([label == category for _, label in attacks], dtype=np.float64)
-        value, base = logistic(table, right, np.full(len(attacks), 1 / len(attacks)), _CLASS_PENALTY)
-        kept = _rounded(numbers, value, _LEAST_CLASS_WEIGHT, words=False)
-        classes[str(category)] = {"": round(base, _DIGITS)} | kept
+        even = np.full(len(attacks), 1 / len(attacks))
+        value, base = logistic(table, right, even, _CLASS_PENALTY, _STEPS)
+        classes[str(category)] = {"": round(base, _DIGITS)} | _rounded(
+            numbers, value, "", _LEAST_CLASS_WEIGHT
+        )
     return classes
 
 
-def _rounded(names: Mapping[str, int], value: Any, least: float, *, words: bool) -> dict[str, float]:
+def _rounded(names: Mapping[str, int], value: Any, kind: str, least: float) -> dict[str, float]:
+    """The weights of the features of one kind, without those that count for little."""
+    others = tuple(prefix for prefix in (_WORD, _PAIR) if prefix != kind)
     return {
-        name.removeprefix(_WORD): round(float(value[number]), _DIGITS)
+        name.removeprefix(kind): round(float(value[number]), _DIGITS)
         for name, number in names.items()
-        if abs(value[number]) >= least and name.startswith(_WORD) is words
+        if abs(value[number]) >= least and name.startswith(kind) and not name.startswith(others)
     }
 
 
@@ -193,7 +271,7 @@ def for_both(texts: Sequence[Text]) -> list[Text]:
 def model_of(data: Mapping[str, Any], threshold: float) -> Model:
     """The detector's model with this threshold."""
     both = {True: threshold, False: threshold}
-    words = WordWeights(data["words"])
+    words = WordWeights(data["words"], data["pairs"])
     return Model(Lexicon(data["lexicon"]), data["weights"], words, data["classes"], data["bias"], both)
 
 
@@ -230,7 +308,7 @@ def main() -> None:
     data = fitted()
     MODEL.write_text(json.dumps(data, ensure_ascii=False, indent=0, sort_keys=True) + "\n", encoding="utf-8")
     print(
-        f"{len(data['weights'])} weights of signs, {len(data['words'])} of words, threshold {data['threshold']}"
+        f"{len(data['weights'])} weights of signs, {len(data['words'])} of words, {len(data['pairs'])} of pairs, threshold {data['threshold']}"
     )
 
 

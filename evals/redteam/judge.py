@@ -1,6 +1,6 @@
 """Judge the red-team detector: attacks found and false alarms, with Wilson intervals, by class, source and script; time.
 
-Run `python -m evals.redteam.judge PART`, where PART is fit, choose or judge; `--misses` prints what was missed or flagged wrongly,
+Run `python -m evals.redteam.judge PART`, where PART is fit, choose, judge or fresh; `--misses` prints what was missed or flagged wrongly,
 and `--documents N` judges N passages of this machine's documentation as well.
 """
 

@@ -16,16 +16,9 @@ _LEAST_DIGITS_OF_A_DOCUMENT = 3
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u202f\u3000", " "),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d", "-"),
-        "\uff20": "@",
-        "\uff0e": ".",
-        "\uff0b": "+",
-        "\uff1a": ":",
-        "\uff08": "(",
-        "\uff09": ")",
-        **{chr(zero + digit): str(digit) for zero in (0xFF10, 0x0660, 0x06F0, 0x0966) for digit in range(10)},
-        **{chr(0xFF21 + at): chr(ord("A") + at) for at in range(26)},
-        **{chr(0xFF41 + at): chr(ord("a") + at) for at in range(26)},
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212\ufe63", "-"),
+        **{chr(zero + digit): str(digit) for zero in (0x0660, 0x06F0, 0x0966) for digit in range(10)},
+        **{chr(0xFEE0 + code): chr(code) for code in range(0x21, 0x7F)},  # full width
     }
 )
 

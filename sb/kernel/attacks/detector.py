@@ -1,8 +1,7 @@
 """The red-team detector: `check` says whether a text reads like an attack, of which class, and where.
 
 A text is freed of its disguise, its signs are found (`signs`), and a linear model weighs which of them stand together, and which
-words (`word_weights`). Lexicon
-and weights are data, `model.json`, which `python -m evals.redteam.fit` writes; docs/reference/red-team.md has what it finds.
+words and pairs of words (`word_weights`). Lexicon and weights are data, `model.json`, which `python -m evals.redteam.fit` writes; docs/reference/red-team.md has what it finds.
 """
 
 from __future__ import annotations
@@ -26,13 +25,14 @@ _TAIL = LONGEST // 4
 _DEEPEST = 3  # encodings inside one another
 _MOST_FINDINGS = 20
 _SIGNS_NAMED = 2
+_LEAST_WORDS = 8  # that a window counts as: a text of two words proves little
 
 
 class Model(NamedTuple):
     """Lexicon and weights.
 
     Args:
-        weights: of a feature, for being an attack. words: of a word, for the same. bias: of the sum.
+        weights: of a feature, for being an attack. words: of words, for the same. bias: of the sum.
         classes: of a feature, for each class.
         threshold: the score from which a text is flagged, by whether its writer may give instructions.
     """
@@ -50,7 +50,7 @@ def load_model() -> Model:
     """The model of this version."""
     data = json.loads(files(__package__).joinpath("model.json").read_text(encoding="utf-8"))
     threshold = {True: data["threshold"]["may"], False: data["threshold"]["may_not"]}
-    words = WordWeights(data["words"])
+    words = WordWeights(data["words"], data["pairs"])
     return Model(Lexicon(data["lexicon"]), data["weights"], words, data["classes"], data["bias"], threshold)
 
 
@@ -102,8 +102,7 @@ def _judged(
     words, parts = read_windows(model.lexicon, plain, trusted)
     sums = model.words.running_sums(words)
     for window in parts:
-        inside = words.between(window.start, window.end)
-        score = _score(model, window, sums[inside.stop] - sums[inside.start])
+        score = _score(model, window, (sums[window.until] - sums[window.first]) * share_of_words(window))
         one = None
         if score >= threshold:
             start, end = plain.original(window.start), plain.original(max(window.end - 1, 0)) + 1
@@ -127,7 +126,12 @@ def read_windows(lexicon: Lexicon, plain: Plain, trusted: bool) -> tuple[Words, 
     if len(lowered) != len(plain.text):  # a few letters of Turkish and others have two in lower case
         lowered = "".join(char if len(char.lower()) != 1 else char.lower() for char in plain.text)
     signs, words = lexicon.signs(lowered)
-    return words, windows(lowered, signs, trusted=trusted, hidden=plain.hidden > 0)
+    return words, windows(lowered, signs, words, trusted=trusted, hidden=plain.hidden > 0)
+
+
+def share_of_words(window: Window) -> float:
+    """By what the weights of a window's words are multiplied, so that many words count more than few, but not by as much."""
+    return 1 / math.sqrt(max(window.until - window.first, _LEAST_WORDS))
 
 
 def _score(model: Model, window: Window, words: float) -> float:

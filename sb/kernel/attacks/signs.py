@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import itemgetter
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from sb.kernel.attacks.word_weights import Words
 
-WINDOW = 60  # words that are judged together
+WINDOW, STEP = 64, 32  # words that are judged together, and words from one such window to the next
 NEAR = 14  # words between two signs that belong together
-MOST_SIGNS = 24  # of one window: what has more says the same again
+MOST_SIGNS = 24  # that are judged together
 _CACHED = 65_536  # words
 _RARE = frozenset('<[{#|@?=!/_:(*"')
 _text_of: Callable[[re.Match[str]], str] = itemgetter(0)
@@ -90,10 +90,17 @@ class Sign(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Neighbouring signs that are judged together, with the features that they give."""
+    """A passage that is judged as one.
+
+    Args:
+        start, end: characters, from its first sign to its last.
+        first, until: numbers of its words. features: what its signs give.
+    """
 
     start: int
     end: int
+    first: int
+    until: int
     features: tuple[str, ...]
 
 
@@ -208,10 +215,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def windows(text: str, signs: Sequence[Sign], *, trusted: bool, hidden: bool) -> Iterator[Window]:
-    """The windows of a text with their features.
+def windows(
+    text: str, signs: Sequence[Sign], words: Words, *, trusted: bool, hidden: bool
+) -> Iterator[Window]:
+    """The windows of a text that have signs, with their features.
 
     Args:
+        signs: of the text, by the words that stand before them.
         trusted: whether who wrote it may give instructions. hidden: whether invisible characters were in it.
     """
     if not signs:
@@ -219,27 +229,19 @@ def windows(text: str, signs: Sequence[Sign], *, trusted: bool, hidden: bool) ->
     ends = [match.end() for match in _SENTENCE.finditer(text)]
     quoted = [match.span() for match in _QUOTED.finditer(text)] if len(signs) > 1 else []
     sentences = [bisect_right(ends, one.start) for one in signs]
-    first, last_start = 0, -1
-    while first < len(signs):
-        until = first
-        limit = signs[first].word + WINDOW
-        while until < len(signs) and signs[until].word <= limit:
-            until += 1
-        inside = signs[first : min(until, first + MOST_SIGNS)]
-        if last_start < inside[-1].start:
-            yield Window(
-                inside[0].start,
-                max(one.end for one in inside),
-                tuple(
-                    _features(
-                        inside, sentences[first : first + len(inside)], quoted, trusted=trusted, hidden=hidden
-                    )
-                ),
+    places = [one.word for one in signs]
+    last = len(words.words)
+    count = max(last, places[-1] + 1)  # writing without spaces has more signs than words
+    for first in range(0, max(1, count - STEP), STEP):
+        until = min(first + WINDOW, count)
+        low, high = bisect_left(places, first), bisect_left(places, until)
+        for begin in range(low, high, MOST_SIGNS):
+            inside = signs[begin : min(begin + MOST_SIGNS, high)]
+            features = _features(
+                inside, sentences[begin : begin + len(inside)], quoted, trusted=trusted, hidden=hidden
             )
-            last_start = inside[-1].start
-        sentence = sentences[first]
-        while first < until and sentences[first] <= sentence:
-            first += 1
+            end = max(one.end for one in inside)
+            yield Window(inside[0].start, end, min(first, last), min(until, last), tuple(features))
 
 
 def _features(

@@ -1,11 +1,11 @@
-"""Weights of single words: wherever they stand, and once more where they begin a sentence."""
+"""Weights of words, wherever they stand and where they begin a sentence, and of pairs of neighbours."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 STEM = 5  # letters that words share which count as one
@@ -26,10 +26,6 @@ class Words(NamedTuple):
     words: Sequence[str]
     starts: Sequence[int]
 
-    def between(self, start: int, end: int) -> slice:
-        """Which words begin from one character on and before another."""
-        return slice(bisect_left(self.starts, start), bisect_left(self.starts, end))
-
     def sentence_starts(self) -> Iterator[tuple[int, str]]:
         """Each word that begins a sentence, a clause, a quotation or a line, with its number."""
         if beginning := _BEGINNING.match(self.text):
@@ -42,12 +38,13 @@ class WordWeights(dict[str, float]):
     """The weight of each word with that of its stem; found when a word first occurs, and remembered.
 
     Args:
-        weights: by feature, see `features_of`.
+        weights: by feature, see `features_of`. pairs: of two words that follow one another, with a space between.
     """
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
+    def __init__(self, weights: Mapping[str, float], pairs: Mapping[str, float]) -> None:
         self._weights = weights
         self._first = {name[1:]: weight for name, weight in weights.items() if name.startswith("^")}
+        self._pairs = {tuple(pair.split(" ")): weight for pair, weight in pairs.items()}
 
     def __missing__(self, word: str) -> float:
         if len(self) >= _CACHED:
@@ -62,6 +59,9 @@ class WordWeights(dict[str, float]):
         for number, word in words.sentence_starts():
             if word in first:
                 each[number] += first[word]
+        for number, weight in enumerate(map(self._pairs.get, pairwise(words.words)), 1):
+            if weight is not None:
+                each[number] += weight
         return list(accumulate(each, initial=0.0))
 
 

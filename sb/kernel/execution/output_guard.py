@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,6 +11,7 @@ from sb.canonical import freeze
 from sb.classification import Classification, Finding, Sensitivity, classify
 from sb.config.guards import REDACT
 from sb.kernel.calls.call import ToolCall
+from sb.kernel.execution.disguised_values import encoded_texts, split_secrets
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.result_guards import ResultGuard, withhold
 from sb.kernel.run_context import RunContext
@@ -20,6 +21,7 @@ from sb.log.kinds import OUTPUT_GATED
 from sb.redaction import MASK
 from sb.text import INVISIBLE
 
+_SPLIT = 0.9  # how sure a secret is that something divides
 TOO_LONG = "too_long"  # stands for a text that was searched in part
 Elsewhere = Callable[
     [str, RunContext], bool
@@ -41,20 +43,29 @@ class OutputGate:
         """What of a text may not leave, and whether all of it was searched.
 
         Characters that nobody sees are passed over: with one of them inside, a key is still a key to who copies it.
+        So is one of a known shape that line breaks or markup divide, and whatever stands in base64.
         """
         places = None
         if not text.isascii() and INVISIBLE.search(text):
             places = [number for number, char in enumerate(text) if not INVISIBLE.match(char)]
         visible = text if places is None else "".join(text[number] for number in places)
         seen: Classification = classify(visible)
-        held = [
-            one
-            for one in seen.findings
-            if one.sensitivity == Sensitivity.SECRET or self._elsewhere(visible[one.start : one.end], ctx)
-        ]
+        held = [one for one in seen.findings if self._may_not_leave(one, visible, ctx)]
+        held = _with_others(visible, held, self._disguised(visible, ctx))
         if places is not None:
             held = [replace(one, start=places[one.start], end=places[one.end - 1] + 1) for one in held]
         return held, seen.complete
+
+    def _may_not_leave(self, one: Finding, text: str, ctx: RunContext) -> bool:
+        return one.sensitivity == Sensitivity.SECRET or self._elsewhere(text[one.start : one.end], ctx)
+
+    def _disguised(self, text: str, ctx: RunContext) -> Iterator[Finding]:
+        for label, (start, end) in split_secrets(text):
+            yield Finding(label, start, end, _SPLIT)
+        for decoded, (start, end) in encoded_texts(text):
+            for one in classify(decoded).findings:
+                if self._may_not_leave(one, decoded, ctx):
+                    yield replace(one, start=start, end=end)
 
     def gated(self, value: Any, ctx: RunContext) -> tuple[Any, list[str]]:
         """A copy of a JSON value without what may not leave, and the labels of that; names of fields are searched too."""
@@ -86,6 +97,21 @@ class OutputGate:
         self._log.append(
             OUTPUT_GATED, {}, subject, {"place": place, "action": action, "labels": list(labels)}
         )
+
+
+def _with_others(text: str, held: list[Finding], others: Iterable[Finding]) -> list[Finding]:
+    """These findings and those of the others that overlap none before them, in order."""
+    taken: bytearray | None = None
+    held = list(held)
+    for one in others:
+        if taken is None:
+            taken = bytearray(len(text))
+            for known in held:
+                taken[known.start : known.end] = b"\1" * (known.end - known.start)
+        if taken.find(1, one.start, one.end) < 0:
+            taken[one.start : one.end] = b"\1" * (one.end - one.start)
+            held.append(one)
+    return sorted(held, key=lambda one: one.start)
 
 
 def _without(text: str, held: Sequence[Finding]) -> str:
