@@ -190,6 +190,8 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
     yield compare(
         f"orient, {of}", lambda: brain.orient(scope="project:bench"), "one search", search, calls=20, bar=4.0
     ).line()
+    waited = median(block(lambda: brain.orient(scope="project:bench"), 1) for _ in range(100)) / 1000
+    yield f"  orient p50 {waited:.1f} ms  bar 2 ms  {'ok' if waited <= 2 else 'OVER'}"
     yield from _ends(brain, floor, text, bits[0], place)
 
 

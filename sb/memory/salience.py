@@ -79,36 +79,40 @@ def salience(
     terms = {name: (values[name], weight) for name, weight in weights.items() if name != "trust"}
     if trust != ORDINARY_TRUST:
         terms["trust"] = (trust - ORDINARY_TRUST, weights.get("trust", TRUST))
-    return Salience(_mean(values, weights, trust), terms)
+    return Salience(_Mean(weights).of(values, trust), terms)
 
 
 def _values(
     row: Mapping[str, Any], reads: tuple[int, float] | None, now: float, relevance: float
 ) -> dict[str, float]:
     times, last = reads or (0, 0.0)
-    days = max(0.0, now - max(row["created_at"], last)) / _DAY
+    confidence, days = row["confidence"], max(0.0, now - max(row["created_at"], last)) / _DAY
     return {
         "relevance": relevance,
         "recency": 0.5 ** (days / DESCRIPTORS[row["kind"]].half_life_days),
         "frequency": min(1.0, log2(1 + times) / _OFTEN),
-        "confidence": _UNSURE if row["confidence"] is None else row["confidence"],
+        "confidence": _UNSURE if confidence is None else confidence,
         "strength": row["strength"],
         "protected": float(row["protected"]),
     }
 
 
-def _mean(values: Mapping[str, float], weights: Weights, trust: float) -> float:
-    """The weighted mean, shifted by the trust."""
-    total = mean = 0.0
-    for name, weight in weights.items():
-        if name != "trust":
-            total += weight
+class _Mean:
+    """The weighted mean of values, shifted by the trust; its weights are added up once for many memories."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._terms = [(name, weight) for name, weight in weights.items() if name != "trust"]
+        self.total = sum(weight for _, weight in self._terms) or 1.0
+        self._of_trust = weights.get("trust", TRUST)
+
+    def of(self, values: Mapping[str, float], trust: float) -> float:
+        mean = 0.0
+        for name, weight in self._terms:
             mean += values[name] * weight
-    mean /= total or 1.0
-    if trust == ORDINARY_TRUST:
-        return mean
-    shift = weights.get("trust", TRUST) * (trust - ORDINARY_TRUST) / (total or 1.0)
-    return min(1.0, max(0.0, mean + shift))
+        mean /= self.total
+        if trust == ORDINARY_TRUST:
+            return mean
+        return min(1.0, max(0.0, mean + self._of_trust * (trust - ORDINARY_TRUST) / self.total))
 
 
 def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
@@ -138,18 +142,20 @@ def salient(
     if not hits or hits[0].score <= 0:
         return list(hits)
     unit = SHARE_OF_SEARCH * hits[0].score
-    share = unit / (sum(weight for name, weight in weights.items() if name != "trust") or 1.0)
+    mean = _Mean(weights)
     moved = []
     for one in hits:
         row, times, known = rows[one.id], reads.get(one.id), trust.get(one.id, ORDINARY_TRUST)
         shown = one.features
         if explain:
             terms = salience(row, times, now, weights=weights, trust=known).terms
+            share = unit / mean.total
             given = {f"salience.{name}": (value, weight * share) for name, (value, weight) in terms.items()}
             shown = {**(shown or {}), **given}
-        value = _mean(_values(row, times, now, 0.0), weights, known)
+        value = mean.of(_values(row, times, now, 0.0), known)
         moved.append(Ranked(one.id, one.score + unit * value, shown))
-    return sorted(moved, key=lambda one: (-one.score, one.id))
+    moved.sort(key=lambda one: (-one.score, one.id))
+    return moved
 
 
 def within(budget_tokens: int, items: Iterable[tuple[T, str]]) -> list[T]:

@@ -63,14 +63,11 @@ def rank(
     ids = candidates.rows.ids
     if not len(ids):
         return []
-    every = dict.fromkeys(name for column in weights.columns for name in column)
-    names = list(every) if explain else list(weights.features)
+    names = weights.every if explain else weights.features
     counted = Counted(query, candidates, statistics, lexicon, read)
     near = match(counted) + vec(counted) + date(counted) >= LEAST_NEAR
     values = feature_values(counted, names)
-    applied = shares(counted) @ np.array(
-        [[column.get(name, 0.0) for name in names] for column in weights.columns]
-    )
+    applied = shares(counted) @ (weights.table_of(names) if explain else weights.table)
     scores = (
         (values * applied).T.copy().sum(axis=0)
     )  # one after another: features of weight 0 change no digit

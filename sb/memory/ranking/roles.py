@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from sb.memory.ranking.terms import words
@@ -21,6 +22,7 @@ _MODELS = frozenset(
     ("chatgpt", "gpt", "claude", "gemini", "copilot", "codex", "llama", "mistral", "deepseek")
 )
 
+_REMEMBERED = 1_000  # names: each search asks about those of all who speak in its places
 _FEWEST = 3  # texts of each of two speakers, before their lengths tell who the assistant is
 _WORDY, _RATIO = (
     80,
@@ -43,6 +45,7 @@ _YOU = re.compile(r"\b(?:you|your|yours|the assistant(?:'s)?)\b", re.IGNORECASE)
 _ME = re.compile(r"\b(?:i|i'm|i've|i'd|my|mine|me|we|our|the user(?:'s)?)\b", re.IGNORECASE)
 
 
+@lru_cache(_REMEMBERED)
 def role_by_name(name: str) -> str:
     """The role that a speaker's name states, "" if it states none."""
     found = words(name)
@@ -51,6 +54,7 @@ def role_by_name(name: str) -> str:
     return next((_WORDS[word] for word in found if word in _WORDS), "")
 
 
+@lru_cache(_REMEMBERED)
 def is_generic(name: str) -> bool:
     """Whether a speaker's name is a role, and so in a question a word as any other."""
     return not _MODELS.intersection(words(name)) and bool(role_by_name(name))

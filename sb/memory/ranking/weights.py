@@ -6,9 +6,15 @@ store; docs/reference/retrieval.md says how good they are and what each one give
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from sb.numeric import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,21 @@ class Weights:
     @cached_property
     def features(self) -> tuple[str, ...]:
         """Returns the features that count."""
-        names = dict.fromkeys(name for column in self.columns for name in column)
-        return tuple(name for name in names if any(column.get(name) for column in self.columns))
+        return tuple(name for name in self.every if any(column.get(name) for column in self.columns))
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Returns the features that the weights name, also those that count 0."""
+        return tuple(dict.fromkeys(name for column in self.columns for name in column))
+
+    @cached_property
+    def table(self) -> NDArray[np.float64]:
+        """The weights of `features`, in a row for each column."""
+        return self.table_of(self.features)
+
+    def table_of(self, features: Sequence[str]) -> NDArray[np.float64]:
+        """The weights of these features, in a row for each column."""
+        return np.array([[column.get(name, 0.0) for name in features] for column in self.columns])
 
     def without(self, *features: str) -> Weights:
         """Returns the weights with these features at 0."""

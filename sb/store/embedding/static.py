@@ -168,8 +168,13 @@ class StaticEmbedder:
         return unit(vectors)
 
     def embed_query(self, text: str, keep: Sequence[str]) -> Vectors:
-        vector: Vectors = self.embed([" ".join(keep) or text])[0]
-        return vector
+        vector = np.zeros((1, self.dimensions), np.float32)
+        ids = self._static.ids(" ".join(keep) or text)
+        if len(ids):
+            _mean_of(ids, self._weights, self._static.table(ids), vector[0])
+            vector -= self._mean
+        found: Vectors = unit(vector)[0]
+        return found
 
     def embed_words(self, words: Sequence[str]) -> Vectors:
         """The plain mean of each word's tokens: how alike two words are does not depend on the collection."""

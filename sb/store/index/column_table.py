@@ -38,7 +38,8 @@ class ColumnTable:
             size, need = len(self._at), len(self._at) + len(new)
             kept = self._rows
             if need > len(kept):
-                kept = np.concatenate([kept, np.zeros(max(need, len(kept)), kept.dtype)])
+                room = max(need - len(kept), len(kept) // 2)
+                kept = np.concatenate([kept, np.zeros(room, kept.dtype)])
             kept[size:need] = rows[new]
             self._rows = kept  # before anybody is told that they are there
             self._at |= zip((numbers[at] for at in new), range(size, need), strict=True)

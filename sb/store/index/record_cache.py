@@ -10,7 +10,7 @@ from sb.store.database import Database
 Values = TypeVar("Values", bound=Sized)
 
 MOST_RECORDS = 10_000
-"""So many records are remembered, which takes some 11 MB for vectors and 6 for words; then it begins anew."""
+"""So many records are remembered, which takes up to 13 MB for vectors and 6 for words; then it begins anew."""
 
 
 class RecordCache(Generic[Values]):
