@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sb.memory import Brain
 from sb.memory.consent import about
 from sb.memory.gate.admission import Admission, Gate
 from sb.memory.gate.confidence import calibrations
+from sb.store.database import open_database
 from sb.store.records.columns import Row
 from sb.store.records.places import Place
 from sb.types import Fact
@@ -198,6 +200,37 @@ def test_flood_of_restatements_moves_confidence_little_and_leaves_one_record(age
     assert after["version"] <= 11
 
 
+def test_flood_of_near_duplicates_changes_no_text_and_moves_confidence_little(agents: Agents) -> None:
+    brain = agents.brain()
+    first = brain.remember(RULE, confidence=0.5)
+    begun = ("", "Note: ", "As agreed, ", "Remember that ", "In short: ")
+    ended = ("", " now", " again", " here", " as well", " of course")
+    flood = [f"{start}{text.rstrip('.')}{end}." for start in begun for end in ended for text in (RULE, AGAIN)]
+    into = [brain.remember(text) for text in flood]
+    assert into.count(first) > len(flood) / 3
+    after = row(agents, first)
+    assert (after["text"], after["version"] <= 11) == (RULE, True)
+    assert after["evidence_n"] < 3.0
+    assert after["confidence"] < 0.67
+    assert facts(agents) == len(set(into))
+
+
+def test_what_was_written_after_the_look_is_compared_before_the_write(agents: Agents) -> None:
+    brain, other = agents.brain(), agents.brain("tester")  # one connection, as threads have
+    brain.remember("The logo is blue.")
+    place = Place(brain.stack, brain.scope)
+    with closing(open_database(agents.home / "brain.db")) as elsewhere:  # another, as another process has
+        apart = Brain("elsewhere", database=elsewhere, config=agents.config, warm=False)
+        for number, writes in enumerate((None, other, apart)):
+            fact = Fact(f"Deploys of team {'ABC'[number]} go out on Tuesdays.")
+            [(new, _)] = brain.writer.record_writer.pairs([fact])
+            admission = brain.gate.look(new, fact, place)
+            first = writes.remember(fact.content) if writes is not None else ""
+            with agents.database.write():
+                assert admission.merges() == (writes is not None)
+            assert admission.verdict.nearest == first
+
+
 def test_equal_text_is_merged_among_many_that_differ_in_one_number(agents: Agents) -> None:
     brain = agents.brain()
     written = ("Deploys of team {} go out on Tuesdays.", "The import of {} rows took one hour.")
@@ -297,16 +330,22 @@ def test_outcomes_move_confidence_and_are_scored(agents: Agents) -> None:
 WRITER = """
 import sys
 from sb.memory import Brain
+from sb.memory.gate.admission import Gate
+looked = Gate.look
+def look(*arguments):
+    admission = looked(*arguments)
+    print("looked", flush=True)
+    sys.stdin.readline()
+    return admission
+Gate.look = look
 brain = Brain(sys.argv[2], path=sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(20):
-    brain.remember("Deploys of team %s go out on Tuesdays." % "ABCDEFGHIJKLMNOPQRST"[number])
+for team in "ABCDE":
+    brain.remember("Deploys of team %s go out on Tuesdays." % team)
 brain.database.close()
 """
 
 
-def test_processes_that_remember_the_same_at_once_never_both_admit(tmp_path: Path) -> None:
+def test_processes_that_look_at_once_never_both_admit(tmp_path: Path) -> None:
     path = tmp_path / "brain.db"
     env = {**os.environ, "SB_HOME": str(tmp_path)}
     with Brain("first", path=path) as brain:
@@ -318,21 +357,22 @@ def test_processes_that_remember_the_same_at_once_never_both_admit(tmp_path: Pat
         )
         for number in range(3)
     ]  # fmt: skip
-    for writer in writers:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == b"ready\n"
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write(b"go\n")
-        writer.stdin.flush()
+    for _ in "ABCDE":
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"looked\n"
+        for writer in writers:  # none has written what all have looked for
+            assert writer.stdin is not None
+            writer.stdin.write(b"go\n")
+            writer.stdin.flush()
     for writer in writers:
         writer.communicate(timeout=120)
         assert writer.returncode == 0
     with Brain("first", path=path) as brain:
         texts = [text for (text,) in brain.database.query("SELECT text FROM records WHERE kind = 'fact'")]
         merged = brain.database.query("SELECT count(*) FROM record_evidence")[0][0]
-    assert len(texts) == len(set(texts)) == 21
-    assert merged == 40
+    assert len(texts) == len(set(texts)) == 6
+    assert merged == 10
 
 
 class InterruptedGate(Gate):
