@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +16,7 @@ from sb.memory.quarantine.holding import Holding, note_held
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
 from sb.store.records.columns import CONTENT, FORGOTTEN, QUARANTINED, Row
+from sb.store.records.consent import inherited
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 from sb.store.records.places import Execute
@@ -151,6 +153,7 @@ class RecordWriter:
         known = self.space.record(former)
         about = DESCRIPTORS[row["kind"]]
         both = about.merged(known, record) if former["kind"] == row["kind"] else added(known, record)
+        both = replace(both, **inherited([former, row], former["agent"]))
         merged = masked_row(both, self.masked, former)
         count_words(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")}

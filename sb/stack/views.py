@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
+from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.text import with_article
 from sb.types import Belief, Decision, EntityRecord, Episode, Event, Fact, Note, Relationship, Remembered
@@ -26,10 +27,11 @@ _SHARED = {
     "tags": "tags",
     "speaker": "speaker",
     "created_at": "happened_at",
+    **{name: name for name in PEOPLE},
 }
 _COUNTED = {"version", "local_updated_at", "times_accessed", "last_accessed", "stack_id", "id"}
 _OF_RELATIONSHIPS = (
-    frozenset(one.name for one in fields(Relationship)) - _COUNTED
+    frozenset(one.name for one in fields(Relationship)) - _COUNTED - {*PEOPLE}
 )  # a newer version may know more
 CORE = "core:"  # before the id of the core, or agent, that something came from
 
@@ -78,6 +80,7 @@ def to_view(record: Any) -> Any:
         "last_accessed": record.last_accessed,
         "is_protected": record.is_protected,
         "context": None if record.scope == "global" else record.scope,
+        **{name: getattr(record, name) for name in PEOPLE},
     }
     match record:
         case Fact():

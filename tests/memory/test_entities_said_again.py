@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -41,6 +42,23 @@ def test_more_is_added_and_the_former_state_is_kept(brain: Brain) -> None:
     assert (bob.observations, bob.properties) == (["likes tea", "plays chess"], {"city": "Rome"})
     (change,) = brain.space.records.history(row["id"])
     assert change["former"]["text"] == "Bob: likes tea"
+
+
+def test_what_is_added_keeps_everybody_named_and_lets_in_only_who_may_read_all(brain: Brain) -> None:
+    first = brain.entity("Bob", "person", observations=["likes tea"])
+    additions: tuple[dict[str, Any], ...] = (
+        {"subject_ids": ["bob"], "access_grants": ["hr", "it"], "consent_grants": ["bob"]},
+        {"subject_ids": ["eve"], "access_grants": ["hr"]},
+        {},
+    )
+    for people in additions:
+        assert brain.entity("Bob", "person", observations=[f"earns {len(people)}"], **people) == first
+    row = brain.space.records.find(first)
+    assert row is not None
+    bob = brain.space.record(row)
+    assert bob.observations == ["likes tea", "earns 3", "earns 2", "earns 0"]
+    assert (bob.subject_ids, bob.access_grants, bob.consent_grants) == (["bob", "eve"], ["hr"], ["bob"])
+    assert brain.get(first).content == "withheld: somebody whom it is about has not agreed"
 
 
 def test_what_a_newer_version_of_sb_wrote_stays(brain: Brain) -> None:

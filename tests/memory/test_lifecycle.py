@@ -58,6 +58,23 @@ def test_the_papers_three_sessions_keep_one_design(home: Path) -> None:
         assert "use Retry-After for backoff" in found
 
 
+def test_the_papers_five_methods_run_as_printed(home: Path) -> None:
+    """The snippet of the memory whitepaper, "the Brain interface"."""
+    with Brain(agent_id="my-agent") as brain:
+        ctx = brain.orient(project="api-v2")
+        assert ctx.empty
+        brain.remember("rate-limit: 100/15s", category="integration")
+        brain.entity("RateLimitAPI", "service", observations=["100 req/15s"])
+        brain.decide("use Retry-After for backoff", "server controls timing")
+        hits = brain.search("rate limits", k=5)
+        assert {"rate-limit: 100/15s", "RateLimitAPI: 100 req/15s"} <= {hit.content for hit in hits}
+        packet = brain.wrap_up("auth module complete", project="api-v2")
+        assert packet.goal == "use Retry-After for backoff"
+        assert packet.current_state == "auth module complete"
+        assert (packet.open_loops, packet.verified) == ((), True)
+        assert packet.next_step
+
+
 def test_a_package_is_json_and_a_text_for_the_prompt(agents: Agents) -> None:
     first = agents.brain()
     first.orient(project="shop")

@@ -29,7 +29,7 @@ SETTINGS = """
 memory:
   personal_data: {"project:red": redact, "project:drop": drop, "project:wait": escalate, "team:*": redact}
   personal_data_readers: [ada]
-  retention: {"project:*": 30d, "project:a/event": 2d}
+  retention: {"project:*": 30d, "project:a/event": 2d, "team:*/lesson": 3d}
 """
 
 
@@ -154,6 +154,16 @@ def test_retention_names_what_is_past_it_by_the_longest_rule(runtime: Runtime, c
     assert due() == [(event, "project:a/event", False), (protected, "project:a/event", True)]
     clock.time += 28 * DAY
     assert (fact, "project:*", False) in due()
+
+
+def test_retention_of_a_category_takes_no_other(runtime: Runtime, clock: SteeredClock) -> None:
+    brain = runtime.brain("ada", scope="team:web")
+    lesson = brain.remember("Restart the queue before the workers", "lesson")
+    brain.remember("The queue is in Oslo", "environment")
+    clock.time += 5 * DAY
+    assert [(one.id, one.rule) for one in overdue(brain.space, runtime.config.memory, clock.now())] == [
+        (lesson, "team:*/lesson")
+    ]
 
 
 def test_commands_list_and_erase(runtime: Runtime, sb: CommandLine) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -41,6 +42,49 @@ def test_what_a_brain_keeps_is_shown_as_the_stacks_own_kinds(both: tuple[Brain, 
     assert stack.get_relationship("Ada") == relationship
     assert stack.get_memory("belief", fact) == belief
     assert stack.get_memory("note", fact) is None
+
+
+PEOPLE = {"subject_ids": ["grace"], "access_grants": ["hr"], "consent_grants": ["grace"]}
+
+
+def people(record: object) -> dict[str, object]:
+    return {name: getattr(record, name) for name in PEOPLE}
+
+
+def test_the_views_of_a_stack_say_whom_a_memory_is_about_and_who_may_read_it(
+    both: tuple[Brain, SQLiteStack],
+) -> None:
+    brain, stack = both
+    named: dict[str, Any] = PEOPLE
+    brain.remember("Grace likes tea", **named)
+    brain.decide("hire Grace", "she is good", **named)
+    brain.log("met Grace", **named)
+    brain.entity("Grace", "person", **named)
+    stack.on_attach("hr")
+    shown = [*stack.get_beliefs(), *stack.get_notes(), *stack.get_episodes(), *stack.get_relationships()]
+    assert [people(one) for one in shown] == [PEOPLE] * 4
+
+
+@pytest.mark.parametrize("brain_first", [True, False])
+def test_somebody_whom_both_know_is_for_those_who_may_read_what_either_says(
+    both: tuple[Brain, SQLiteStack], brain_first: bool
+) -> None:
+    brain, stack = both
+    named: dict[str, Any] = PEOPLE
+    known = Relationship("", "default", "Grace", "person", "colleague", notes="earns 90k", **named)
+    if brain_first:
+        uid = brain.entity("Grace", "person", observations=["likes tea"])
+        assert stack.save_relationship(known) == uid
+    else:
+        uid = stack.save_relationship(
+            Relationship("", "default", "Grace", "person", "colleague", notes="tall")
+        )
+        assert brain.entity("Grace", "person", observations=["earns 90k"], **named) == uid
+    other = Brain("other", database=brain.database)
+    assert other.search("Grace earns") == []
+    row = brain.space.records.find(uid)
+    assert row is not None
+    assert people(brain.space.record(row))["subject_ids"] == ["grace"]
 
 
 def test_private_memories_are_their_owners(both: tuple[Brain, SQLiteStack]) -> None:

@@ -10,6 +10,7 @@ import orjson
 from sb.store.records.columns import Row
 
 SUBJECTS, GRANTS = "subject_ids", ("access_grants", "consent_grants")
+PEOPLE = (SUBJECTS, *GRANTS)  # the fields that name people and agents
 NOT_AGREED = "somebody whom it is about has not agreed"
 # A condition over `r`, the table of records; the first part is that of an index.
 LACKS_CONSENT = """instr(r.fields, '"subject_ids"') > 0 AND EXISTS (
@@ -45,13 +46,16 @@ def difference(fields: str, others: str) -> str:
 
 def names_people(fields: str) -> bool:
     """Whether the fields of a row say whom it is about, who may read it, or who agreed; nearly none do."""
-    return any(f'"{name}"' in fields for name in (SUBJECTS, *GRANTS))
+    return any(f'"{name}"' in fields for name in PEOPLE)
 
 
-def inherited(sources: Iterable[Row]) -> dict[str, Any]:
+def inherited(sources: Iterable[Row], writer: str = "") -> dict[str, Any]:
     """Whom a record is about that is made of others, and who may read it: nobody who may not read each of them.
 
     It is agreed to by those who agreed in every source that names them.
+
+    Args:
+        writer: of the record, who may read it anyway.
     """
     rows = [(row["agent"], orjson.loads(row["fields"])) for row in sources if names_people(row["fields"])]
     about = list(dict.fromkeys(who for _, fields in rows for who in fields.get(SUBJECTS) or ()))
@@ -60,7 +64,7 @@ def inherited(sources: Iterable[Row]) -> dict[str, Any]:
     ]
     found: dict[str, Any] = {SUBJECTS: about} if about else {}
     if readers:
-        found["access_grants"] = sorted(set.intersection(*readers) - {""})
+        found["access_grants"] = sorted(set.intersection(*readers) - {"", writer})
     if any(fields.get("consent_grants") is not None for _, fields in rows):
         lacking = {
             who
