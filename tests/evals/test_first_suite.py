@@ -167,7 +167,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.text(min_size=1, max_size=12), st.dictionaries(st.text(max_size=8), VALUES))),
     VALUES,
@@ -195,7 +195,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(CALLS)
 def test_run_of_which_nothing_was_refused_passes_its_own_suite(calls: list[RecordedCall]) -> None:
     [case] = written(draft(*calls))

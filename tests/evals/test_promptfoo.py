@@ -115,7 +115,7 @@ def drafted(assertions: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any] | N
     return draft.document(), notes
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.lists(ASSERTIONS, min_size=1, max_size=3), st.lists(CALLS, min_size=1, max_size=6))
 def test_trajectory_without_notes_passes_exactly_the_runs_that_promptfoo_passes(
     assertions: list[dict[str, Any]], runs: list[list[RecordedCall]]
@@ -158,7 +158,7 @@ TRAJECTORIES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(TRAJECTORIES, st.lists(CALLS, min_size=1, max_size=6))
 def test_written_assertions_pass_what_the_trajectory_passes(
     document: dict[str, Any], runs: list[list[RecordedCall]]

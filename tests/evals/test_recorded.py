@@ -306,7 +306,7 @@ SPANS = st.fixed_dictionaries(
 ).map(lambda span: {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(value=ANYTHING | MESSAGES | SPANS)
 def test_whatever_a_file_holds_it_is_read_or_refused(
     value: Any, tmp_path_factory: pytest.TempPathFactory

@@ -130,7 +130,7 @@ def test_at_most_eight_tabs_are_open_and_a_process_that_ignores_us_is_killed(sta
 
 
 def test_nonsense_on_the_websocket_closes_that_tab(start: Start) -> None:
-    server = start()
+    server = start(command=("cat",))  # no app is asked for anything
 
     async def look() -> None:
         async with browser(server) as signed_in:
