@@ -165,7 +165,7 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fits) 
 def _heads(part: str) -> tuple[str, ...]:
     """The first components of settings that a component of a path may be: of most literal ones, none.
 
-    Kept, since every word of a line is a path that may be one: comparing was a third of judging it.
+    Kept, since every word of a line is a path that may be one: comparing was a quarter of judging it.
     """
     return tuple(head for head in _BY_HEAD if fits(part, head)) if is_literal(part) else tuple(_BY_HEAD)
 

@@ -132,6 +132,7 @@ def forks() -> Iterator[Forks]:
         "sb.memory.brain",
         "sb.memory.search",
         "tests.hosts.hooks.warmed",
+        *("sb.cli", "sb.commands.approvals", "sb.commands.undo"),  # for what the user types between events
     )
     with Forks(*parts, "sb.tools.files", "sb.tools.http", "sb.tools.shell", *adapters) as forks:
         yield forks

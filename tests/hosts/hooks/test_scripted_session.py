@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from typing import Any
 
 from tests.hosts.hooks.conftest import Host
@@ -19,8 +17,8 @@ class Terminal:
 
     def __call__(self, *arguments: str) -> str:
         env = {"PATH": os.environ["PATH"], "HOME": "/data/nobody", "SB_HOME": str(self._host.home)}
-        command = [sys.executable, "-m", "sb", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        assert self._host.forks is not None
+        done = self._host.forks.run("-m", "sb", *arguments, env=env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
