@@ -111,7 +111,7 @@ class WordIndex:
     ) -> list[tuple[int, float]]:
         rank = f"bm25(record_index, {BODY_WEIGHT}, {PREV_WEIGHT}, {PLACE_WEIGHT})"
         join = f"JOIN records AS r ON r.id = record_index.rowid AND {where}" if where else ""
-        # Ordered by the column itself: of another expression SQLite would compute bm25 twice for each match.
+        # Ordered by the column itself: bm25 is not computed again for what is returned.
         sql = (
             f"SELECT record_index.rowid, {rank} AS less FROM record_index {join}"
             f" WHERE record_index MATCH ? ORDER BY less LIMIT +?"
