@@ -6,11 +6,12 @@ Source: docs/reference/retrieval.md; the memory whitepaper, "hybrid search" and 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.errors import EmbedderError
+from sb.frozen import frozen
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.match_query import word_query
@@ -48,7 +49,7 @@ class Predicate(Protocol):
         """A condition over `r`, the table of records, and its parameters; "" for none."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Filters:
     """The conditions that every hit meets, in SQL; nothing is filtered afterwards.
 

@@ -7,11 +7,12 @@ store; docs/reference/retrieval.md says how good they are and what each one give
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from sb.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Weights:
     """The weight of each feature, by its name; what is not there counts 0.
 
