@@ -61,16 +61,16 @@ class Harness:
     def open(self, settings: Mapping[str, Any] | None = None, *, tracer_provider: Any = None) -> Runtime:
         """Open the home; a second time is what a restart does.
 
+        Settings are those of a home that was first opened without: a first opening depends on none of them.
+
         Args:
             settings: key of a setting, such as ``kill.dual_control``, to its value.
             tracer_provider: as for open_runtime.
         """
         home = Home(self.folder / "home")
         config = assemble(home, settings or {}, {}, ())
-        if not settings and not home.folder.exists():
-            self._first_opening.make(
-                home, lambda: open_runtime(config, clock=SteeredClock(), ids=CountingIds()).close()
-            )
+        if not home.folder.exists():
+            self._first_opening.make(home, lambda: _open_once(home))
         runtime = open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
         runtime.warm = False  # what a probe searches is done before that would help
         return runtime
@@ -108,6 +108,10 @@ class Harness:
         own = [tool for tool in tools if tool is not None and tool.source != SHIPPED]
         for store in (runtime.baselines, runtime.reversals):
             _approve(store, runtime, own)
+
+
+def _open_once(home: Home) -> None:
+    open_runtime(assemble(home, {}, {}, ()), clock=SteeredClock(), ids=CountingIds()).close()
 
 
 def saw(result: ToolResult, tool: Counted | None = None) -> str:
