@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
@@ -134,12 +134,11 @@ def broken(part: object, name: str) -> Iterator[None]:
         delattr(part, name)
 
 
-def _approve(store: ContractBaselineStore, runtime: Runtime, tools: Iterable[RegisteredTool]) -> None:
-    live = store.seen.fingerprints(runtime.registry)
-    wanted = [tool for tool in tools if tool.spec.tool_id in live]  # the others declare no way back
-    if wanted:
+def _approve(store: ContractBaselineStore, runtime: Runtime, tools: Sequence[RegisteredTool]) -> None:
+    contracts = store.seen.fingerprints_of(tools)  # the others declare no way back
+    if contracts:
         with runtime.log.write() as write:
-            for tool in wanted:
-                store.seen.note(write, tool, store.seen.fingerprint(tool))
-        contracts = {tool.spec.tool_id: store.seen.fingerprint(tool) for tool in wanted}
+            for tool in tools:
+                if tool.spec.tool_id in contracts:
+                    store.seen.note(write, tool, contracts[tool.spec.tool_id])
         store.approve(contracts, AUDITOR, "the probe's own tools")

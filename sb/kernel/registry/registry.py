@@ -82,7 +82,8 @@ def _copied(value: list[Any] | dict[str, Any]) -> list[Any] | dict[str, Any]:
     """A field of a contract that stays as it is; what is in its lists holds only text and flags, so one level is enough."""
     if isinstance(value, list):
         return [item if isinstance(item, str) else _twin(item) for item in value]
-    return copy.deepcopy(value) if value else {}
+    plain = all(isinstance(item, str | int | float | None) for item in value.values())
+    return dict(value) if plain else copy.deepcopy(value)
 
 
 def _twin(item: Any) -> Any:
