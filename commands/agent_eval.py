@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,7 @@ from sb.commands.session import configuration
 
 from sb.cli import HELP, Group
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.text import nearest
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this re
 Reuse = Annotated[bool, typer.Option("--reuse", help="Let one process of a cmd: agent answer several cases.")]
 
 
-@dataclass(frozen=True)
+@frozen
 class Given:
     """What a run was asked to compare with, and to write.
 

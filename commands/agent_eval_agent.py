@@ -6,13 +6,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sb.errors import NotFoundError, UsageError
+from sb.frozen import frozen
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -26,7 +26,7 @@ AgentOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class NamedAgent:
     """Which agent was named.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 
 from sb.fitting import Cut, cell_width, fit, home_as_tilde, padded, wrap
+from sb.frozen import frozen
 from sb.present.tones import tone_of
 
 GAP = "  "
@@ -26,7 +27,7 @@ def as_it_is(text: str, tone: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """How a column is laid out.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from sb.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Topic:
     """One page of help.
 

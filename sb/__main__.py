@@ -1,6 +1,7 @@
 """The `sb` program."""
 
 # And no annotations from the future, whose module every hook would read.
+import atexit
 import gc
 import sys
 
@@ -23,6 +24,7 @@ def main(start: str = "") -> None:
     Args:
         start: the file of a runtime that hooks start with, which names their version; "" for any other start.
     """
+    atexit.register(gc.freeze)  # or Python looks for garbage in all that is left, right before it ends
     # A host calls this on every tool call of a person's agent: nothing of the command line is loaded for it.
     if sys.argv[1:2] == ["hook"] and sys.argv[2:] and not {"-h", "--help"} & {*sys.argv}:
         gc.disable()  # it ends after one event: looking for garbage among its imports costs a twelfth of its time

@@ -10,7 +10,6 @@ import errno
 import io
 import os
 import sys
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -21,6 +20,7 @@ from typer.core import TyperGroup
 
 from sb import __version__
 from sb.errors import ExitCode, SBError, UsageError
+from sb.frozen import mutable
 from sb.text import nearest
 
 # Commands in the sections of `sb --help`, with their summaries.
@@ -94,7 +94,7 @@ DISPLAY = ("--plain", "--no-color")
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
-@dataclass
+@mutable
 class Options:
     """What was given before the command."""
 

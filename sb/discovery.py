@@ -9,18 +9,19 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sb.frozen import frozen
+
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 PLUGINS, STACKS, MODELS, STACK_COMPONENTS = "sb.plugins", "sb.stacks", "sb.models", "sb.stack_components"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@frozen
 class DiscoveredComponent:
     """Something that an installed distribution offers.
 
@@ -81,16 +82,17 @@ def find(group: str, name: str) -> DiscoveredComponent:
 
 def entry_points(group: str) -> list[EntryPoint]:
     """What is offered in a group, as importlib.metadata describes it; whatever that raises."""
-    select = _installed(tuple((folder, _changed(folder)) for folder in sys.path))
-    return list(select(group=group))
+    offered = _installed(tuple((folder, _changed(folder)) for folder in sys.path))
+    return list(offered(group))
 
 
 @lru_cache(maxsize=1)
-def _installed(_: tuple[tuple[str, int], ...]) -> Callable[..., EntryPoints]:
-    """What chooses among all entry points; they are read again, which takes milliseconds, once a folder changes."""
+def _installed(_: tuple[tuple[str, int], ...]) -> Callable[[str], tuple[EntryPoint, ...]]:
+    """The entry points of a group; they are read again, which takes milliseconds, once a folder changes."""
     from importlib import metadata  # takes tens of milliseconds
 
-    return metadata.entry_points().select
+    everything = metadata.entry_points()
+    return cache(lambda group: tuple(everything.select(group=group)))
 
 
 def _changed(folder: str) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sb.config.document import SHOWN, Report
+from sb.frozen import frozen
 from sb.located import line_of, unfilled
 from sb.text import json_text, nearest, plain, shorten
 
@@ -66,7 +66,7 @@ class Kind(NamedTuple, Generic[T]):
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Field:
     """One key of a mapping.
 

@@ -6,12 +6,12 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 
+from sb.frozen import frozen
 from sb.sources import MICROSECONDS
 
 ELLIPSIS = "…"
@@ -39,7 +39,7 @@ class Cut(StrEnum):
     PATH = "path"  # the left, at a slash where there is one
 
 
-@dataclass(frozen=True)
+@frozen
 class Fitted:
     """A text cut to fit, with the hits that are still in it, as character positions of the new text."""
 

@@ -7,13 +7,14 @@ the shipped tools and those of others.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import ConfigError, SBError, StoreError
+from sb.frozen import mutable
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
@@ -59,7 +60,7 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.tools.discovery import LoadFailure
 
 
-@dataclass
+@mutable
 class Runtime:
     """An open SecondBrain; close it, or use it as a context manager.
 

@@ -6,8 +6,9 @@ handler `action_<id>`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from sb.frozen import frozen
 
 # In the order of their keys.
 SECTIONS = {
@@ -31,7 +32,7 @@ EVERYWHERE, LISTS, RECORDS, ASKING, PANELS = "everywhere", "lists", "records", "
 DECIDE, LOOK, MOVE, CONSOLE = GROUPS = ("Decide", "Look", "Move", "Console")
 
 
-@dataclass(frozen=True)
+@frozen
 class Action:
     """One thing to do. A key belongs to one id, so that a letter means the same on all screens.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
@@ -33,6 +32,7 @@ from textual import on
 from textual.widget import Widget
 
 from sb.fitting import count
+from sb.frozen import frozen
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import Order
@@ -60,7 +60,7 @@ TAKES = {
 NO_HIT = "No requests match.\n\nesc clears the filter."
 
 
-@dataclass(frozen=True)
+@frozen
 class Queue:
     """What is read of all requests, or grants.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
@@ -21,6 +20,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from sb.errors import SBError, StoreError
+from sb.frozen import mutable
 
 AUDITING = "auditing…"
 NO_HIT = "No controls match.\n\nesc clears the filter."
@@ -43,7 +43,7 @@ class HarnessScreen(Filtering, TabView):
     HarnessScreen #score.-danger { color: $danger; }
     """
 
-    @dataclass
+    @mutable
     class Auditing(Message):
         """A control begins."""
 

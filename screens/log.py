@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
@@ -21,6 +20,7 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from sb.fitting import count
+from sb.frozen import mutable
 from sb.kernel.review.calls import RefusedFilter, next_refused
 from sb.kernel.review.log_verification import Verification, verify
 from sb.kernel.review.verification_record import (
@@ -48,7 +48,7 @@ class LogScreen(Searching, TabView):
     heading = "Log"
     BINDINGS = bindings("log")
 
-    @dataclass
+    @mutable
     class Verifying(Message):
         """So much of the log is verified."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from sb.frozen import frozen
 from sb.text import plain
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MOST_LINES = 16
 Do = Callable[[], object]
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One line of the palette.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sb.screens.reading import safe
 from textual.app import App
@@ -14,6 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from sb.fitting import count
+from sb.frozen import mutable
 
 WIDE, HIGH = 100, 30  # cells and lines of a terminal from which on panels have borders
 SHARES = 20  # the cells of a screen are divided by so many parts
@@ -38,7 +38,7 @@ class Panel(Container):
     .-narrow Panel:focus-within, .-low Panel:focus-within { border: none; border-top: solid $accent; }
     """
 
-    @dataclass
+    @mutable
     class Viewed(Message):
         """Another view was chosen."""
 
@@ -123,7 +123,7 @@ def has_borders(app: App[object]) -> bool:
     return app.size.width >= WIDE and app.size.height >= HIGH
 
 
-@dataclass
+@mutable
 class Shares:
     """Where splits are, on all screens: parts of the first panel, of SHARES."""
 

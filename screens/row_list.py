@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from rich.cells import set_cell_size
@@ -19,6 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from sb.fitting import fit
+from sb.frozen import mutable
 from sb.text import plain
 
 GAP = "  "  # between two columns
@@ -39,7 +39,7 @@ class RowList(Toned, can_focus=True):
     RowList { height: 1fr; background: $panel; overflow-x: hidden; scrollbar-size-vertical: 1; }
     """
 
-    @dataclass
+    @mutable
     class Wanted(Message):
         """Rows came into view that were not fetched."""
 
@@ -50,7 +50,7 @@ class RowList(Toned, can_focus=True):
         def control(self) -> RowList:
             return self.rows
 
-    @dataclass
+    @mutable
     class Highlighted(Message):
         """The cursor is on another record."""
 
@@ -61,7 +61,7 @@ class RowList(Toned, can_focus=True):
         def control(self) -> RowList:
             return self.rows
 
-    @dataclass
+    @mutable
     class Opened(Message):
         """The record under the cursor was chosen."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 from sb.screens.filtering import Filtering
 from sb.screens.row_list import RowList
@@ -11,6 +10,8 @@ from sb.screens.state.search import Found, Search
 from textual import on
 from textual.message import Message
 from textual.worker import get_current_worker
+
+from sb.frozen import mutable
 
 SEARCHING = "Searching…"
 
@@ -22,7 +23,7 @@ class Searching(Filtering):
     _looking: Search | None = None
     _look_again = False
 
-    @dataclass
+    @mutable
     class Step(Message):
         """A search has come further."""
 

@@ -18,13 +18,13 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from sb.errors import DeniedError, SBError, UsageError
+from sb.frozen import frozen
 
 SOCKET_VARIABLE = "SB_SIGNING_SOCKET"
 _MAX_LINE = 4 << 20
@@ -161,7 +161,7 @@ def _standing(pid: int) -> tuple[int, str]:
     return int(fields[1]), fields[19]
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoteDecider:
     """A person whose key is in the parent process, which decides for them."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import ContractEntry
 from sb.kernel.calls.intents import Intent
@@ -22,7 +23,7 @@ LONGEST = 400  # characters of an object or a reason
 BETWEEN = " · "
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """One thing that needs a person.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sb.attention.items import Item, item_of_contract, item_of_kill, item_of_need, item_of_review
 from sb.config import Config
 from sb.errors import SBError
+from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
@@ -30,7 +31,7 @@ NOUNS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class NeedsNow:
     """What needs a person.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from sb.attention.items import Item
@@ -11,6 +10,7 @@ from sb.attention.needs import NOUNS, NeedsReader
 from sb.config import Config
 from sb.duration import human_age
 from sb.fitting import Cut, cell_width, fit, padded
+from sb.frozen import frozen
 from sb.hosts.install.records import installed_hosts
 from sb.kernel.authority.authority import Authority, Unauthorised
 from sb.kernel.review.findings import (
@@ -42,7 +42,7 @@ NOTHING = "Nothing needs you."
 WIDE = 100  # columns from which there is room for who asks
 
 
-@dataclass(frozen=True)
+@frozen
 class Summary:
     """What `sb status` says.
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
+from sb.frozen import frozen
+
 EMAIL, PHONE, IP_ADDRESS, NATIONAL_ID = "email", "phone", "ip_address", "national_id"
 CARD, IBAN = "card", "iban"
 NAME = "name"
@@ -57,7 +59,7 @@ class Finding:
         return _CLASSES.get(self.label, Sensitivity.SECRET)
 
 
-@dataclass(frozen=True)
+@frozen
 class Classification:
     """What was found in a text.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
 from sb.classification.findings import NATIONAL_ID, Finding
 from sb.classification.words import any_word, around, names_a_thing
+from sb.frozen import frozen
 
 _COMMON = (
     r"national (?:id|insurance|identification|identity)\w*|identity (?:card|number|no|code)|id (?:card|number|no)|national number"
@@ -19,7 +19,7 @@ _COMMON = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Scheme:
     """One country's number.
 

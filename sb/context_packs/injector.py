@@ -6,7 +6,6 @@ Source: the kernel reference, "Context injection bridge".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from sb.context_packs.pack_store import ContextPack, PackStore
@@ -17,6 +16,7 @@ from sb.contracts.envelopes import GLOBAL_SCOPE, ContextEnvelope
 from sb.decisions.injection import InjectionSlot, SlotCondition
 from sb.decisions.resolver import DecisionSpec
 from sb.errors import DeniedError, SBError
+from sb.frozen import frozen
 from sb.kernel.boundaries.sources import ContextSourceRegistry, SourceRefused
 from sb.kernel.contracts import AgentCapabilities
 
@@ -100,7 +100,7 @@ def _require_packs(plan: InjectionPlan, capabilities: AgentCapabilities) -> None
             )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Wish:
     """A slot's request: packs it may take, those of other scopes, and whether its condition holds."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from sb.canonical import canonical_bytes, digest
 from sb.context_packs.pack_store import ContextPack
+from sb.frozen import frozen
 
 
 class DropReason(StrEnum):
@@ -21,7 +21,7 @@ class DropReason(StrEnum):
     OWNER_LEFT = "the owner of its source left"
 
 
-@dataclass(frozen=True)
+@frozen
 class PlannedItem:
     """A chosen pack, the slot that it fills, that slot's priority, and the pack's tokens."""
 
@@ -31,7 +31,7 @@ class PlannedItem:
     pack: ContextPack
 
 
-@dataclass(frozen=True)
+@frozen
 class DroppedPack:
     """A pack that a slot asked for and did not get."""
 
@@ -40,7 +40,7 @@ class DroppedPack:
     reason: DropReason
 
 
-@dataclass(frozen=True)
+@frozen
 class InjectionPlan:
     """The outcome of one decision for one envelope.
 

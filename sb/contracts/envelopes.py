@@ -6,15 +6,15 @@ Source: the kernel reference, "Context injection bridge".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.kernel.run_context import LocaleCode, RunContext
 
 GLOBAL_SCOPE = "global"
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextEnvelope:
     """The request that context is put together for; make it with `ContextEnvelope.from_run` where there is a run.
 

@@ -5,9 +5,8 @@ Source: the kernel reference, "Context injection bridge"; the fields are ours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sb.decisions.table import Table
+from sb.frozen import frozen
 from sb.kernel.run_context import LocaleCode
 from sb.text import nearest
 
@@ -16,7 +15,7 @@ MAX_TOKENS = 1_000_000
 MAX_PRIORITY = 100
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotCondition:
     """The condition of a slot: every list that is not empty must match, and one of its entries is enough.
 
@@ -29,7 +28,7 @@ class SlotCondition:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class InjectionSlot:
     """One section of the injected context.
 
@@ -48,7 +47,7 @@ class InjectionSlot:
     when: SlotCondition = SlotCondition()
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextInjection:
     """The body of a decision of kind `context_injection`; `slots` are in the order of the prompt."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from sb.decisions.injection import KIND, ContextInjection, parse
 from sb.decisions.table import Table
 from sb.errors import ConfigError, NotFoundError
+from sb.frozen import frozen
 from sb.log.kinds import KEY
 from sb.text import nearest
 
@@ -24,7 +24,7 @@ _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+")
 _SUFFIX = ".yaml"
 
 
-@dataclass(frozen=True)
+@frozen
 class DecisionSpec:
     """One decision as its file states it.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sb.errors import NotFoundError, UsageError
+from sb.frozen import frozen
 from sb.store import driver
 
 _SCHEMA = """
@@ -26,7 +26,7 @@ _REFUNDED = """SELECT coalesce(sum(iif(reverses IS NULL, cents, -cents)), 0) FRO
     WHERE ? IS NULL OR order_number = ?"""
 
 
-@dataclass(frozen=True)
+@frozen
 class Order:
     """One order, and how far it got."""
 

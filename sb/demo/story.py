@@ -7,12 +7,12 @@ Then the order ships all the same: what justified the refund is not true any mor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from sb.config import Config, load_config
 from sb.demo.ledger import Ledger, Order
 from sb.demo.tools import TOOLS, ledger_of
+from sb.frozen import frozen
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult
 from sb.kernel.run_context import RunBudget, RunContext
@@ -43,7 +43,7 @@ agents:
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Demo:
     """What the story left behind.
 

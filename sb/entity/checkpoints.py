@@ -10,7 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.entity.folders import path_part, private_folder
 from sb.errors import StoreError
 from sb.files import write_atomic
+from sb.frozen import frozen
 from sb.memory.masking import masked_text, refuse_secret
 from sb.protocols import Binding
 from sb.sources import Clock, Ids
@@ -35,7 +36,7 @@ _LARGEST = 1 << 20
 logger = logging.getLogger("sb.entity")
 
 
-@dataclass(frozen=True)
+@frozen
 class Checkpoint:
     """A composition, as a file has it.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from sb.config import Config
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 from sb.entity.restore import FILE, KIND, component_name, location_of
 from sb.errors import CheckFailed, NotFoundError
+from sb.frozen import frozen
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
@@ -38,7 +38,7 @@ LAST = "last"
 _ENFORCED = "enforce_provenance"  # of a location: an argument of SQLiteStack
 
 
-@dataclass(frozen=True)
+@frozen
 class Difference:
     """A part of a composition that is one thing and would be another; None where it is not there."""
 
@@ -47,7 +47,7 @@ class Difference:
     after: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Restored:
     """The result of a restore: the new checkpoint, and the one of the state before."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from sb.discovery import PLUGINS, discover
 from sb.entity.plugin_context import CoreContext
 from sb.entity.plugin_tools import register_tools
 from sb.errors import PluginError
+from sb.frozen import mutable
 from sb.kernel.registry.registry import ToolRegistry
 from sb.protocols import (
     PROTOCOL_VERSION,
@@ -30,7 +31,7 @@ from sb.text import plain
 logger = logging.getLogger("sb.entity")
 
 
-@dataclass
+@mutable
 class _Loaded:
     """A plugin that is in use; `failure` is what went wrong when it was loaded, or ""."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.trajectories.model import RecordedCall
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """One question to an agent.
 
@@ -33,7 +34,7 @@ class Task:
     approve: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentRun:
     """What an agent that is a Python function may return instead of a text.
 
@@ -47,7 +48,7 @@ class AgentRun:
     calls: Sequence[Mapping[str, Any]] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What an agent said and did.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
 
 from sb.errors import ContractError, ExitCode, UsageError
 from sb.evals.results import Verdict
 from sb.evals.summary import CaseSummary, RunSummary
+from sb.frozen import frozen
 from sb.kernel.boundaries.release import PartChange, ReleaseTuple, diff
 from sb.text import counted
 
@@ -31,7 +31,7 @@ class CaseChange(NamedTuple):
         return case
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     """A run beside an earlier one.
 

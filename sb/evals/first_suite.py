@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from sb.evals.exchange.recording import Recording
 from sb.evals.exchange.yaml_text import yaml_text
 from sb.evals.recorded import NOT_RECORDED, recorded_answer, recorded_file, recorded_run, refused_tools
 from sb.files import write_atomic
+from sb.frozen import frozen
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectories.arguments import CallArguments
 from sb.kernel.trajectories.model import RecordedCall, TrajectoryStep
@@ -41,7 +41,7 @@ _HEADER = """\
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Draft:
     """What a case is written from.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from sb.evals.exchange.recording import call_document
 from sb.evals.matchers.kinds import Demand, MatcherKind, quote, verdict
 from sb.evals.suite import Match, Matcher, Suite
 from sb.fields import Field, text
+from sb.frozen import frozen
 from sb.protocols import ModelMessage, ModelProtocol
 from sb.redaction import redact
 from sb.text import shorten
@@ -42,7 +43,7 @@ _LONGEST_EVIDENCE = 20_000  # characters of an answer with its calls
 _LONGEST_REPLY = 10_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Rubric:
     """What a model judges an answer by.
 

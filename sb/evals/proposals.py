@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +12,10 @@ from sb.evals.comparison import Comparison, GateResult, compare, gate
 from sb.evals.running import Options, run_suites
 from sb.evals.suite import Suite
 from sb.evals.summary import RunSummary, summary
+from sb.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Proposal:
     """A change of an agent: another prompt, model, policy or memory.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from sb.evals.answer import Answer
+from sb.frozen import frozen
 from sb.kernel.trajectories.model import Trajectory, TrajectoryGrade
 
 
@@ -23,7 +24,7 @@ class Verdict(StrEnum):
     UNEXPECTED = "unexpected_pass"  # of a case that says that it fails
 
 
-@dataclass(frozen=True)
+@frozen
 class Attempt:
     """One run of a case.
 
@@ -38,7 +39,7 @@ class Attempt:
     grade: TrajectoryGrade | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class CaseResult:
     """What became of one case.
 
@@ -70,7 +71,7 @@ class CaseResult:
         return self.verdict not in (Verdict.FAILED, Verdict.ERROR)
 
 
-@dataclass(frozen=True)
+@frozen
 class EvalRun:
     """A run of evals.
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sb.evals.judging import attempts_of, case_result, judge
 from sb.evals.kernel import CaseHomes
 from sb.evals.results import Attempt, CaseResult, EvalRun
 from sb.evals.suite import Case, Suite
+from sb.frozen import frozen, mutable
 from sb.kernel.boundaries.release import ReleasePart
 from sb.redaction import one_line, redact_text
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -33,7 +34,7 @@ _LOOK_S = 0.2  # seconds between two looks at what became of the attempts
 _OVER_COST = "not run: the cases before it cost {cost:g} cents, and --max-cost is {limit:g}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """How a run is made.
 
@@ -61,7 +62,7 @@ class Options:
         return bool(self.keyword or self.tags)
 
 
-@dataclass
+@mutable
 class Progress:
     """How far a run is.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sb.evals.answer import Answer
+from sb.frozen import frozen
 from sb.kernel.trajectories.model import Trajectory
 
 
@@ -33,7 +34,7 @@ class Matcher(Protocol):
         """Whether the answer is as demanded. Never raises for anything an agent may answer."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setup:
     """What a case finds when it begins.
 
@@ -50,7 +51,7 @@ class Setup:
     charter: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Case:
     """One question, and what its answer must be.
 
@@ -77,7 +78,7 @@ class Case:
     line: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Suite:
     """The cases of one file.
 

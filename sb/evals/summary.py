@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import comb
 from statistics import fmean, median
@@ -14,6 +14,7 @@ from typing import Any
 from sb import __version__
 from sb.errors import UsageError
 from sb.evals.results import CaseResult, EvalRun, Verdict
+from sb.frozen import frozen
 from sb.redaction import one_line
 
 FORMAT = "sb-agent-eval"
@@ -23,7 +24,7 @@ LONGEST = 256 << 20  # bytes of a report; 10 000 cases of ten calls take some 30
 _COMPARED = (Verdict.PASSED, Verdict.FAILED, Verdict.FLAKY, Verdict.ERROR)
 
 
-@dataclass(frozen=True)
+@frozen
 class CaseSummary:
     """One case of a run.
 
@@ -53,7 +54,7 @@ class CaseSummary:
         return self.verdict in _COMPARED
 
 
-@dataclass(frozen=True)
+@frozen
 class RunSummary:
     """One run.
 

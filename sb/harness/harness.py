@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
@@ -61,16 +61,16 @@ class Harness:
     def open(self, settings: Mapping[str, Any] | None = None, *, tracer_provider: Any = None) -> Runtime:
         """Open the home; a second time is what a restart does.
 
+        Settings are those of a home that was first opened without: a first opening depends on none of them.
+
         Args:
             settings: key of a setting, such as ``kill.dual_control``, to its value.
             tracer_provider: as for open_runtime.
         """
         home = Home(self.folder / "home")
         config = assemble(home, settings or {}, {}, ())
-        if not settings and not home.folder.exists():
-            self._first_opening.make(
-                home, lambda: open_runtime(config, clock=SteeredClock(), ids=CountingIds()).close()
-            )
+        if not home.folder.exists():
+            self._first_opening.make(home, lambda: _open_once(home))
         runtime = open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
         runtime.warm = False  # what a probe searches is done before that would help
         return runtime
@@ -110,6 +110,10 @@ class Harness:
             _approve(store, runtime, own)
 
 
+def _open_once(home: Home) -> None:
+    open_runtime(assemble(home, {}, {}, ()), clock=SteeredClock(), ids=CountingIds()).close()
+
+
 def saw(result: ToolResult, tool: Counted | None = None) -> str:
     """Evidence: what an execution gave, and how often its tool was called."""
     given = "success" if result.success else str(result.error_code)
@@ -130,12 +134,11 @@ def broken(part: object, name: str) -> Iterator[None]:
         delattr(part, name)
 
 
-def _approve(store: ContractBaselineStore, runtime: Runtime, tools: Iterable[RegisteredTool]) -> None:
-    live = store.seen.fingerprints(runtime.registry)
-    wanted = [tool for tool in tools if tool.spec.tool_id in live]  # the others declare no way back
-    if wanted:
+def _approve(store: ContractBaselineStore, runtime: Runtime, tools: Sequence[RegisteredTool]) -> None:
+    contracts = store.seen.fingerprints_of(tools)  # the others declare no way back
+    if contracts:
         with runtime.log.write() as write:
-            for tool in wanted:
-                store.seen.note(write, tool, store.seen.fingerprint(tool))
-        contracts = {tool.spec.tool_id: store.seen.fingerprint(tool) for tool in wanted}
+            for tool in tools:
+                if tool.spec.tool_id in contracts:
+                    store.seen.note(write, tool, contracts[tool.spec.tool_id])
         store.approve(contracts, AUDITOR, "the probe's own tools")

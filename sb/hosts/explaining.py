@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sb.config import Config
+from sb.frozen import frozen
 from sb.hosts.hooks.advising import classified, safer, shell_call
 from sb.hosts.hooks.event import GovernedCall
 from sb.hosts.hooks.preview import Outcome, Preview, Previewed
@@ -20,7 +20,7 @@ from sb.text import counted
 HOST = "claude-code"  # whose rules about agents apply, unless another is named
 
 
-@dataclass(frozen=True)
+@frozen
 class LineExplanation:
     """How one line would be judged.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
 from sb.errors import NotFoundError
+from sb.frozen import mutable
 from sb.hosts.hooks.preview import Outcome, Preview, Previewed
 from sb.hosts.install.host import Places
 from sb.hosts.registry import WITH_TRANSCRIPTS, transcript_reader
@@ -39,7 +40,7 @@ class Source(NamedTuple):
     changed: float
 
 
-@dataclass
+@mutable
 class Stopped:
     """A call that would not simply have run.
 
@@ -61,7 +62,7 @@ class Stopped:
     times: int = 1
 
 
-@dataclass
+@mutable
 class Scan:
     """The result.
 

@@ -12,11 +12,11 @@ import stat
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
+from sb.frozen import mutable
 from sb.hosts.hooks.event import NativeCall
 from sb.kernel.review.usage import Tokens
 
@@ -33,7 +33,7 @@ _MOST_TOKENS = 1e15  # of one number; more is nonsense
 _LATEST = 1e11  # seconds since the epoch
 
 
-@dataclass
+@mutable
 class Session:
     """One session as far as its transcript has been read.
 

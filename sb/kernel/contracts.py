@@ -9,13 +9,13 @@ import functools
 import marshal
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.errors import ContractError
-from sb.frozen import frozen
+from sb.frozen import frozen, mutable
 from sb.kernel.results import (
     ResultDetails,
     ToolError,
@@ -224,6 +224,8 @@ def _list_of(kind: type) -> Callable[[str, Any], list[Any]]:
     """A list of its own, so that nobody else holds what the contract is compared by."""
 
     def rule(name: str, value: Any) -> list[Any]:
+        if value.__class__ is list and not value:  # most are empty
+            return []
         if isinstance(value, str) or not all(isinstance(item, kind) for item in value):
             raise ContractError(f"{name} must be a list of {kind.__name__}")
         return sorted(value) if isinstance(value, set | frozenset) else list(value)
@@ -258,7 +260,7 @@ _RULES: dict[str, Callable[[str, Any], Any]] = {
 
 
 @_remember_declared
-@dataclass
+@mutable
 class ToolSpec:
     r"""The contract of a tool.
 
@@ -301,6 +303,9 @@ class ToolSpec:
         object.__setattr__(self, name, value if rule is None else rule(name, value))
 
     def __post_init__(self) -> None:
+        state = self.__dict__  # which `mutable` has filled without a look at the rules
+        for name, rule in _RULES.items():
+            state[name] = rule(name, state[name])
         names = [arg.name for arg in self.args_schema]
         if len(set(names)) != len(names):
             raise ContractError(f"tool {self.tool_id}: an argument is declared twice")
@@ -380,7 +385,7 @@ def _digest_of(document: bytes) -> str:
     return "sha256:" + digest(canonical_bytes(marshal.loads(document)))
 
 
-@dataclass
+@mutable
 class AgentCapabilities:
     """What a domain agent declares that it needs; enforced once registered.
 

@@ -6,10 +6,11 @@ Source: the survival layer, section 2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from sb.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class AssumptionInvalidated:
     """Something that justified calls has turned false.
 

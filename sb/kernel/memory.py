@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, runtime_checkable
 
 from sb.canonical import NotCanonical, freeze
+from sb.frozen import mutable
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_GET, MEMORY_PUT
@@ -38,7 +39,7 @@ class MemoryProtocol(Protocol):
         ...
 
 
-@dataclass
+@mutable
 class MemoryEntry:
     """One value and where it came from.
 
@@ -232,7 +233,7 @@ class DurableMemory(_Tier):
     tier = "durable"
 
 
-@dataclass
+@mutable
 class MemoryBundle:
     """The three tiers of one run; make it with `MemoryBundle.create`."""
 

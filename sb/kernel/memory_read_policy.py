@@ -7,13 +7,14 @@ purpose for itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from sb.config.reading import ReadRule, ReadRules
 from sb.config.scope_patterns import rule_of
 from sb.duration import human_age
+from sb.frozen import frozen
 from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.consent import LACKS_CONSENT, NOT_AGREED, row_lacks_consent
@@ -28,7 +29,7 @@ _STAMP = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class DeniedRead:
     """Memories that a read did not give.
 

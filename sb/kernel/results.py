@@ -5,10 +5,10 @@ Source: the kernel reference, "ToolResult". These names are part of `sb.kernel.c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
+from sb.frozen import frozen, mutable
 from sb.sources import SYSTEM_IDS
 
 
@@ -38,7 +38,7 @@ class Effect(StrEnum):
     UNKNOWN = "in_doubt"
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolProvenance:
     """Where a result came from, and how old it may be, in seconds (None: unknown)."""
 
@@ -60,7 +60,7 @@ class ResultDetails(TypedDict, total=False):
     rule: str
 
 
-@dataclass
+@mutable
 class ToolResult:
     """What a call gave back; make it with `ToolResult.ok` or `ToolResult.error`.
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, fields
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from sb.errors import ContractError, SBError
@@ -183,8 +183,8 @@ class ReversalSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, everything that the reversal fingerprint covers."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return plain | {
+        state = self.__dict__
+        return {name: state[name] for name in _field_names()} | {
             "reversal_class": str(self.reversal_class),
             "recovery_approval_mode": str(self.recovery_approval_mode),
             "blast_radius": vars(self.blast_radius),
@@ -192,6 +192,11 @@ class ReversalSpec:
             "irreversible_when": dict(self.irreversible_when),
             "assumptions": [assumption.to_dict() for assumption in self.assumptions],
         }
+
+
+@cache
+def _field_names() -> tuple[str, ...]:
+    return tuple(one.name for one in fields(ReversalSpec))
 
 
 def listed(assumptions: Sequence[Assumption | str]) -> Sequence[Assumption | str]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any
 
+from sb.frozen import mutable
 from sb.kernel.reversal_contracts import BlastRadius, ReversalClass
 from sb.redaction import CARD, Masking
 from sb.secret_shapes import may_hold_secret
@@ -34,7 +35,7 @@ class LocaleCode(StrEnum):
 _BUDGETS = threading.Lock()  # one for all, so that a budget stays a plain value that can be copied
 
 
-@dataclass
+@mutable
 class RunBudget:
     """Limits of one run and what it has used of them.
 
@@ -142,7 +143,7 @@ MOST_CONSEQUENCE = 1e15  # what is larger counts as this
 _NOISE = 1e-6  # what multiplying may add, in millionths
 
 
-@dataclass
+@mutable
 class IrreversibilityBudget:
     """Consequence of one run that cannot be undone, by dimension. Crossing a ceiling asks a person, it never denies.
 
@@ -209,7 +210,7 @@ def _amount(value: float) -> float:
 _NAMES = ("run_id", "trace_id", "session_id", "user_sid", "agent_name")
 
 
-@dataclass
+@mutable
 class RunContext:
     """The envelope of one run; make it with `RunContext.create`."""
 

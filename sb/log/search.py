@@ -9,9 +9,9 @@ from __future__ import annotations
 import string
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from sb.frozen import frozen
 from sb.log.event import EVENT_COLUMNS, Event
 from sb.log.event_log import EventLog
 
@@ -22,7 +22,7 @@ _HEX = frozenset(string.hexdigits)
 Clause = tuple[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@frozen
 class LogFilter:
     """What has to be in an event: texts in certain columns, and words anywhere, payload included. ASCII case is
     ignored, as SQLite does it.
@@ -86,7 +86,7 @@ def contains(text: str, *columns: str) -> Clause:
     return f"({sql})", (f"%{literal}%",) * len(columns)
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """What one step found.
 

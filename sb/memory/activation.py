@@ -8,8 +8,8 @@ pass on adds up as independent chances do, so that it stays between 0 and 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sb.frozen import frozen
 from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
@@ -22,7 +22,7 @@ _FIRING = 64  # memories that pass activation on in one step: the most active on
 _FAINTEST = 0.01  # activation below which nothing is passed on
 
 
-@dataclass(frozen=True)
+@frozen
 class Step(View):
     """One relation on the way to a memory.
 
@@ -35,7 +35,7 @@ class Step(View):
     id: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Activated(Memory):
     """A memory that came to mind.
 

@@ -11,10 +11,11 @@ import string
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import neg
 from typing import ClassVar
 
+from sb.frozen import frozen
 from sb.log.search import Clause, LogFilter, contains, windows
 from sb.memory.ranking.terms import words
 from sb.store.database import Database
@@ -81,7 +82,7 @@ class RecordFilter(LogFilter):
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Browsed:
     """The progress of browsing.
 

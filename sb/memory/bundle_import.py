@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,6 +12,7 @@ import orjson
 
 from sb.canonical import MAX_INTEGER
 from sb.errors import CheckFailed, DeniedError
+from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.log import kinds
 from sb.log.event_log import EventLog
@@ -55,7 +55,7 @@ _JSON = ("tags", "fields")
 _STATES = (ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED)
 
 
-@dataclass(frozen=True)
+@frozen
 class Imported(View):
     """The result of an import.
 

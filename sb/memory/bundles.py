@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,6 +19,7 @@ import orjson
 from sb.canonical import canonical_bytes
 from sb.errors import CheckFailed, NotFoundError, UsageError
 from sb.files import atomic_file
+from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Operator, signed_statement
 from sb.log import kinds
@@ -53,7 +53,7 @@ _CARRIED = (
 Progress = Callable[[int, int], object]
 
 
-@dataclass(frozen=True)
+@frozen
 class Seal(View):
     """The contents and the signer of a bundle.
 

@@ -6,10 +6,11 @@ Source: the memory whitepaper, "orient retrieval", "salience routing" and "theor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import zip_longest
 from typing import Any
 
+from sb.frozen import frozen
 from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.salience import WEIGHTS, configured, salience, within
@@ -36,7 +37,7 @@ Section = str
 Entry = tuple[Section, Any, str]  # where it stands, what it is, and the line that shows it
 
 
-@dataclass(frozen=True)
+@frozen
 class Neighbour(View):
     """A relation of an entity to another record.
 
@@ -52,14 +53,14 @@ class Neighbour(View):
     weight: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Surrounded(Memory):
     """A memory with those that it is related to most strongly."""
 
     neighbours: tuple[Neighbour, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextPackage(View):
     """The context that an agent gets when its session starts.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from sb.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.database import database_files
@@ -14,7 +14,7 @@ from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import ACTIVE
 
 
-@dataclass(frozen=True)
+@frozen
 class Counts(View):
     """The counts of a memory.
 

@@ -6,12 +6,12 @@ What stays is a tombstone: that there was a record, of which kind and agent, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from sb.errors import NotFoundError
+from sb.frozen import frozen
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
@@ -28,7 +28,7 @@ kinds.register(MEMORY_ERASED, "A person erased a memory for good")
 _RUN = 6  # words in a row that two texts do not share by chance
 
 
-@dataclass(frozen=True)
+@frozen
 class Erased(View):
     """The result of an erasure.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -17,6 +17,7 @@ import orjson
 from sb.canonical import canonical_bytes
 from sb.config import Home
 from sb.errors import ConfigError
+from sb.frozen import frozen
 from sb.memory.masking import mask, refuse_secret
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory, View
@@ -39,7 +40,7 @@ BETWEEN_OTHERS = (
 _ALTERED = "its signature does not match: it was altered, or made in another home"
 
 
-@dataclass(frozen=True)
+@frozen
 class Stale(View):
     """Something that the sender took for true, and that has changed.
 
@@ -54,7 +55,7 @@ class Stale(View):
     now: str
 
 
-@dataclass(frozen=True)
+@frozen
 class HandoffPacket(View):
     """A handoff, verified when it was read.
 

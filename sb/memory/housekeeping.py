@@ -8,9 +8,9 @@ a pass that is left off goes on where it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from sb.errors import EmbedderError
+from sb.frozen import frozen
 from sb.memory.ranking.roles import Spoken, roles
 from sb.memory.space import Space
 from sb.memory.views import View
@@ -33,7 +33,7 @@ _TIDIED, _COUNTED, _AFTER, _ANEW = "tidied_records", "tidied_counted", "tidied_u
 Progress = Callable[[int, int], object]
 
 
-@dataclass(frozen=True)
+@frozen
 class Tidied(View):
     """The result of a housekeeping pass.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from sb.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
 from sb.store.records.columns import Row
@@ -13,7 +13,7 @@ from sb.store.records.edges import Edge
 DEEPEST = 5  # steps: further out a tree shows the whole graph
 
 
-@dataclass(frozen=True)
+@frozen
 class Neighbour(View):
     """A record and how it was come to.
 

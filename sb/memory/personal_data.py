@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from sb.config.memory import Memory as Settings
 from sb.config.scope_patterns import rule_of
+from sb.frozen import frozen
 from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
 from sb.store.database import Database
@@ -38,7 +38,7 @@ class PersonalDataRefused(ValueError):
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Met(View):
     """Personal data that was met in a write.
 
@@ -55,7 +55,7 @@ class Met(View):
     at: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Screened:
     """What one record holds, and what is done about it."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
 
+from sb.frozen import frozen
 from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.personal_values import masked
 from sb.memory.space import Space
@@ -23,7 +24,7 @@ _CALL = "call_"
 _UNSAID = frozenset({"id", "version", "updated_at", "local_updated_at", "agent_id"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Origin(View):
     """A memory, and what it was made from.
 
@@ -53,7 +54,7 @@ class Origin(View):
             yield from one.memories()
 
 
-@dataclass(frozen=True)
+@frozen
 class Change(View):
     """Something that was done with a memory.
 
@@ -70,7 +71,7 @@ class Change(View):
     changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Dossier(View):
     """Everything that is known of a memory.
 

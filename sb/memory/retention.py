@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sb.config.memory import Memory as Settings
 from sb.config.scope_patterns import matches
+from sb.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.records.columns import ERASED, Row
@@ -14,7 +14,7 @@ from sb.store.records.columns import ERASED, Row
 _AT_ONCE = 1_000  # records
 
 
-@dataclass(frozen=True)
+@frozen
 class Overdue(View):
     """A memory that is past its retention.
 

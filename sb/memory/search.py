@@ -6,10 +6,11 @@ Source: docs/reference/retrieval.md; the memory whitepaper, "hybrid search" and 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.errors import EmbedderError
+from sb.frozen import frozen
 from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.match_query import word_query
@@ -45,7 +46,7 @@ class Predicate(Protocol):
         """A condition over `r`, the table of records, and its parameters; "" for none."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Filters:
     """The conditions that every hit meets, in SQL; nothing is filtered afterwards.
 

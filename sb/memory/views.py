@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from sb.frozen import frozen
 from sb.types.vocabulary import CHARACTERS_PER_TOKEN, TOKEN_MARGIN
 
 
@@ -43,7 +44,7 @@ def plain_json(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True)
+@frozen
 class Memory(View):
     """One memory as an agent sees it.
 
@@ -80,7 +81,7 @@ class Memory(View):
         return self.title
 
 
-@dataclass(frozen=True)
+@frozen
 class Hit(Memory):
     """A memory that a search found.
 

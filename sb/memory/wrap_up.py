@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.memory.handoffs import HandoffPacket, Handoffs, loops, packet
 from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
@@ -41,7 +41,7 @@ _DONE = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Derived:
     """The parts of a handoff derived from a session's own writes; "" and empty where nothing was found."""
 

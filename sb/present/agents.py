@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from sb.config import Config
 from sb.config.rules import PolicyRule
 from sb.fitting import count as spaced
 from sb.fitting import relative_age
+from sb.frozen import frozen
 from sb.kernel.calls.approval import Grant
 from sb.kernel.policy.patterns import matches
 from sb.kernel.review.activity import Tally
@@ -40,7 +40,7 @@ _TRUST_WORDS = (
 _DAY_TONES = {"refused": "danger", "denied": "danger", "asked": "warn", "undone": "info", "unknown": "danger"}
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentLine:
     """One agent in one project, cell by cell.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sb.fitting import count, short_span
+from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
@@ -26,7 +26,7 @@ INVALID = "invalid"  # approved, and the call would not run: what was signed, or
 _MARKS = ("\\", BETWEEN.strip())  # an escape, and what separates the parts of a line
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestLine:
     """One request, cell by cell.
 
@@ -46,7 +46,7 @@ class RequestLine:
     effect: str
 
 
-@dataclass(frozen=True)
+@frozen
 class GrantLine:
     """One grant, cell by cell."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sb.frozen import frozen
 from sb.present.times import minute
 
 if TYPE_CHECKING:  # a list of none needs neither
@@ -17,7 +17,7 @@ PRESENT = "present"  # in tables and JSON; lists of the console say `current`
 CURRENT = "current"
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckpointLine:
     """One checkpoint, cell by cell.
 

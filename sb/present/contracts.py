@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sb.frozen import frozen
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.text import counted, revealed_line
@@ -20,7 +20,7 @@ SHORT = 19  # characters of a fingerprint in a table: sha256: and 12 digits
 _ORDER = (BaselineStatus.UNREADABLE, BaselineStatus.CHANGED, BaselineStatus.NEW, BaselineStatus.MISSING)
 
 
-@dataclass(frozen=True)
+@frozen
 class ContractLine:
     """One tool's contract, cell by cell."""
 

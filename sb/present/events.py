@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sb.fitting import short_span
+from sb.frozen import frozen
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import REFUSALS
@@ -63,7 +63,7 @@ _SECOND_MS, _MINUTE_S, _LONGEST_MS = 1_000, 60, 1e15
 _ABOUT_A_TOOL = ("approval.", "grant.", "recovery.")
 
 
-@dataclass(frozen=True)
+@frozen
 class EventLine:
     """One event, cell by cell.
 
@@ -196,7 +196,7 @@ def _statement(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@dataclass(frozen=True)
+@frozen
 class CallLine:
     """One call, cell by cell.
 

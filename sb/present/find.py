@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from sb.errors import NotFoundError
 from sb.fitting import relative_age
+from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN, Approval
 from sb.kernel.recovery.escalations import Escalations
@@ -34,7 +34,7 @@ MOST_STEPS = 3  # of the log, from its newest row on
 _LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
 
 
-@dataclass(frozen=True)
+@frozen
 class FoundRecord:
     """One record.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from sb.frozen import frozen
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.findings import Finding, Status
 from sb.kernel.review.verification_record import VerificationState
@@ -18,7 +18,7 @@ NEARLY_SPENT = 0.8  # of the budget of a day
 Words = tuple[tuple[str, str], ...]  # each with its tone
 
 
-@dataclass(frozen=True)
+@frozen
 class Enforced:
     """What is enforced.
 

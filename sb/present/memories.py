@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sb.duration import human_age
 from sb.fitting import relative_age
+from sb.frozen import frozen
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.highlights import beginnings, spans
 from sb.memory.sessions import PAST_SESSION
@@ -62,7 +62,7 @@ def evidence_text(evidence: Mapping[str, Any]) -> str:
     return f"{evidence['kind']} by {evidence['agent'] or 'nobody named'}{about}, {counts}"
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryText:
     """The text of a memory on one line, without control characters.
 
@@ -100,7 +100,7 @@ def place_word(place: Place) -> str:
     return "private" if place.owner else plain(place.scope.rpartition(":")[2], one_line=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReviewLine:
     """One thing to review, cell by cell."""
 

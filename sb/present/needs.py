@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.fitting import relative_age, short_span
+from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.intents import Intent
@@ -31,7 +31,7 @@ _CONTRACTS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class NeedLine:
     """One thing that needs a person, cell by cell.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from sb.config import Config
+from sb.frozen import frozen
 from sb.kernel.review.activity import DAY_S, HOUR_S, Activity
 from sb.kernel.review.agents import Agents
 from sb.kernel.review.calls import CallFilter, all_calls, calls_at
@@ -19,7 +19,7 @@ HOURS = 12  # of the sparkline
 MOST_AGENTS = 20
 
 
-@dataclass(frozen=True)
+@frozen
 class AtWork:
     """What agents do today.
 

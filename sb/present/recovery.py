@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from sb.frozen import frozen
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.recovery.variants import paths_of
@@ -26,7 +26,7 @@ UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, 
 _WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}
 
 
-@dataclass(frozen=True)
+@frozen
 class RecoveryLine:
     """One line, cell by cell.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sb.duration import human_duration
 from sb.fitting import relative_age
+from sb.frozen import frozen
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.runs import Run, RunState, project_name
 from sb.present.states import State, state
@@ -15,7 +14,7 @@ from sb.sources import MICROSECONDS
 from sb.text import plain
 
 
-@dataclass(frozen=True)
+@frozen
 class RunLine:
     """One run, cell by cell."""
 
@@ -31,7 +30,7 @@ class RunLine:
     intent: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SessionLine:
     """One run as the first level of a tree, cell by cell.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sb.frozen import frozen
 
 SOFT, OK, WARN, DANGER, INFO = "soft", "ok", "warn", "danger", "info"
 
 
-@dataclass(frozen=True)
+@frozen
 class State:
     """How a state word is shown.
 

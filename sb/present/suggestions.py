@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sb.frozen import frozen
 from sb.present.times import minute
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NO_OUTCOME = "unknown"  # of an episode whose text does not say how it ended
 
 
-@dataclass(frozen=True)
+@frozen
 class SuggestionLine:
     """One suggestion, cell by cell."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.recovery.variants import paths_of, snapshot_of
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
@@ -24,7 +24,7 @@ _MODES = {"auto": ", without asking", "dual_control": ", with two approvals"}
 _WORDS = {"undoable": "yes", "reversed": "undone", NO_UNDO: "no", "unknown": "unknown"}
 
 
-@dataclass(frozen=True)
+@frozen
 class UndoLine:
     """One undo record, cell by cell.
 

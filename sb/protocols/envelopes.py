@@ -6,12 +6,14 @@ Source: the core protocol, and for models the `ModelProtocol`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from sb.frozen import mutable
 
-@dataclass
+
+@mutable
 class SyncResult:
     """The result of one synchronization.
 
@@ -33,7 +35,7 @@ class SyncResult:
         return self.conflicts
 
 
-@dataclass
+@mutable
 class StackInfo:
     """An attached stack; `stats` says how many memories of each kind it has."""
 
@@ -44,7 +46,7 @@ class StackInfo:
     is_active: bool = False
 
 
-@dataclass
+@mutable
 class PluginInfo:
     """A plugin that is loaded, or that could be."""
 
@@ -55,7 +57,7 @@ class PluginInfo:
     is_loaded: bool = False
 
 
-@dataclass
+@mutable
 class PluginHealth:
     """Whether a plugin works."""
 
@@ -64,7 +66,7 @@ class PluginHealth:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass
+@mutable
 class Binding:
     """The composition of a core at a moment.
 
@@ -84,7 +86,7 @@ class Binding:
     stack_locations: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-@dataclass
+@mutable
 class ModelCapabilities:
     """The capabilities of a model; sizes are in tokens."""
 
@@ -97,7 +99,7 @@ class ModelCapabilities:
     supports_streaming: bool = True
 
 
-@dataclass
+@mutable
 class ModelMessage:
     """One turn of a conversation.
 
@@ -113,7 +115,7 @@ class ModelMessage:
     tool_calls: list[dict[str, Any]] | None = None
 
 
-@dataclass
+@mutable
 class ModelResponse:
     """The response of a model; `usage` counts tokens, `stop_reason` is the provider's word."""
 
@@ -124,7 +126,7 @@ class ModelResponse:
     model_id: str | None = None
 
 
-@dataclass
+@mutable
 class ModelChunk:
     """A part of an answer; the last one has `is_final`, and `usage` where the provider counts."""
 
@@ -134,7 +136,7 @@ class ModelChunk:
     usage: dict[str, int] | None = None
 
 
-@dataclass
+@mutable
 class ModelStatus:
     """Whether a provider can be used; error_class is rate_limit, auth, timeout, server or unknown."""
 
@@ -145,7 +147,7 @@ class ModelStatus:
     degraded: bool = False
 
 
-@dataclass
+@mutable
 class ToolDefinition:
     """A tool of a plugin, or one that a model may ask for.
 

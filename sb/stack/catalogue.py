@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import orjson
 
 from sb.errors import NotFoundError, UsageError
+from sb.frozen import frozen
 from sb.memory.consent import withheld_from
 from sb.memory.masking import refuse_secret
 from sb.memory.views import View
@@ -24,7 +24,7 @@ DEFAULT = "default"  # the stack of every Brain, unless it is told of another on
 _SHOWN = frozenset(MemoryType)
 
 
-@dataclass(frozen=True)
+@frozen
 class StackEntry(View):
     """One stack.
 

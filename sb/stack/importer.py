@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import orjson
 
 from sb.config import Config
 from sb.errors import NotFoundError, UsageError
+from sb.frozen import frozen
 from sb.memory.bundle_import import IMPORT
 from sb.memory.views import View
 from sb.stack.catalogue import stack_names
@@ -22,7 +22,7 @@ from sb.store.database import Database, open_database
 _DATABASE = b"SQLite format 3\0"  # how such a file begins
 
 
-@dataclass(frozen=True)
+@frozen
 class ImportedStack(View):
     """The result of an import.
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sb.frozen import frozen
 from sb.memory.access import PROMOTE
 from sb.memory.record_writer import RecordWriter
 from sb.stack.container import SYSTEM, Container
@@ -38,7 +39,7 @@ SUGGEST_BELIEF = (
 _VALUES = frozenset({"number", "date", "name", "negation"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Pattern:
     """Something that several episodes say.
 

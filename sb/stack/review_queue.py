@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from sb.frozen import frozen
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Places
@@ -28,7 +28,7 @@ class ReviewKind(StrEnum):
     TRIGGER = "trigger"  # it waits for its precondition, not for an operator
 
 
-@dataclass(frozen=True)
+@frozen
 class ReviewItem:
     """One thing that waits.
 

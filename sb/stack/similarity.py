@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sb.frozen import frozen
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _ORDER_AHEAD = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Statement:
     """A short text, and what it is about."""
 

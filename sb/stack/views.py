@@ -6,10 +6,11 @@ What is changed through such a view is changed in the record itself, as far as t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
+from sb.frozen import frozen
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.text import with_article
@@ -36,7 +37,7 @@ _OF_RELATIONSHIPS = (
 CORE = "core:"  # before the id of the core, or agent, that something came from
 
 
-@dataclass(frozen=True)
+@frozen
 class _View:
     """The mapping of one Brain kind to a stack kind.
 

@@ -10,11 +10,12 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Protocol
 
 from sb.errors import SBError
+from sb.frozen import mutable
 from sb.store.pack_file import ABSENT, EXTRA, FILE, FOLDER, LINK, Entry, chunks_of
 from sb.text import human_bytes, quoted_name
 
@@ -61,7 +62,7 @@ class Sink(Protocol):
         """Take a content chunk by chunk; returns its SHA-256 as hex, and its size in bytes."""
 
 
-@dataclass
+@mutable
 class Scan:
     """Adds paths to a pack.
 

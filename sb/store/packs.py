@@ -12,12 +12,13 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
 from sb.errors import UsageError
 from sb.files import write_atomic
+from sb.frozen import mutable
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock
 from sb.store.pack_file import Entry, Header, Pack, PackReader, PackWriter, read_header
 from sb.store.pack_scan import CannotKeep, Scan, TooMuch
@@ -52,7 +53,7 @@ class Size(NamedTuple):
     cap: int
 
 
-@dataclass
+@mutable
 class _Usage:
     """Bytes in the store, by session; written before a pack appears, so that it may be too high, never too low."""
 

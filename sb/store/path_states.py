@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack
 from sb.store.pack_scan import CannotKeep, Scan, entry_of
 
@@ -31,7 +31,7 @@ class _Hashing:
         return hashed.hexdigest(), size
 
 
-@dataclass
+@mutable
 class _States(Scan):
     """Reads states; what no pack could hold is a state as well."""
 

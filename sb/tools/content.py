@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.tools.failures import display, invalid
 
 
-@dataclass(frozen=True)
+@frozen
 class Content:
     """Bytes as JSON carries them.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sb.discovery import entry_points
 from sb.errors import ContractError
+from sb.frozen import frozen
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
 from sb.redaction import one_line
 
@@ -21,7 +21,7 @@ ENTRY_POINT_GROUP = "sb.tools"
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadFailure:
     """Tools that could not be loaded, and why.
 

@@ -6,10 +6,10 @@ Only where the file still is what the call left: whatever somebody did to it sin
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from sb.errors import NotFoundError, SBError
+from sb.frozen import frozen
 from sb.kernel.contracts import ToolError
 from sb.sources import SYSTEM_IDS
 from sb.store.snapshots import Snapshot, SnapshotStore
@@ -21,7 +21,7 @@ from sb.tools.pack_restoring import PackRestoring
 from sb.tools.roots import Roots
 
 
-@dataclass(frozen=True)
+@frozen
 class _State:
     """The state of a path: hash of the content and permission bits, both None for no file."""
 

@@ -7,9 +7,10 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from sb.frozen import frozen, mutable
 from sb.kernel.contracts import ToolError
 from sb.text import shorten
 from sb.tools.failures import invalid
@@ -26,7 +27,7 @@ LONGEST_GLOB = 256
 LONGEST_QUERY = 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class SearchBounds:
     """Limits of one search.
 
@@ -73,7 +74,7 @@ class FileSearch:
         return {"matches": run.matches, "truncated": run.truncated, "skipped": run.skipped}
 
 
-@dataclass
+@mutable
 class _Run:
     """One search under way."""
 

@@ -10,11 +10,11 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
 
 from sb.errors import NotFoundError
+from sb.frozen import frozen
 from sb.kernel.recovery.variants import NOT_RESTORED
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
@@ -34,7 +34,7 @@ _OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
 Rows = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """One path that differs from its snapshot.
 

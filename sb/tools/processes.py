@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from sb.frozen import frozen, mutable
 
 if TYPE_CHECKING:
     import selectors
@@ -39,7 +41,7 @@ except OSError as error:
 """
 
 
-@dataclass
+@mutable
 class Captured:
     """The first `limit` bytes of a stream."""
 
@@ -56,7 +58,7 @@ class Captured:
         return self.data.decode("utf-8", "replace")
 
 
-@dataclass(frozen=True)
+@frozen
 class Ended:
     """The result of a program.
 

@@ -7,10 +7,10 @@ import io
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sb.config.host_patterns import normal_host
+from sb.frozen import frozen
 from sb.tools.failures import invalid
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Deadline:
         return left
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """The target of one request.
 

@@ -5,14 +5,14 @@ Source: the stack protocol's records; a dataclass takes the fields of its last b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from sb.frozen import mutable
 from sb.types.vocabulary import SourceType
 
 
-@dataclass
+@mutable
 class Sync:
     """The synchronization state of a record."""
 
@@ -22,7 +22,7 @@ class Sync:
     deleted: bool = False
 
 
-@dataclass
+@mutable
 class Meta:
     """Confidence and provenance of a record; `derived_from` holds references `type:id`."""
 
@@ -36,7 +36,7 @@ class Meta:
     confidence_history: list[dict[str, Any]] | None = None
 
 
-@dataclass
+@mutable
 class Strength:
     """Strength from 1 down to 0 (forgotten), and use."""
 
@@ -46,23 +46,23 @@ class Strength:
     is_protected: bool = False
 
 
-@dataclass
+@mutable
 class Processed:
     processed: bool = False
 
 
-@dataclass
+@mutable
 class Context:
     context: str | None = None
     context_tags: list[str] | None = None
 
 
-@dataclass
+@mutable
 class EpochId:
     epoch_id: str | None = None
 
 
-@dataclass
+@mutable
 class Privacy:
     """Whom it is about, and who was let in."""
 

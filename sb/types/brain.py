@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sb.frozen import mutable
+
 
 @dataclass(kw_only=True)
 class Remembered:
@@ -49,7 +51,7 @@ class Remembered:
     consent_grants: list[str] | None = None
 
 
-@dataclass
+@mutable
 class Event(Remembered):
     """Something that happened, for good."""
 
@@ -58,7 +60,7 @@ class Event(Remembered):
     speaker: str | None = None
 
 
-@dataclass
+@mutable
 class Fact(Remembered):
     """Something known, of one of nine categories."""
 
@@ -67,7 +69,7 @@ class Fact(Remembered):
     speaker: str | None = None
 
 
-@dataclass
+@mutable
 class Decision(Remembered):
     """A decision and its rationale; neither changes."""
 
@@ -75,7 +77,7 @@ class Decision(Remembered):
     rationale: str
 
 
-@dataclass
+@mutable
 class EntityRecord(Remembered):
     """Somebody or something, and what was observed of it.
 
@@ -90,7 +92,7 @@ class EntityRecord(Remembered):
     standing: dict[str, Any] | None = None
 
 
-@dataclass
+@mutable
 class Affect(Remembered):
     """An emotional state: valence, arousal and dominance, each from -1 to 1."""
 
@@ -100,7 +102,7 @@ class Affect(Remembered):
     dominance: float = 0.0
 
 
-@dataclass
+@mutable
 class Trigger(Remembered):
     """A prospective memory: an action for when its precondition comes up."""
 
@@ -110,7 +112,7 @@ class Trigger(Remembered):
     expires_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class Lesson(Remembered):
     """A lesson from a failure."""
 
@@ -118,7 +120,7 @@ class Lesson(Remembered):
     cause: str | None = None
 
 
-@dataclass
+@mutable
 class Handoff(Remembered):
     """A handoff to the next session or another agent.
 

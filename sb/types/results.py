@@ -5,12 +5,14 @@ Source: the stack protocol, "Search pipeline" and "Sync".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from sb.frozen import mutable
 
-@dataclass
+
+@mutable
 class SearchResult:
     """A memory that a search found; `score` is the larger the better."""
 
@@ -26,7 +28,7 @@ class SearchResult:
         return self.memory_type
 
 
-@dataclass
+@mutable
 class QueuedChange:
     """A change that other copies have not seen yet."""
 
@@ -41,7 +43,7 @@ class QueuedChange:
     last_attempt_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class SyncConflict:
     """Two copies of a record that were changed apart, and which of them was kept.
 

@@ -5,14 +5,14 @@ Source: the stack protocol. Own fields come first, in the order in which they ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sb.frozen import mutable
 from sb.types.blocks import Context, EpochId, Meta, Privacy, Processed, Strength, Sync
 
 
-@dataclass
+@mutable
 class _Episode:
     id: str
     stack_id: str
@@ -29,12 +29,12 @@ class _Episode:
     emotional_tags: list[str] | None = None
 
 
-@dataclass
+@mutable
 class Episode(Privacy, EpochId, Context, Processed, Strength, Meta, Sync, _Episode):
     """Something that was tried, and what came of it; valence is from -1 to 1, arousal from 0 to 1."""
 
 
-@dataclass
+@mutable
 class _Belief:
     id: str
     stack_id: str
@@ -44,7 +44,7 @@ class _Belief:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class _BeliefState:
     supersedes: str | None = None
     superseded_by: str | None = None
@@ -52,7 +52,7 @@ class _BeliefState:
     is_active: bool = True
 
 
-@dataclass
+@mutable
 class _BeliefReach:
     belief_scope: str = "world"
     source_domain: str | None = None
@@ -60,12 +60,12 @@ class _BeliefReach:
     abstraction_level: str = "specific"
 
 
-@dataclass
+@mutable
 class Belief(_BeliefReach, Processed, Privacy, EpochId, Context, Strength, _BeliefState, Meta, Sync, _Belief):
     """Something held to be true."""
 
 
-@dataclass
+@mutable
 class _Value:
     id: str
     stack_id: str
@@ -75,7 +75,7 @@ class _Value:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class Value(Privacy, EpochId, Context, Strength, Meta, Sync, _Value):
     """Something that matters; priority is from 0 to 100."""
 
@@ -83,7 +83,7 @@ class Value(Privacy, EpochId, Context, Strength, Meta, Sync, _Value):
     is_protected: bool = True
 
 
-@dataclass
+@mutable
 class _Goal:
     id: str
     stack_id: str
@@ -95,12 +95,12 @@ class _Goal:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class Goal(Privacy, EpochId, Context, Strength, Meta, Sync, _Goal):
     """Something to be reached."""
 
 
-@dataclass
+@mutable
 class _Note:
     id: str
     stack_id: str
@@ -112,12 +112,12 @@ class _Note:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class Note(Privacy, EpochId, Context, Processed, Strength, Meta, Sync, _Note):
     """Something worth writing down, kept word for word."""
 
 
-@dataclass
+@mutable
 class _Drive:
     id: str
     stack_id: str
@@ -128,14 +128,14 @@ class _Drive:
     updated_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class Drive(Privacy, EpochId, Context, Strength, Meta, Sync, _Drive):
     """A motivation; one of each type in a stack. Intensity is from 0 to 1."""
 
     is_protected: bool = True
 
 
-@dataclass
+@mutable
 class _Relationship:
     id: str
     stack_id: str
@@ -149,12 +149,12 @@ class _Relationship:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class Relationship(Privacy, EpochId, Context, Strength, Meta, Sync, _Relationship):
     """A relationship with an entity; one of each name in a stack. Sentiment is from -1 to 1."""
 
 
-@dataclass
+@mutable
 class _RawEntry:
     id: str
     stack_id: str
@@ -165,7 +165,7 @@ class _RawEntry:
     processed_into: list[str] | None = None
 
 
-@dataclass
+@mutable
 class _RawTwins:
     content: str | None = None
     timestamp: datetime | None = None
@@ -174,7 +174,7 @@ class _RawTwins:
     source_type: str = "direct_experience"
 
 
-@dataclass
+@mutable
 class RawEntry(_RawTwins, Sync, _RawEntry):
     """Something captured as it came; `content` and `timestamp` are older names of `blob` and `captured_at`."""
 
@@ -183,7 +183,7 @@ class RawEntry(_RawTwins, Sync, _RawEntry):
         self.captured_at = self.timestamp = self.captured_at or self.timestamp
 
 
-@dataclass
+@mutable
 class _Playbook:
     id: str
     stack_id: str
@@ -203,12 +203,12 @@ class _Playbook:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class Playbook(Sync, Privacy, Context, _Playbook):
     """A procedure: steps of `action`, `details` and `adaptations`."""
 
 
-@dataclass
+@mutable
 class _Epoch:
     id: str
     stack_id: str
@@ -225,12 +225,12 @@ class _Epoch:
     dominant_drive_ids: list[str] | None = None
 
 
-@dataclass
+@mutable
 class Epoch(Sync, _Epoch):
     """A stretch of time that belongs together; it is open while `ended_at` is None."""
 
 
-@dataclass
+@mutable
 class Summary:
     """A summary of a month, quarter, year, decade or epoch; it replaces the summaries it supersedes."""
 
@@ -251,7 +251,7 @@ class Summary:
     deleted: bool = False
 
 
-@dataclass
+@mutable
 class SelfNarrative:
     """An entity's narrative of itself."""
 
@@ -271,7 +271,7 @@ class SelfNarrative:
     deleted: bool = False
 
 
-@dataclass
+@mutable
 class _MemorySuggestion:
     id: str
     stack_id: str
@@ -286,12 +286,12 @@ class _MemorySuggestion:
     promoted_to: str | None = None
 
 
-@dataclass
+@mutable
 class MemorySuggestion(Sync, _MemorySuggestion):
     """A memory that somebody may want to have; `promoted_to` is `type:id`."""
 
 
-@dataclass
+@mutable
 class _TrustAssessment:
     id: str
     stack_id: str
@@ -303,12 +303,12 @@ class _TrustAssessment:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class TrustAssessment(Sync, _TrustAssessment):
     """The trust in an entity: domain to `{"score": 0 to 1}`; one for each entity in a stack."""
 
 
-@dataclass
+@mutable
 class _RelationshipHistoryEntry:
     id: str
     stack_id: str
@@ -322,12 +322,12 @@ class _RelationshipHistoryEntry:
     created_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class RelationshipHistoryEntry(Sync, _RelationshipHistoryEntry):
     """A change of a relationship; the values are JSON."""
 
 
-@dataclass
+@mutable
 class _EntityModel:
     id: str
     stack_id: str
@@ -340,6 +340,6 @@ class _EntityModel:
     updated_at: datetime | None = None
 
 
-@dataclass
+@mutable
 class EntityModel(Sync, Privacy, _EntityModel):
     """An observation of an entity's behaviour, preferences or capabilities."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sb.screens.state.document import Field
 from sb.screens.state.listing import NAMED, ROOMY, Cell, Column, Row
 from sb.screens.state.question import Question, some
 
 from sb.fitting import Cut, relative_age, short_span
+from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin
@@ -89,7 +89,7 @@ SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments s
 TOOL = "tool"  # the argument with the host's name of the tool, which stands beside our own
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestDetail:
     """What is read for the request under the cursor alone.
 

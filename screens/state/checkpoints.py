@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sb.screens.state.document import Change, Document, Field
 from sb.screens.state.listing import Cell, Column, Row
@@ -14,6 +13,7 @@ from sb.entity import Checkpoint
 from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
 from sb.fitting import relative_age
+from sb.frozen import frozen
 from sb.present.checkpoints import CURRENT, PRESENT, change_lines, checkpoint_line, state_word
 from sb.present.states import state
 from sb.present.times import date_and_time
@@ -27,7 +27,7 @@ MOST_CHANGES = 8  # in a question
 BETWEEN = " · "
 
 
-@dataclass(frozen=True)
+@frozen
 class Listed:
     """One checkpoint in the list.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from sb.screens.state.word_diff import changed_words
 
 from sb.fitting import Span, count, fit
+from sb.frozen import frozen
 from sb.text import mark_invisible, plain, quoted_name
 
 FOLDED_LINES = 6
@@ -25,7 +25,7 @@ LONGEST_COPIED_LINE = 10_000
 COPIED = "| "  # before each line of a copy: a shell into which it is pasted takes none of them for a command
 
 
-@dataclass(frozen=True)
+@frozen
 class Field:
     """A name and its value; without a value, a heading; without a name, lines of their own.
 
@@ -46,7 +46,7 @@ class Field:
     folded: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """A field that was one thing and is another; None where it is not there."""
 
@@ -58,7 +58,7 @@ class Change:
 Document = Sequence[Field | Change]
 
 
-@dataclass(frozen=True)
+@frozen
 class Paint:
     """Characters of a line in a look of their own."""
 
@@ -67,7 +67,7 @@ class Paint:
     look: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """One line on screen.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from sb.evals.results import Verdict
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import CaseSummary, RunSummary, command_again
 from sb.fitting import Cut, relative_age
+from sb.frozen import frozen
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS
 from sb.text import counted, shorten
@@ -65,7 +65,7 @@ class Node(NamedTuple):
     case: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Saved:
     """The saved runs of a home, the newest first.
 

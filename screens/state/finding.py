@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sb.screens.state.memory import MemorySearch, read_records
 from sb.screens.state.records import Records
 
+from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.review.host_sessions import connected_agents
 from sb.present.approvals import short_call
@@ -24,7 +24,7 @@ MOST = 5  # of each kind
 SHORTEST = 2  # characters for which anything is looked up
 
 
-@dataclass(frozen=True)
+@frozen
 class FoundRecord:
     """One record that fits.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.agents import agent_row
@@ -12,6 +12,7 @@ from sb.screens.state.records import Records
 
 from sb.errors import SBError
 from sb.fitting import Cut, count, relative_age
+from sb.frozen import frozen
 from sb.hosts.install.records import installed_hosts
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.incidents.kill import Kill
@@ -67,7 +68,7 @@ SECTION_OF = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """Where `enter` on a line leads: a screen, and a record on it."""
 
@@ -75,7 +76,7 @@ class Target:
     record: str | int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class HomeLine:
     """One line.
 
@@ -99,7 +100,7 @@ class HomeLine:
         return str(target.record) if target and target.section == "approvals" and target.record else ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Home:
     """What is on screen, but for what needs a decision, which the tabs count too.
 
@@ -275,7 +276,7 @@ def _call(line: CallLine, now: int) -> HomeLine:
     return HomeLine(f"call {line.first}", Row(cells), Target("log", line.first))
 
 
-@dataclass(frozen=True)
+@frozen
 class Facts:
     """What is enforced and on record, each in words; `verified` with its tone."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sb.screens.state.question import Question
 
+from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.incidents.kill import Kill, KillScope
 from sb.kernel.incidents.kill_switch import Thrown
@@ -21,7 +20,7 @@ Pointed = (
 MOST_RUNNING = 5
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """Something that can be stopped."""
 

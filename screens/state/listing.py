@@ -7,10 +7,10 @@ rows cost eight bytes each. The cursor belongs to a key: rows that slide in abov
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from sb.fitting import Cut, Span
+from sb.frozen import frozen
 from sb.text import plain
 
 MOST_ROWS = 1_000  # kept; the oldest are dropped
@@ -18,7 +18,7 @@ LONGEST_CELL = 1_000  # characters that are looked at, whatever the width
 TONES = ("soft", "accent", "ok", "warn", "danger", "info", "violet")
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """One column of a list.
 
@@ -49,7 +49,7 @@ INDENT = "  "  # of a branch of a tree
 LEAST = 6  # cells of the column that takes what is left
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """One value in a row; its text cannot command a terminal.
 
@@ -81,7 +81,7 @@ class Cell:
         object.__setattr__(self, "hits", tuple(hits))
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """One line of a list.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.screens.state.listing import Cell, Column, Row
@@ -14,6 +13,7 @@ from sb.screens.state.search import Found, Search
 
 from sb.errors import UsageError
 from sb.fitting import relative_age
+from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.memory.allowed_changes import PENDING, is_suggestion
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
@@ -100,7 +100,7 @@ def view_counts(records: Records) -> dict[str, int]:
     return {"review": waiting, "checkpoints": len(records.present("counts").checkpoints.ids())}
 
 
-@dataclass(frozen=True)
+@frozen
 class FoundMemories(Found):
     """How far a look has come.
 
@@ -134,7 +134,7 @@ class MemorySearch(Search):
         return arranged(self.hits, self.ranking) if self.ranking else self.hits.keys
 
 
-@dataclass(frozen=True)
+@frozen
 class Ranking:
     """What a search that ranks named for the words of a filter.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.document import Change, Document, Field, fields_of, value_text
@@ -11,6 +10,7 @@ from sb.screens.state.memory import HISTORY, NEIGHBOURS, ORIGIN, TEXT, would_bec
 
 from sb.errors import NotFoundError
 from sb.fitting import count
+from sb.frozen import frozen
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.neighbourhood import Neighbour
 from sb.memory.provenance import Dossier, Origin, show, why
@@ -29,7 +29,7 @@ LONGEST_LINE = 300  # characters of another memory
 LONGEST_HEADING = 400
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryRecord:
     """A memory in full, in several views.
 

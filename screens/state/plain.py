@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sb.screens.state.agents import agent_row, read_agents
 from sb.screens.state.approvals import approval_row
@@ -18,6 +17,7 @@ from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, plain_rows
 
+from sb.frozen import frozen
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.needs import CallOrigin, call_origins
@@ -32,7 +32,7 @@ from sb.text import plain
 MOST_ROWS = 200
 
 
-@dataclass(frozen=True)
+@frozen
 class PlainScreen:
     """One screen as a table.
 

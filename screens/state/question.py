@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sb.frozen import frozen
 from sb.text import revealed_line
 
 MOST_OBJECTS = 6  # of what is denied, revoked or forgotten; what is approved is listed in full
 
 
-@dataclass(frozen=True)
+@frozen
 class Question:
     """One decision in two steps: the reason, then the confirmation.
 

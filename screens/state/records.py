@@ -10,13 +10,13 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.screens.signing_agent import remote_decider, signing_socket
 
 from sb.config import Config
 from sb.errors import DeniedError, SBError, SchemaMismatch
+from sb.frozen import frozen
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.keys import KeyFolder
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sb.stack.review_queue import ReviewQueue
 
 
-@dataclass(frozen=True)
+@frozen
 class Operators:
     """Who may decide, and who of them can do so here.
 
@@ -59,7 +59,7 @@ NOBODY = Operators()
 UNSIGNED = "unsigned"
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """What one look at the database gave.
 

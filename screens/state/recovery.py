@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sb.screens.state.listing import Cell, Column, Row
 
 from sb.fitting import Cut, relative_age, short_span
+from sb.frozen import frozen
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.recovery.escalations import UNDECIDED, UNSETTLED, Escalation, Escalations, EscalationState
@@ -42,7 +43,7 @@ _ORDER = (
 REVERSAL = "reversal"  # one that waits for a decision
 
 
-@dataclass(frozen=True)
+@frozen
 class CallFacts:
     """What the log says of the call that an item is about.
 
@@ -54,7 +55,7 @@ class CallFacts:
     at: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """One line: an escalation, a call in doubt, or what a call changed.
 
@@ -99,7 +100,7 @@ class Item:
         return bool(reference) and reference in names
 
 
-@dataclass(frozen=True)
+@frozen
 class Listed:
     """What a view shows.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.document import Field, fields_of, value_text
@@ -12,6 +11,7 @@ from sb.screens.state.recovery import Item, shown_state
 
 from sb.errors import SBError
 from sb.fitting import short_span
+from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.intents import Intent
@@ -36,7 +36,7 @@ LONGEST_OBJECT = 200  # characters of what is undone in a question
 MOST_PLANS = 20  # in a question
 
 
-@dataclass(frozen=True)
+@frozen
 class DryRun:
     """What a look gave whether something could be undone now.
 
@@ -58,7 +58,7 @@ class DryRun:
         return f"{when(self.at, now)}: {word}: {revealed(self.detail)}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Detail:
     """What is read for the item under the cursor.
 
@@ -262,7 +262,7 @@ _CONSEQUENCES = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """What a question is about, besides the item.
 
@@ -315,7 +315,7 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class RunPlan:
     """What undoing a whole run would do.
 

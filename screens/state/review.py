@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sb.screens.state.document import Change, Document, Field, fields_of
@@ -12,6 +12,7 @@ from sb.screens.state.memory import HISTORY, ORIGIN, TEXT
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 
 from sb.errors import NotFoundError, UsageError
+from sb.frozen import frozen
 from sb.present.memories import review_line
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.text import counted, shorten
@@ -60,7 +61,7 @@ def review_row(item: ReviewItem, now: int) -> Row:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Reviewed:
     """What waits, with what there is to know before it is decided.
 

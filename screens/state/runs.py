@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from sb.screens.state.listing import INDENT, NAMED, Cell, Column, Row
 from sb.screens.state.records import Records
 
 from sb.fitting import Cut, count, relative_age
+from sb.frozen import frozen
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.review.activity import RunTallies
 from sb.kernel.review.calls import (
@@ -92,7 +93,7 @@ def node_of(key: int) -> Node:
     return Node(key % len(KINDS), key // len(KINDS))
 
 
-@dataclass(frozen=True)
+@frozen
 class Tree:
     """Sessions, newest first, and what those that are open hold.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sb.screens.state.document import Field
 from sb.screens.state.listing import WIDE, Cell, Column, Row
 
 from sb.errors import CheckFailed
+from sb.frozen import frozen
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
 from sb.text import shorten
@@ -29,7 +29,7 @@ _TEXTS = ("id", "title", "question", "outcome", "upstream_outcome", "severity", 
 _LISTS = ("flip", "modules", "owasp", "nist")
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What a probe said to one check.
 
@@ -50,7 +50,7 @@ class Answer:
         return "ok" if self.ok else "not built" if self.waits else "NOT OK"
 
 
-@dataclass(frozen=True)
+@frozen
 class Graded:
     """One control and its grade.
 
@@ -89,7 +89,7 @@ class Graded:
         return any(word in said.lower() for said in (*texts, *self.modules, *self.owasp, *self.nist, *checks))
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome:
     """A group of controls, and what it came to.
 
@@ -108,7 +108,7 @@ class Outcome:
         return Row((f"{self.title} · {percent(self.score)}{worst}",), heading=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class Scorecard:
     """All controls, in the order of their outcomes."""
 

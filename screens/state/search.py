@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.log.search import LogFilter, search
 from sb.text import counted
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """How far a look has come.
 

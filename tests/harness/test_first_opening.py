@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from sb.config.home import Home
+from sb.config.host_patterns import HostPattern
+from sb.config.kinds import AgentSettings
+from sb.config.model import assemble
+from sb.config.rules import PolicyRule
 from sb.harness.first_opening import FirstOpening
 from sb.harness.harness import Harness
-from sb.runtime import Runtime
+from sb.runtime import Runtime, open_runtime
+from sb.sources import CountingIds, SteeredClock
 
 
 def state(runtime: Runtime) -> tuple[Any, ...]:
@@ -42,11 +47,32 @@ def test_copied_home_has_what_an_opened_one_has(tmp_path: Path, opened: FirstOpe
     assert (tmp_path / "copied" / "home" / "brain.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_settings_of_a_probe_open_a_home_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "home").mkdir()
-    first, made = FirstOpening(), list[str]()
-    with Harness(tmp_path / "own", first).open({"safety_mode": "safe"}) as runtime:
-        assert runtime.config.safety_mode == "safe"
-    first.make(Home(tmp_path / "home"), lambda: made.append("first"))
-    assert made == ["first"]  # nothing was made before
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"safety_mode": "safe", "contract_enforcement": "observe", "budget.max_tool_calls": 2},
+        {
+            "policy": (PolicyRule("deny", ("files.read",)),),
+            "agents": {"ada": AgentSettings(tools=("files.read",))},
+        },
+        {"agent_charters": "enforce", "context_sources": "enforce", "release.check": "observe"},
+        {"http.allow": (HostPattern("shop.example"),), "files.roots": (Path("/srv"),)},
+        {
+            "red_team.tool_results": "quarantine",
+            "irreversibility.money": 11.0,
+            "approvals.dual_control": ("x",),
+        },
+    ],
+)
+def test_home_copied_for_settings_is_as_one_that_was_first_opened_with_them(
+    tmp_path: Path, opened: FirstOpening, settings: dict[str, Any]
+) -> None:
+    for name in ("copied", "own"):
+        (tmp_path / name).mkdir()
+    config = assemble(Home(tmp_path / "own" / "home"), settings, {}, ())
+    with (
+        Harness(tmp_path / "copied", opened).open(settings) as copied,
+        open_runtime(config, clock=SteeredClock(), ids=CountingIds()) as own,
+    ):
+        assert state(copied) == state(own)
+        assert copied.config.safety_mode == own.config.safety_mode

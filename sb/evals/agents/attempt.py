@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import random
 import sysconfig
@@ -11,7 +10,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from sb.evals.agents.tools import Tools
 from sb.evals.answer import AgentRun
 from sb.evals.exchange.recording import call_document
 from sb.evals.kernel import agent_name, approve_contracts, home_config, open_kernel
+from sb.frozen import frozen
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.functions.governed import register_every_governed
@@ -35,7 +34,7 @@ Write = Callable[[Mapping[str, Any]], None]
 _LIBRARIES = ("<", str(Path(sb.__file__).parent), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentContext:
     """What an agent is told beside its input.
 
@@ -183,6 +182,8 @@ def _call(function: Function, value: Any, tools: Tools, context: AgentContext) -
         offered = {name: part for name, part in offered.items() if name in names}
     returned = function(value, **offered)
     if inspect.isawaitable(returned):
+        import asyncio  # and what it imports for networks, which few agents need
+
         return asyncio.run(_awaited(returned))
     return returned
 

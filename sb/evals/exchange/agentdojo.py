@@ -8,10 +8,11 @@ of the policy alone; no policy can tell an injected call from the same call of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sb.errors import UsageError
+from sb.frozen import frozen, mutable
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime
@@ -35,7 +36,7 @@ _CLASSES = (  # of its tools, by the verbs that their names begin with; the firs
 _MOST_CALLS = 1_000  # of one run
 
 
-@dataclass(frozen=True)
+@frozen
 class DojoTask:
     """One task.
 
@@ -50,7 +51,7 @@ class DojoTask:
     calls: tuple[tuple[str, Mapping[str, Any]], ...]
 
 
-@dataclass
+@mutable
 class Tally:
     """Figures of one suite of tasks.
 
@@ -72,7 +73,7 @@ class Tally:
     without_calls: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class DojoReport:
     """Both sides of a policy, suite by suite."""
 

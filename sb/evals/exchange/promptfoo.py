@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import yaml
 
 from sb.errors import UsageError
 from sb.evals.exchange.promptfoo_trajectory import PREFIX, TrajectoryDraft
+from sb.frozen import mutable
 from sb.redaction import one_line
 
 LARGEST_FILE = 16 << 20  # bytes
@@ -40,7 +41,7 @@ _TEXTS = {  # assertions whose value is a text, or a list of texts, and the matc
 _JUDGED = ("llm-rubric", f"{PREFIX}goal-success")
 
 
-@dataclass
+@mutable
 class Translation:
     """A document in another format.
 

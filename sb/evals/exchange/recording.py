@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from sb.errors import ConfigError
 from sb.evals.answer import Answer
+from sb.frozen import frozen
 from sb.kernel.trajectories import reading
 from sb.kernel.trajectories.model import RecordedCall
 
 _OF_A_CALL = frozenset(field.name for field in fields(RecordedCall))
 
 
-@dataclass(frozen=True)
+@frozen
 class Recording:
     """What an agent was asked and what it did.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sb.evals.answer import Answer
 from sb.evals.suite import Match, Matcher
 from sb.fields import Field, Place
+from sb.frozen import frozen
 from sb.redaction import one_line, redact
 from sb.text import json_text
 
@@ -17,7 +17,7 @@ LONGEST = 120  # characters of an answer in a line
 Judge = Callable[[Answer], Match]
 
 
-@dataclass(frozen=True)
+@frozen
 class MatcherKind:
     """One kind of matchers.
 
@@ -38,7 +38,7 @@ class MatcherKind:
         return Demand(self.name, self.build(values, place), self.decides(values))
 
 
-@dataclass(frozen=True)
+@frozen
 class Demand:
     """A matcher of a suite."""
 

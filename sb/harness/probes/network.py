@@ -40,6 +40,7 @@ for name in sys.argv[2:]:
     for module in pkgutil.walk_packages(getattr(package, "__path__", ()), name + "."):
         importlib.import_module(module.name)
 print(*sorted(touched))
+gc.freeze()
 """
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from sb.frozen import frozen
 from sb.harness.probes.failures import refusal
 from sb.memory import Brain
 from sb.memory.neighbourhood import Neighbour
@@ -14,7 +14,7 @@ MEANING = "who must approve paying money back to customers"  # no word of it is 
 NAME = "Accounting"
 
 
-@dataclass(frozen=True)
+@frozen
 class Planted:
     """Something that one agent kept.
 

@@ -49,7 +49,7 @@ def tool_manifest(h: Harness) -> Iterator[Check]:
 
         bad: list[dict[str, Any]] = [{"tool_id": "No Id!"}, {"tool_id": "probe.bad id"}]
         bad += [{"max_retries": 6}, {"timeout_ms": 99}]
-        accepted = [fault for fault in bad if _registers(runtime, fault)]
+        accepted = [fault for fault in bad if _registers(runtime, fault) or _takes(fault)]
         yield Check("malformed", not accepted, f"ToolRegistry.register_fn: accepted {accepted or 'none'}")
 
         private = h.tool(runtime, "probe.private", allowlisted_agents=["clerk"])
@@ -67,6 +67,17 @@ def _registers(runtime: Runtime, fault: dict[str, Any]) -> bool:
     contract: dict[str, Any] = {"tool_id": "probe.bad", "name": "Bad", "fn": lambda: "done"} | fault
     try:
         runtime.registry.register_fn(**contract)
+    except ContractError:
+        return False
+    return True
+
+
+def _takes(fault: dict[str, Any]) -> bool:
+    """Whether a contract that is made already takes it."""
+    spec = ToolSpec("probe.bad", "Bad")
+    try:
+        for name, value in fault.items():
+            setattr(spec, name, value)
     except ContractError:
         return False
     return True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.hosts.install.documents import Format, Malformed, Path, find
 
 
-@dataclass(frozen=True)
+@frozen
 class Handler:
     """The command of an entry; ours is recognised by it, since some hosts refuse unknown keys."""
 
@@ -26,7 +26,7 @@ class Handler:
         return cls(command, tuple(map(str, args)) if isinstance(args, list) else None)
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One entry to write.
 
@@ -39,7 +39,7 @@ class Entry:
     named: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """The entries that a host's file is to have.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from sb.errors import SBError
+from sb.frozen import frozen
 from sb.tools.hosted.guarding import Kind, in_project, interpreter, kind_here, packages_folders
 
 NAME = "secondbrain-sb"
@@ -20,7 +20,7 @@ _ALONE = frozenset(("wordllama", "vader-sentiment"))
 _FOR_SCREENS = frozenset(("textual", "sqlite-utils"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Package:
     """An installed distribution.
 

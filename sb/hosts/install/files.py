@@ -7,17 +7,17 @@ import difflib
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import ConfigError
 from sb.files import atomic_file, sync_folder
+from sb.frozen import frozen
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe must not be waited for
 _LARGEST = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class FileContent:
     """A file as it was read.
 
@@ -51,7 +51,7 @@ class FileContent:
         return (mark + text).encode()
 
 
-@dataclass(frozen=True)
+@frozen
 class FileChange:
     """The change of one file.
 

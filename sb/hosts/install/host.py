@@ -6,12 +6,13 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from sb.config.home import user_folder
 from sb.errors import ConfigError
+from sb.frozen import frozen
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Entry, Handler, Layout
 from sb.hosts.install.files import read_file
@@ -23,7 +24,7 @@ RELAXED = JsonText(relaxed=True)
 TIMEOUT_S = 30  # of a hook; a host then lets the call run, so sb's own deadline is shorter
 
 
-@dataclass(frozen=True)
+@frozen
 class Places:
     """Where a user's files are.
 
@@ -56,7 +57,7 @@ class Places:
         return Path(text) if os.path.isabs(text) else self.home / default
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """What an install is to write.
 
@@ -95,7 +96,7 @@ SERVER = "secondbrain"  # the entry of the MCP server
 _OFFERED = ("--toolset", "core", "--toolset", "kernel")
 
 
-@dataclass(frozen=True)
+@frozen
 class Host:
     """A program that runs agents; its settings and our entries in them, as a table.
 

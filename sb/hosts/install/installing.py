@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sb.config.home import Home
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.hosts.hooks import resident
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Layout, merged, stripped
@@ -26,7 +27,7 @@ from sb.hosts.install.wrapper import write_wrapper
 from sb.tools.hosted.guarding import wrapper_path
 
 
-@dataclass(frozen=True)
+@frozen
 class Change(FileChange):
     """The change of one file of a host.
 

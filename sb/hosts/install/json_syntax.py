@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from sb.frozen import mutable
 from sb.hosts.install.documents import Malformed
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -18,7 +19,7 @@ _DECODER = json.JSONDecoder()
 _DEEPEST = 100  # far above any configuration, far below the interpreter's own limit
 
 
-@dataclass
+@mutable
 class Child:
     """A member of an object (`key` is its name) or an element of a list (`key` is None)."""
 
@@ -32,7 +33,7 @@ class Child:
         return self.node.end
 
 
-@dataclass
+@mutable
 class Node:
     """A value, and the span of its text."""
 
@@ -42,7 +43,7 @@ class Node:
     children: list[Child] | None = None  # None: not a container
 
 
-@dataclass
+@mutable
 class Parser:
     """Reads one text.
 

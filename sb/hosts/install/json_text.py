@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import marshal
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from sb.frozen import frozen
 from sb.hosts.install.documents import Malformed, Path
 from sb.hosts.install.json_syntax import Child, Node, Parser
 
 _LAST_BREAK = re.compile(r"(\r?\n)[^\n]*\Z")
 
 
-@dataclass(frozen=True)
+@frozen
 class JsonText:
     """JSON, with comments and trailing commas if `relaxed`. A blank text is an empty object."""
 

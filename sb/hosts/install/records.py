@@ -12,16 +12,17 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from sb.config.home import Home
 from sb.errors import ConfigError
 from sb.files import write_atomic
+from sb.frozen import frozen
 from sb.hosts.install.files import read_file, replace
 
 
-@dataclass(frozen=True)
+@frozen
 class Record:
     """One changed file.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
 from sb.errors import NotFoundError, UsageError
+from sb.frozen import frozen, mutable
 from sb.hosts.past.changes import Change, changes_of
 from sb.hosts.past.replaying import MOST_WORK, Replay
 from sb.hosts.scanning import Source
@@ -25,7 +26,7 @@ _MOST_NAME = 200  # characters of an id, a model or a tool's name
 _MOST_MASKED = 16_384  # characters of a text that are searched for secrets
 
 
-@dataclass(frozen=True)
+@frozen
 class Origin:
     """The call that wrote a line.
 
@@ -60,7 +61,7 @@ class BlamedLine(NamedTuple):
     sure: bool
 
 
-@dataclass
+@mutable
 class Blame:
     """Where the lines of a file come from.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import decoded, text
 from sb.hosts.transcripts import blocks
@@ -22,7 +22,7 @@ _PATCH = "*** Begin Patch"
 _HEADER = re.compile(r"[^\S\n]*\*\*\* (Add File|Update File|Delete File|Move to): ?(.*)")
 
 
-@dataclass(frozen=True)
+@frozen
 class Replacement:
     """One text in place of another.
 
@@ -35,7 +35,7 @@ class Replacement:
     every: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """What a call does to one file.
 

@@ -7,8 +7,9 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from sb.frozen import mutable
 from sb.hosts.hooks.project import project_of
 from sb.hosts.past.changes import changed_files
 from sb.hosts.transcripts import (
@@ -35,7 +36,7 @@ _SESSION_NAME = re.compile(r"[\w.-]{1,100}")
 _PROJECT = "project:"
 
 
-@dataclass
+@mutable
 class _Turn:
     """What is known of a turn so far: changes and commands by the id of their call."""
 

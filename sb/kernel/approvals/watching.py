@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from sb.frozen import frozen, mutable
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval, ApprovalState
 
@@ -20,7 +21,7 @@ class Change(StrEnum):
     DECIDED = "decided"
 
 
-@dataclass(frozen=True)
+@frozen
 class Notice:
     """One thing to tell a person about."""
 
@@ -31,7 +32,7 @@ class Notice:
         return {"change": str(self.change), "approval": self.approval.to_dict(now)}
 
 
-@dataclass
+@mutable
 class Watcher:
     """Compares the queue with what it was; every change of a request is told once."""
 

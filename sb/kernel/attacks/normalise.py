@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from html import unescape
 
+from sb.frozen import frozen
 from sb.text import INVISIBLE
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -39,7 +40,7 @@ _REMEMBERED = 4096  # characters
 Edit = tuple[int, int, str]  # from, to, and what stands there instead
 
 
-@dataclass(frozen=True)
+@frozen
 class Plain:
     """A text without disguise.
 

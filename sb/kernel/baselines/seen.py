@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
@@ -79,7 +79,10 @@ class SeenContracts:
 
     def fingerprints(self, registry: ToolRegistry) -> dict[str, str]:
         """Tool id to fingerprint, for every registered tool that has something on this surface."""
-        tools = [registry.tool(tool_id) for tool_id in registry.list_ids()]
+        return self.fingerprints_of(map(registry.tool, registry.list_ids()))
+
+    def fingerprints_of(self, tools: Iterable[RegisteredTool | None]) -> dict[str, str]:
+        """`fingerprints` of some tools."""
         return {tool.spec.tool_id: self.fingerprint(tool) for tool in tools if tool and self._has(tool)}
 
     def note(self, write: LogWrite, tool: RegisteredTool, fingerprint: str) -> None:

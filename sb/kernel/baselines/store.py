@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
+from sb.frozen import mutable
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
@@ -91,7 +92,7 @@ class ContractEntry(NamedTuple):
         }
 
 
-@dataclass
+@mutable
 class _Known:
     """What the log's approvals add up to.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from sb.canonical import canonical_bytes, digest
 from sb.config.scope_patterns import any_matches
 from sb.errors import ContractError
+from sb.frozen import frozen
 from sb.kernel.contracts import AgentCapabilities, SafetyClass, ToolSpec
 from sb.kernel.policy.patterns import any_fits
 
@@ -17,7 +18,7 @@ UNSTATED = "unstated"  # the intent of a run that names none
 GRACE_DAYS = 30  # after review_by, within which a charter still counts
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentCharter:
     """The boundaries of one agent. What a charter does not allow is denied, and a denial counts before a permission.
 

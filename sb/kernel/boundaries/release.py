@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
 from sb.errors import ContractError
+from sb.frozen import frozen
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 SHORT = 12  # hex digits of a digest that stand for a version
 
 
-@dataclass(frozen=True)
+@frozen
 class ReleasePart:
     """One part of a release.
 
@@ -43,7 +44,7 @@ class ReleasePart:
         return cls(name, version or found[:SHORT], found)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReleaseTuple:
     """Prompt, model, policy, tools, context, evaluation and memory of a run.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
 from sb.duration import human_duration
 from sb.errors import ContractError, DeniedError
+from sb.frozen import frozen
 from sb.kernel.policy.patterns import permits
 from sb.redaction import one_line
 from sb.sources import SYSTEM_CLOCK, Clock
@@ -38,7 +39,7 @@ class SourceRefused(DeniedError):
         self.rule = rule
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextSource:
     """One place that context comes from.
 

@@ -6,9 +6,10 @@ import hashlib
 import hmac
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sb.errors import NotFoundError, UsageError
+from sb.frozen import frozen
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.incidents.statements import TOKENS, Statement, Statements
@@ -27,7 +28,7 @@ _LONGEST_TIME = 20  # digits
 LONGEST_S = 366 * 86_400  # of a token's life
 
 
-@dataclass(frozen=True)
+@frozen
 class AccessToken:
     """What is known of a token.
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from sb.canonical import digest
 from sb.errors import StoreCorrupt
+from sb.frozen import mutable
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK
 from sb.log.event_log import EventLog
 from sb.log.kinds import PRUNED, TOOL_DISPATCH
@@ -53,7 +54,7 @@ class LoggedStep(NamedTuple):
     step_digest: str = ""
 
 
-@dataclass
+@mutable
 class _Run:
     last_id: int = 0
     steps: dict[str, LoggedStep] = field(default_factory=dict)

@@ -6,11 +6,11 @@ Failed results and exceptions get the same verdicts. Source: the survival layer,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.kernel.contracts import ToolError, ToolResult
 from sb.kernel.error_kinds import ErrorKind, marked
 from sb.kernel.failures.classifier import classify
@@ -62,7 +62,7 @@ PLAYBOOK: Mapping[ErrorKind, CompensationAction] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """What failed, and what to do about it.
 

@@ -7,12 +7,12 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sb.errors import ContractError
+from sb.frozen import frozen
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult, ToolReturnSchema, ToolSpec
 from sb.kernel.functions.values import json_type, rebuilt, to_json
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
@@ -21,7 +21,7 @@ _BOUND = ("self", "cls")  # what Python passes to a method
 _NOT_IN_IDS = re.compile(r"[^a-z0-9_.-]+")
 
 
-@dataclass(frozen=True)
+@frozen
 class FunctionSignature:
     """The parameters of one function.
 

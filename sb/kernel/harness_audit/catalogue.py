@@ -6,11 +6,12 @@ Source: the survival layer, section 5; the controls are data, in catalogue.yaml.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from sb.frozen import frozen
 
 
 class ControlSeverity(StrEnum):
@@ -29,7 +30,7 @@ class CheckKind(StrEnum):
     ALSO = "also"
 
 
-@dataclass(frozen=True)
+@frozen
 class Criterion:
     """One thing that must hold for a control to pass.
 
@@ -49,7 +50,7 @@ class Criterion:
         return self.kind != CheckKind.ALSO
 
 
-@dataclass(frozen=True)
+@frozen
 class Control:
     """One of the forty.
 
@@ -74,7 +75,7 @@ class Control:
     criteria: tuple[Criterion, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class HarnessOutcome:
     """What several controls together bring about; `number` is Roman."""
 
@@ -83,7 +84,7 @@ class HarnessOutcome:
     title: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Catalogue:
     """Everything that is asked.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.kernel.harness_audit.grading import FORMAT, AuditReport, ControlStatus
 from sb.redaction import one_line
 
@@ -16,7 +16,7 @@ _RANK = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """A control whose status differs; `before` or `after` is "" where it was not graded."""
 
@@ -26,7 +26,7 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     """This report beside an earlier one.
 

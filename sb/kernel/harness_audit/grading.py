@@ -6,11 +6,12 @@ Source: the survival layer, section 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.harness_audit.catalogue import Catalogue, Control, ControlSeverity, Criterion
 
 FORMAT = 1  # of the JSON document
@@ -24,7 +25,7 @@ class ControlStatus(StrEnum):
     FAIL = "fail"
 
 
-@dataclass(frozen=True)
+@frozen
 class Check:
     """What a probe saw.
 
@@ -38,7 +39,7 @@ class Check:
     observed: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """A criterion and its answer; what is not built, or was not answered, is not ok."""
 
@@ -58,7 +59,7 @@ class Finding:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class Grade:
     """How a control does.
 
@@ -149,7 +150,7 @@ def _finding(criterion: Criterion, given: dict[str, Check], missing: str) -> Fin
     return Finding(criterion, check.ok, check.observed) if check else Finding(criterion, False, missing)
 
 
-@dataclass(frozen=True)
+@frozen
 class AuditReport:
     """All grades of an audit, in the order of the catalogue.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sb.errors import NotFoundError, SBError
+from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.incidents.kill import parse_scope
@@ -20,7 +21,7 @@ from sb.sources import iso_micros
 from sb.text import nearest
 
 
-@dataclass(frozen=True)
+@frozen
 class Incident:
     """Something that went wrong; times in ISO 8601.
 

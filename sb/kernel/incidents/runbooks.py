@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from sb.frozen import frozen
 from sb.kernel.incidents.incidents import Incident
 from sb.kernel.incidents.kill import KillScope, parse_scope, quoted
 from sb.kernel.incidents.severity import Impact, Severity
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One step; `command` is "" for what no command does."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Argument
 from sb.kernel.contracts import ToolResult
 from sb.kernel.reversal_contracts import MutationRef
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """What undoing a mutation would do.
 
@@ -30,7 +30,7 @@ class Plan:
         return {"mutation": self.ref.to_dict(), "ok": self.ok, "detail": self.detail, "checked": self.checked}
 
 
-@dataclass(frozen=True)
+@frozen
 class Undone:
     """What came of one reversal.
 

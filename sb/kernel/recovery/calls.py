@@ -7,10 +7,11 @@ recoverers one reverses, and one that died in between leaves a mutation that say
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sb.errors import SBError
+from sb.frozen import mutable
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.calls.intents import IntentState
 from sb.kernel.calls.mutations import MutationStore, secrets_of
@@ -28,7 +29,7 @@ AFTER = {
 }
 
 
-@dataclass
+@mutable
 class Look:
     """A read-only call of recovery: a probe, a preview, or a question whether an assumption holds."""
 

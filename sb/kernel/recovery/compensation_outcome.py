@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.contracts import Assumption, ToolResult
 from sb.kernel.failures.verdicts import CompensationAction, Verdict, safe_line
 from sb.kernel.run_context import RunContext
@@ -29,7 +30,7 @@ class CompensationKind(StrEnum):
     ABORTED = "aborted"
 
 
-@dataclass(frozen=True)
+@frozen
 class CompensationOutcome:
     """What was decided about a failure.
 
@@ -50,7 +51,7 @@ class CompensationOutcome:
     performed: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class FailedCall:
     """A call that failed, as callables get it.
 
@@ -77,7 +78,7 @@ class FailedCall:
         return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, tool_id, self.call_id)
 
 
-@dataclass(frozen=True)
+@frozen
 class FailureNotice:
     """What a person is asked to look at.
 

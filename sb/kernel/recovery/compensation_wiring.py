@@ -5,9 +5,8 @@ The executor never compensates by itself: who calls it hands the failed result t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sb.errors import CheckFailed, UsageError
+from sb.frozen import frozen
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.contracts import SafetyClass, ToolResult, ToolSpec
 from sb.kernel.error_kinds import CODES
@@ -59,7 +58,7 @@ def executor_dispatcher(
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Wiring:
     executor: ToolExecutor
     also_tell: Escalate | None

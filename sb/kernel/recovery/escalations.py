@@ -6,11 +6,11 @@ Where a reversal waits for agreement, the approval and the mutation say how it s
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sb.errors import DeniedError, NotFoundError
+from sb.frozen import frozen
 from sb.kernel.calls.approval import OPEN, ApprovalState
 from sb.kernel.calls.mutations import MUTATION_ID
 from sb.kernel.reversal_contracts import MutationState
@@ -79,7 +79,7 @@ _UNSETTLED = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Escalation:
     """Something that a call did and that a person has to look at; times in microseconds since the epoch.
 

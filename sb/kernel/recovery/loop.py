@@ -7,9 +7,10 @@ others go before a person. Everything that acts is passed in. Source: the surviv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
+from sb.frozen import frozen
 from sb.kernel.calls.mutations import assumption_name
 from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.recovery.compensation import CompensationDispatcher, Reverse
@@ -20,7 +21,7 @@ from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApp
 _STRICTNESS = list(RecoveryApprovalMode)  # from the least strict
 
 
-@dataclass(frozen=True)
+@frozen
 class RuntimeDecisionRecord:
     """One decision of the recovery loop, tied to the call that it is about.
 

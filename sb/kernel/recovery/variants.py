@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.reversal_contracts import OVER, MutationRef
@@ -15,7 +15,7 @@ NOT_RESTORED = "; it was not restored"  # behind why a path must not be
 _FILES = "files"  # the argument of a reversal that lists paths, each a row with "path"
 
 
-@dataclass(frozen=True)
+@frozen
 class Variant:
     """How one call is to be undone.
 

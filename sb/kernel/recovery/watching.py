@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sb.errors import StoreCorrupt
+from sb.frozen import frozen
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.answers import Undone
 from sb.kernel.recovery.calls import Look
@@ -42,7 +43,7 @@ _SAID_FALSE = f"""SELECT a.ref, a.run_id, m.id, e.id FROM events AS e JOIN assum
     AND {_UNDECIDED} ORDER BY m.id"""
 
 
-@dataclass(frozen=True)
+@frozen
 class Looked:
     """One look at all assumptions.
 

@@ -80,7 +80,17 @@ class RegisteredTool:
 
 def _copied(value: list[Any] | dict[str, Any]) -> list[Any] | dict[str, Any]:
     """A field of a contract that stays as it is; what is in its lists holds only text and flags, so one level is enough."""
-    return [copy.copy(item) for item in value] if isinstance(value, list) else copy.deepcopy(value)
+    if isinstance(value, list):
+        return [item if isinstance(item, str) else _twin(item) for item in value]
+    plain = all(isinstance(item, str | int | float | None) for item in value.values())
+    return dict(value) if plain else copy.deepcopy(value)
+
+
+def _twin(item: Any) -> Any:
+    """A copy of one declared argument; copy.copy takes ten times as long."""
+    twin = object.__new__(type(item))
+    twin.__dict__.update(item.__dict__)
+    return twin
 
 
 def _risk_dimension(spec: ToolSpec) -> RiskDimension | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sb.canonical import canonical_bytes
+from sb.frozen import frozen, mutable
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.replay.packet_file import TORN
@@ -14,7 +15,7 @@ from sb.kernel.replay.packet_file import TORN
 REFUSED, RAN = "refused", "ran"
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One call.
 
@@ -52,7 +53,7 @@ class Step:
         return f"{self.verdict} by {self.rule}" if self.rule else self.verdict
 
 
-@dataclass(frozen=True)
+@frozen
 class Packet:
     """One run.
 
@@ -116,7 +117,7 @@ def _step(facts: dict[str, Any]) -> Step:
     return Step(**facts | {"asked": tuple(facts["asked"])})
 
 
-@dataclass
+@mutable
 class MemoryCapture:
     """Takes down one run in memory.
 

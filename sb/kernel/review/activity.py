@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from sb.frozen import frozen
 from sb.kernel.results import ToolErrorCode
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK
@@ -41,7 +41,7 @@ _BY_TIME = f"SELECT run_id, agent, at / ?, {_SUMS} AND id > ? AND id <= ?) GROUP
 _OF_RUN = f"SELECT {_SUMS} AND run_id = ? AND id > ? AND id <= ?)"
 
 
-@dataclass(frozen=True)
+@frozen
 class Tally:
     """How many calls there were, and what became of them; a call that was refused is one, too.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.review.activity import ASKS, Activity
 from sb.kernel.review.host_sessions import NEWEST_OF_AGENT, connected_agents
@@ -25,7 +25,7 @@ _CAUSES = f"""SELECT json_extract(payload, '$.rule'), count(*) FROM events WHERE
     AND json_extract(payload, '$.rule') <> '{ASKS}' GROUP BY 1"""
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentSeen:
     """One agent in one project.
 
@@ -45,7 +45,7 @@ class AgentSeen:
     waiting: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Doing:
     """What a run does now.
 
@@ -146,7 +146,7 @@ def is_at_work(seen: AgentSeen, doing: Doing, now: int) -> bool:
     return not doing.ended and now - seen.last_seen_at < AT_WORK_S * MICROSECONDS
 
 
-@dataclass(frozen=True)
+@frozen
 class AgentRequests:
     """What became of an agent's approval requests within a time.
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
 from sb.kernel.review.activity import ASKS, REFUSES
@@ -70,7 +71,7 @@ def next_refused(log: EventLog, wanted: RefusedFilter, seq: int, *, newer: bool 
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class CallRecord:
     """One call.
 
@@ -130,7 +131,7 @@ def run_calls(log: EventLog, run_id: str, *, after: int = 0, before: int = 0, li
     return array("q", (row[0] - log.first_id for row in rows))
 
 
-@dataclass(frozen=True)
+@frozen
 class Turn:
     """The calls between two messages of a session's user.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.contracts import ToolSpec
 from sb.kernel.policy.permissions import (
     PolicyAction,
@@ -29,7 +29,7 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Explanation:
     """A decision and what led to it.
 
@@ -60,7 +60,7 @@ class Explanation:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class Judge:
     """Decides as a call's admission does, up to the arguments' schema, without making the call.
 

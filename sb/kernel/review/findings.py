@@ -5,10 +5,10 @@ One answer for `sb doctor` and for the console.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from sb.config import Config
+from sb.frozen import frozen
 from sb.kernel.authority.authority import Assurance, Authority
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.calls.intents import Intents
@@ -27,7 +27,7 @@ class Status(StrEnum):
     FAIL = "fail"
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """One line; `hint` says what to do when the status is not ok."""
 

@@ -7,8 +7,8 @@ log: at most SESSIONS first events with the last event of each, and the pending 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
+from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.review.runs import project_name
 from sb.log.event import SEQ_MASK
@@ -28,7 +28,7 @@ _NEWEST = f"""SELECT run_id, agent, json_extract(payload, '$.host'), coalesce(js
     AND id > ? AND id <= ? ORDER BY id DESC LIMIT {SESSIONS}"""
 
 
-@dataclass(frozen=True)
+@frozen
 class ConnectedAgent:
     """A host in one project, with the session that was seen last.
 

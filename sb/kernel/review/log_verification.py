@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Any
 
+from sb.frozen import mutable
 from sb.kernel.approvals.verification import check_displayed
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import check_documents
@@ -30,7 +31,7 @@ MOST_PROBLEMS = 50
 ROWS_A_STEP = 10_000
 
 
-@dataclass
+@mutable
 class Verification:
     """What `verify` found.
 

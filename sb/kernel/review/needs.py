@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.calls.approval import ApprovalState
@@ -29,7 +29,7 @@ class Kind(StrEnum):
     REVERSAL = "reversal"
 
 
-@dataclass(frozen=True)
+@frozen
 class CallOrigin:
     """Where the calls of a run come from; empty where its first event does not say.
 
@@ -47,7 +47,7 @@ class CallOrigin:
         return project_name(self.project)
 
 
-@dataclass(frozen=True)
+@frozen
 class Need:
     """One thing that needs a person.
 
@@ -70,7 +70,7 @@ class Need:
         return _key(self.about)
 
 
-@dataclass(frozen=True)
+@frozen
 class Needs:
     """How many of each kind there are, and the first ones.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
+from sb.frozen import frozen, mutable
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.review.explain import Judge
@@ -27,7 +28,7 @@ _NOT_ABOUT_POLICY = "other"
 _REPORT_EVERY = 1000  # rows
 
 
-@dataclass(frozen=True)
+@frozen
 class Replayed:
     """One call on record.
 
@@ -50,7 +51,7 @@ class Replayed:
         return vars(self) | {"at": iso_micros(self.at)}
 
 
-@dataclass
+@mutable
 class Replay:
     """How many calls there were, and which of them would have ended otherwise.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sb.errors import StoreCorrupt
+from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
 from sb.kernel.review.activity import DAY_S
@@ -20,7 +19,7 @@ HISTORY_DAYS = 30
 _VERBS = {APPROVAL_APPROVED: "approved", APPROVAL_DENIED: "denied", APPROVAL_REVOKED: "revoked"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Decided:
     """One decision about a request; `at` in microseconds since the epoch."""
 
@@ -30,7 +29,7 @@ class Decided:
     at: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestContext:
     """What stands around a request.
 

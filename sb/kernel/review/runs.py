@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from sb.frozen import frozen
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK, Event
 from sb.log.event_log import EventLog
@@ -25,7 +25,7 @@ class RunState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
+@frozen
 class Run:
     """One run as the log has it; times in microseconds since the epoch.
 

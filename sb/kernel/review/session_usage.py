@@ -10,11 +10,12 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
 from sb.files import write_atomic
+from sb.frozen import mutable
 from sb.kernel.review.usage import Tokens, Usage
 from sb.sources import SYSTEM_CLOCK
 
@@ -24,7 +25,7 @@ KEPT_DAYS = 180  # after which the tokens of a session are forgotten
 MOST_RECENT = 64  # responses whose later records replace earlier ones
 
 
-@dataclass
+@mutable
 class TranscriptState:
     """How far a transcript was read, and what was found.
 
@@ -63,7 +64,7 @@ class TranscriptState:
         self.models[model] = self.models.get(model, Tokens()) + tokens
 
 
-@dataclass
+@mutable
 class SessionUsage:
     """The tokens of one session.
 

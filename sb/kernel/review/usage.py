@@ -6,15 +6,16 @@ What is not known is None, never 0: a model without a price has no cost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fnmatch import fnmatchcase
 
 from sb.config.prices import ModelPrice
+from sb.frozen import frozen
 
 PER = 1_000_000  # prices are for a million tokens
 
 
-@dataclass(frozen=True)
+@frozen
 class Tokens:
     """Numbers of tokens.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sb.files import write_atomic
+from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.sources import MICROSECONDS
 
@@ -20,7 +21,7 @@ LARGEST = 1 << 20  # bytes
 MOST_LOGS = 100  # of which the file remembers a verification
 
 
-@dataclass(frozen=True)
+@frozen
 class VerificationState:
     """How far the newest verification of a log can be relied on.
 
@@ -37,7 +38,7 @@ class VerificationState:
     trouble: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Entry:
     """What the file says of one log; `at` in microseconds since the epoch."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from sb.frozen import frozen
 from sb.kernel.contracts import SafetyClass
 
 
@@ -34,7 +35,7 @@ class Extras(StrEnum):
     ALLOW = "allow"
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordedCall:
     """A call that a run made, in the order in which the calls began. Denied and failed ones count.
 
@@ -53,7 +54,7 @@ class RecordedCall:
     call_id: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class TrajectoryStep:
     """An expected call. It names a tool, or a pattern of tools.
 
@@ -77,7 +78,7 @@ class TrajectoryStep:
         return self.tool or self.tool_pattern
 
 
-@dataclass(frozen=True)
+@frozen
 class Trajectory:
     """The calls that a run should make.
 
@@ -94,7 +95,7 @@ class Trajectory:
     threshold: float = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class TrajectoryGrade:
     """How well a run's calls agree with a trajectory.
 

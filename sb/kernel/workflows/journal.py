@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
 from sb.canonical import canonical_bytes
 from sb.errors import NotFoundError, SBError, UsageError
+from sb.frozen import frozen
 from sb.kernel.calls.intents import Intents, step_name
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.workflows.claims import Claim, Execute, is_claimed, refuse_claimed
@@ -24,7 +25,7 @@ from sb.sources import micros
 from sb.store import driver
 
 
-@dataclass(frozen=True)
+@frozen
 class UnfinishedWorkflow:
     """A workflow that was begun and has no result.
 

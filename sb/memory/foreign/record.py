@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from sb.frozen import frozen
 from sb.types import CATEGORIES, Decision, EntityRecord, Event, Fact
 from sb.types.vocabulary import ENTITY_TYPES, EVENT_TYPES
 
@@ -16,7 +16,7 @@ _LATEST = 253_402_300_800.0  # seconds since the epoch: the year 10000
 _MILLISECONDS_FROM = 10_000_000_000.0  # larger numbers are no seconds of this century
 
 
-@dataclass(frozen=True)
+@frozen
 class ForeignMemory:
     """One memory.
 

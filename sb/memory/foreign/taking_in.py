@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.memory.brain import Brain
 from sb.memory.bundle_import import MEMORY_IMPORTED
@@ -29,7 +29,7 @@ _FOLDERS = ("basic-memory", "markdown")
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
-@dataclass(frozen=True)
+@frozen
 class TakenIn(View):
     """What came of an import.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -75,8 +75,7 @@ _NEGATIONS = frozenset(
     " wouldnt shouldnt couldnt hasnt havent hadnt mustnt aint nor hardly avoid avoids lacks lack"
     " only solely exclusively nicht kein keine keinen keinem keiner nie niemals ohne pas jamais sans aucun aucune nunca sin".split()
 )
-_OPPOSITES: dict[str, frozenset[str]] = {}
-for _pair in """
+_OPPOSITE_WORDS = """
     allow,permit,let/forbid,deny,refuse,ban,prohibit,block|enable,on/disable,off|before/after|always/never|more/less,fewer
     increase,rise,grow,raise/decrease,fall,drop,shrink,lower,reduce|true/false|open/close,shut|start,begin/stop,end
     minimum,least/maximum,most|first/last|left/right|up/down|add/remove,delete,drop|accept/reject,decline|include/exclude
@@ -88,31 +87,17 @@ for _pair in """
     must,shall/may,might|always,all,every/sometimes,some|accepted,approved/denied,refused,rejected|older/newer,younger
     to/from|during/before,after|until/after|most,many/few|about,around,roughly,approximately/least,most,exactly,maximum,minimum
     can/should,must|merge/split|upgrade/downgrade|install/uninstall|trust/distrust|signed/unsigned|known/unknown|read/write|inside/outside
-""".replace("\n", "|").split("|"):
-    _one, _, _other = _pair.strip().partition("/")
-    for _left, _right in ((_one, _other), (_other, _one)):
-        for _word in filter(None, _left.split(",")):
-            _key = stem(_word)
-            _OPPOSITES[_key] = _OPPOSITES.get(_key, frozenset()) | {
-                stem(each) for each in _right.split(",") if each
-            }
-
+"""
 # Words that are more than a word, whatever stands beside them.
 _SPECIAL = frozenset({*_MONTHS, *_DAYS, *_RELATIVE, *_NUMBERS, *_ORDINALS, *_TIME_UNITS, *_NEGATIONS})
-_PERSONS = {
-    stem(word): number
-    for number, words in enumerate(
-        (
-            "i me my mine myself",
-            "you your yours",
-            "he him his",
-            "she her hers",
-            "we us our ours",
-            "they them their",
-        )
-    )
-    for word in words.split()
-}
+_PERSON_WORDS = (
+    "i me my mine myself",
+    "you your yours",
+    "he him his",
+    "she her hers",
+    "we us our ours",
+    "they them their",
+)
 
 _TOKEN = re.compile(
     r"[a-z]+(?=[ ,;)]|$)"  # most words; the alternative for words would find the same, in twice the time
@@ -161,6 +146,25 @@ class Values(NamedTuple):
     frame: tuple[str, ...]
 
 
+@cache  # and not of the module: finding a stem imports the stemmers of forty languages
+def _opposites() -> dict[str, frozenset[str]]:
+    """Stems of words, and the stems of those that say the opposite."""
+    opposites: dict[str, frozenset[str]] = {}
+    for pair in _OPPOSITE_WORDS.replace("\n", "|").split("|"):
+        one, _, other = pair.strip().partition("/")
+        for left, right in ((one, other), (other, one)):
+            against = {stem(word) for word in right.split(",") if word}
+            for key in map(stem, filter(None, left.split(","))):
+                opposites[key] = opposites.get(key, frozenset()) | against
+    return opposites
+
+
+@cache
+def _persons() -> dict[str, int]:
+    """Stems of pronouns, and the person that they stand for."""
+    return {stem(word): number for number, group in enumerate(_PERSON_WORDS) for word in group.split()}
+
+
 def values_of(text: str) -> Values:
     """Returns the values of a text; of a very long one, of its beginning."""
     return _Reader(text[:MOST_CHARACTERS]).read()
@@ -189,14 +193,16 @@ def _unmentioned(one: Values, other: Values) -> bool:
 
 def _other_person(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether both speak of persons by pronouns, and of none in common."""
-    here, there = ({_PERSONS[word] for word in each if word in _PERSONS} for each in (one, other))
+    persons = _persons()
+    here, there = ({persons[word] for word in each if word in persons} for each in (one, other))
     return bool(here and there) and here.isdisjoint(there)
 
 
 def _opposed(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether a word here stands against its opposite there, and neither text has both."""
+    opposites = _opposites()
     for word in one - other:
-        against = _OPPOSITES.get(word)
+        against = opposites.get(word)
         if against and not against.isdisjoint(other - one) and against.isdisjoint(one):
             return True
     return False

@@ -8,9 +8,9 @@ overrides: a memory with another number, date, name or negation is none that say
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sb.config.gate import GateSettings
+from sb.frozen import frozen
 from sb.memory.decay import faded
 from sb.memory.gate.likeness import Comparer
 from sb.memory.ranking.encoding import NOTHING
@@ -27,7 +27,7 @@ _SHARED = (
 RIVAL, NEIGHBOUR = "rival", "neighbour"
 
 
-@dataclass(frozen=True)
+@frozen
 class Other(View):
     """A memory that resembles the new one and says something else, so that both stand.
 
@@ -44,7 +44,7 @@ class Other(View):
     relation: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict(View):
     """The gate's answer for one memory.
 
@@ -73,7 +73,7 @@ class Verdict(View):
     others: tuple[Other, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Candidate:
     """A new memory before it is written.
 

@@ -7,13 +7,13 @@ purges it as malicious. A purged one stays in quarantine for good, as evidence w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from sb.canonical import digest
 from sb.errors import DeniedError, NotFoundError
+from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.log import kinds
@@ -45,7 +45,7 @@ _PURGED = "EXISTS (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h
 _CORE = "core:"
 
 
-@dataclass(frozen=True)
+@frozen
 class Held(View):
     """A quarantined memory.
 
@@ -73,7 +73,7 @@ class Held(View):
     derived: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Decided(View):
     """The result of a decision.
 

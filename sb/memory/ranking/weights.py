@@ -7,17 +7,17 @@ store; docs/reference/retrieval.md says how good they are and what each one give
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from sb.frozen import frozen
 from sb.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@frozen
 class Weights:
     """The weight of each feature, by its name; what is not there counts 0.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import orjson
 
+from sb.frozen import frozen
 from sb.memory.space import Space
 from sb.stack.sync.changes import Change, Dot, Seen, damaged, parse, together
 from sb.stack.sync.seals import Sealer
@@ -20,7 +21,7 @@ _COLUMNS = "record, seq, peer, at, seen, document, seal"
 NEW: Dot = ("", -1)  # the change that is being written down
 
 
-@dataclass(frozen=True)
+@frozen
 class StoredChange:
     """A change as it stands in a database.
 
@@ -49,7 +50,7 @@ class StoredChange:
         return replace(self.change, seen=self.seen)
 
 
-@dataclass(frozen=True)
+@frozen
 class Position:
     """The replica's name, and how far stamping has come."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
 
 from sb.canonical import MAX_INTEGER
 from sb.errors import CheckFailed
+from sb.frozen import frozen
 from sb.memory.record_writer import count_words
 from sb.store.records.columns import ACTIVE, DEFAULTS, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.descriptors import DESCRIPTORS
@@ -38,7 +39,7 @@ Dot = tuple[str, int]  # a database, and which of its changes
 Seen = Mapping[str, int]  # database to the last of its changes that is known
 
 
-@dataclass(frozen=True)
+@frozen
 class Relation:
     """A relation of a record to another one.
 
@@ -66,7 +67,7 @@ class Relation:
         ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """A record as it was when a database last told of it.
 

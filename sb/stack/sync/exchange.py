@@ -11,11 +11,11 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from sb.config.scope_patterns import any_matches
 from sb.errors import UsageError
+from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.memory.erasure import erase
 from sb.protocols import SyncResult
@@ -28,7 +28,7 @@ from sb.store.records.places import Execute, Place
 _ROUNDS = 3  # of taking and giving, while others write there at once
 
 
-@dataclass(frozen=True)
+@frozen
 class Reach:
     """The scopes and cores whose records may be exchanged.
 
@@ -306,7 +306,7 @@ def _pages(changes: Iterator[StoredChange]) -> Iterator[tuple[list[StoredChange]
         yield page, page[-1].seq
 
 
-@dataclass(frozen=True)
+@frozen
 class _Peer:
     """The state that this database stores of another.
 

@@ -6,9 +6,9 @@ it has seen: what one side has not seen is new to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.redaction import MASK
 from sb.stack.sync.changes import KEYED, STANDING, TEXT, TRUST, Change
 
@@ -20,7 +20,7 @@ _LATEST = frozenset(
 )  # times: the later one holds for both
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     """The difference between a received version and the local one.
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from sb.config.memory import Memory
 from sb.errors import EmbedderError
+from sb.frozen import frozen
 from sb.store.embedding.embedder import Embedder
-
-if TYPE_CHECKING:
-    from sb.store.embedding.static import StaticModel
 
 _LOADING = Lock()  # two threads may ask for the model at once; loading it waits for nothing else
 
 
-@dataclass(frozen=True)
+@frozen
 class NoEmbedder:
     """Memories are found by words alone.
 
@@ -49,22 +45,16 @@ def choose(settings: Memory) -> Embedder | NoEmbedder:
 
 
 def _static(settings: Memory) -> Embedder:
-    from sb.store.embedding.static import StaticEmbedder
-
-    return StaticEmbedder(_static_model())
-
-
-def _static_model() -> StaticModel:
     with _LOADING:
         return _loaded()
 
 
 @cache
-def _loaded() -> StaticModel:
+def _loaded() -> Embedder:
     """Loaded once for all memories of a process: 0.03 s and 50 MB."""
-    from sb.store.embedding.static import StaticModel
+    from sb.store.embedding.static import StaticEmbedder, StaticModel
 
-    return StaticModel.load()
+    return StaticEmbedder(StaticModel.load())
 
 
 def _ollama(settings: Memory) -> Embedder:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import EmbedderError
+from sb.frozen import frozen
 from sb.numeric import np
 from sb.store.embedding.embedder import MOST_CHARACTERS, unit
 from sb.store.embedding.token_statistics import TokenStatistics
@@ -31,7 +31,7 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _RECIPE = 1  # another way to make vectors of the same files is another model
 
 
-@dataclass(frozen=True)
+@frozen
 class StaticModel:
     """The two files, loaded.
 

@@ -7,10 +7,10 @@ but one that was made with older counts can still be compared.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.errors import StoreCorrupt
+from sb.frozen import frozen
 from sb.numeric import np
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _HEADER = struct.Struct("<QII")  # texts, tokens of the vocabulary, dimensions
 _PRIOR_TEXTS = 20  # texts at the origin, so that the mean of a handful of texts does not lead astray
 
 
-@dataclass(frozen=True)
+@frozen
 class TokenStatistics:
     """Counts of one collection.
 

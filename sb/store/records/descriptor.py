@@ -9,11 +9,12 @@ import dataclasses
 import math
 import types as hint_types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from sb.frozen import frozen
 from sb.types import Remembered
 from sb.types import vocabulary as words
 
@@ -74,7 +75,7 @@ _LABELS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Shape:
     """The types that an attribute may hold.
 
@@ -91,7 +92,7 @@ class Shape:
     label: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Descriptor:
     """One kind of record.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from sb.frozen import frozen
 from sb.store.database import Database
 from sb.store.records.places import Execute
 
@@ -19,7 +19,7 @@ _AT_ONCE = 16  # records whose relations one statement reads
 _LOOKED_AT = 256  # relations of one record, in one direction, of which the ends are looked up
 
 
-@dataclass(frozen=True)
+@frozen
 class Edge:
     """One relation between two records, by their numbers."""
 

@@ -7,10 +7,10 @@ full-text index, a column of the vector table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sb.config.kinds import SCOPE
+from sb.frozen import frozen
 from sb.store.database import Database
 from sb.text import LONGEST_NAME
 
@@ -19,7 +19,7 @@ RESERVED = "sb:"  # before the names under which SecondBrain itself writes
 Execute = Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """A place: stack, scope and owner.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sb.frozen import frozen
 from sb.store.database import Database
 from sb.store.records.places import Execute
 
 
-@dataclass(frozen=True)
+@frozen
 class Session:
     """A session of one agent.
 
