@@ -169,7 +169,7 @@ def gate_merges_whatever_is_alike(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-05")
 def gate_admits_everything(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Admission, "merged", lambda *_: False)
+    patch.setattr(Admission, "merges", lambda *_: False)
 
 
 @breaks("HA-05")
