@@ -61,8 +61,12 @@ def reproduce(
 
     Raises:
         ConfigError, StoreError: the home or its configuration cannot be used.
-        CheckFailed: the agent itself failed.
+        CheckFailed: the agent itself failed, or the packet was cut off before its first call.
     """
+    if packet.missing and not packet.steps:
+        raise CheckFailed(
+            f"no call of {packet.run_id} was captured, so there is nothing to run again: {packet.missing}"
+        )
     captured = DecidedCapture(packet.steps)
     with _own_runtime(packet, config, captured, register or (lambda runtime: None)) as runtime:
         ctx = _context(packet, runtime)

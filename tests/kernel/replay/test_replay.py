@@ -224,6 +224,17 @@ def test_runs_of_others_leave_nothing_and_a_run_that_was_joined_says_so(shop: Sh
     assert packets.read(ctx.run_id).missing == "its first calls were made before it was captured"
 
 
+def test_packet_cut_off_before_its_first_call_is_not_called_the_same(shop: Shop, sb: CommandLine) -> None:
+    packet = shop.captured(lambda runtime, ctx: None)
+    assert sb("replay", "run", packet.run_id).out == f"{packet.run_id}: 0 calls, all as captured\n"
+    path = open_packets(shop.config).file(packet.run_id).path
+    path.write_bytes(path.read_bytes()[:-1])
+    cut = sb("replay", "run", packet.run_id)
+    assert (cut.code, cut.out) == (1, "")
+    assert "no call of" in cut.err
+    assert "its end was cut off" in cut.err
+
+
 def test_commands_show_differences_without_secrets_and_delete(shop: Shop, sb: CommandLine) -> None:
     token = "ghp_" + "a1B2" * 9
 
