@@ -100,10 +100,19 @@ class Boundaries:
     def describe_call(self, call: ToolCall) -> None:
         """Put intent and source on the record of a call that was judged elsewhere, or made without a verdict."""
         charter = None if self.charters is None else self._charter(call.ctx.agent_name)
-        default = "" if charter is None else charter.default_intent
-        call.boundary = {"intent_name": _name(call.intent or stated_intent(call.ctx) or default)}
+        self.name_intent(call, "" if charter is None else charter.default_intent)
         if self.sources is not None:
             call.boundary |= self.sources.describe_call(call)
+
+    def name_intent(self, call: ToolCall, default: str = "") -> None:
+        """Put the intent on the record of a call that is not judged, such as one that was refused before.
+
+        Args:
+            default: that of the agent's charter, where neither call nor run names one.
+        """
+        intent = call.intent or stated_intent(call.ctx) or default
+        unregistered = self._intents and intent and intent not in self._intents
+        call.boundary = {"intent_name": "unregistered" if unregistered else _name(intent)}
 
     def run_facts(self, write: LogWrite, ctx: RunContext) -> dict[str, Any]:
         """Facts for the first event of a run, whether or not it may start; its release is kept beside them."""

@@ -108,12 +108,17 @@ class Admission:
             self._choose_performer(call)
             self._check_approval(call)
         except (Refused, KnownStep):
-            release(call)
+            self._give_up(call)
             raise
         except Exception as error:
-            release(call)
+            self._give_up(call)
             reason = f"denied because a check failed: {type(error).__name__}: {error}"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "check_failed") from error
+
+    def _give_up(self, call: ToolCall) -> None:
+        release(call)
+        if self.boundaries is not None and not call.boundary:
+            self.boundaries.name_intent(call)
 
     def describe(self, call: ToolCall, args: Any) -> None:
         """Fill in what the record of a call says of it, without judging it; raises Refused where it cannot be."""

@@ -118,10 +118,13 @@ def test_the_intent_of_a_call_counts_before_that_of_its_run_and_is_on_its_outcom
             runtime.executor.execute(ctx, "shop.refund", {}, intent=intent)
             for intent in ("note.read", "", "refund.large", "refund.odd")
         ]
+        runtime.executor.execute(ctx, "shop.unknown", {}, intent="note.read")
         outcomes = [event.payload or {} for event in runtime.log.events(kind=TOOL_DISPATCH)]
     named = [one["intent_name"] for one in outcomes if one["phase"] == "outcome"]
     assert [one.error_code for one in results] == [None, None, DENIED, ToolErrorCode.VALIDATION_ERROR]
     assert named == ["note.read", "refund.issue"]
+    refused = [one["intent_name"] for one in outcomes if one["phase"] == "refused"]
+    assert refused == ["refund.large", "unregistered", "note.read"]
     assert "'refund.odd' is not registered" in results[3].error_message
 
 
