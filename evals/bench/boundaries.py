@@ -1,15 +1,18 @@
-"""Benchmark of charters and releases: calls and runs with them beside the same without."""
+"""Benchmark of boundaries: calls, runs and searches with them beside the same without."""
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evals.bench.kernel import ARGS, InlineWorkers, context, registry
 from evals.bench.timing import Comparison, compare
+from sb.config.credentials import CredentialSource
 from sb.config.home import Home
 from sb.config.model import assemble
+from sb.config.reading import ReadRule
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.boundaries.boundaries import Boundaries
@@ -21,6 +24,7 @@ from sb.kernel.contracts import CHARTER_SURFACE, RELEASE_SURFACE, ToolProvenance
 from sb.kernel.execution.executor import ToolExecutor
 from sb.log.event_log import EventLog
 from sb.parts import shipped_registry
+from sb.runtime import Runtime, open_runtime
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
@@ -32,10 +36,11 @@ review_by: 2099-01-01
 intents: {{allow: ["bench.*"], deny: [bench.never], default: bench.call}}
 capabilities: {{tools: ["bench.*"], ceiling: destructive}}
 """
+_PROSE = "The committee met in the old library and agreed on the colour of the chairs. " * 13
 
 
 def comparisons(folder: Path) -> Iterator[Comparison]:
-    """An enforced charter on a durable call, and on a call that only reads."""
+    """Each boundary that is on, beside the same without it."""
     log = EventLog(open_database(folder / "charters.db"), anchor=Anchor(folder / "charters.jsonl"))
     ctx, tools = context(), registry()
     place = folder / "charters"
@@ -43,6 +48,9 @@ def comparisons(folder: Path) -> Iterator[Comparison]:
     (place / f"{ctx.agent_name}.yaml").write_text(_CHARTER.format(agent=ctx.agent_name), encoding="utf-8")
     charters = Charters(place, log, ContractBaselineStore(log, surface=CHARTER_SURFACE))
     charters.approve(ctx.agent_name, "", Label("bench"))
+    yield _gated_result(folder)
+    yield _credentialed_call(folder)
+    yield _read_for_a_purpose(folder)
     yield _released_run(folder, log)
     yield _sourced_call(folder, log)
     plain = ToolExecutor(tools, event_log=log, workers=InlineWorkers())
@@ -107,6 +115,74 @@ def _sourced_call(folder: Path, log: EventLog) -> Comparison:
         calls=200,
         bar=2.0,
     )
+
+
+def _gated_result(folder: Path) -> Comparison:
+    """A call whose result, a kilobyte of prose, passes the output gate."""
+    with _runtime(folder / "gated", {"output_gate.results": ("bench.text",)}) as runtime:
+        runtime.registry.register_fn("bench.text", "Text", lambda: _PROSE)
+        runtime.registry.register_fn("bench.free", "Free", lambda: _PROSE)
+        return compare(
+            "read-only call, a kilobyte of its result through the output gate",
+            _executed(runtime, "bench.text"),
+            "the same call without the gate",
+            _executed(runtime, "bench.free"),
+            calls=200,
+            bar=2.5,
+        )
+
+
+def _credentialed_call(folder: Path) -> Comparison:
+    """A call of a tool that gets a secret of the environment."""
+    sources = {"bench": CredentialSource("env", "SB_BENCH_TOKEN")}
+    os.environ["SB_BENCH_TOKEN"] = "correct horse battery"
+    with _runtime(folder / "credentials", {"credentials": sources}) as runtime:
+        given = {"credentials": {"token": "bench"}}
+        runtime.registry.register_fn("bench.pay", "Pay", _length, metadata=given)
+        runtime.registry.register_fn("bench.plain", "Plain", lambda: 21)
+        return compare(
+            "read-only call with a credential of the environment",
+            _executed(runtime, "bench.pay"),
+            "the same without",
+            _executed(runtime, "bench.plain"),
+            calls=200,
+            bar=3.0,
+        )
+
+
+def _read_for_a_purpose(folder: Path) -> Comparison:
+    """A search of 1 000 memories in a scope with a reading rule."""
+    rules = {"customer:a": ReadRule("support", ("bench",), consent=True, max_age_s=86_400)}
+    with _runtime(folder / "reading", {"memory.reading": rules}) as runtime:
+        ruled, free = (runtime.brain("bench", scope=f"customer:{name}") for name in "ab")
+        for number in range(1000):
+            for brain in (ruled, free):
+                brain.remember(f"Lamp {number} of the hall is lit at {number} o'clock.", force=True)
+        return compare(
+            "search of 1 000 memories under a reading rule",
+            lambda: ruled.search("lamp of the hall"),
+            "the same in a scope without a rule",
+            lambda: free.search("lamp of the hall"),
+            calls=30,
+            bar=1.5,
+        )
+
+
+def _runtime(folder: Path, settings: dict[str, object]) -> Runtime:
+    return open_runtime(assemble(Home(folder), {"contract_enforcement": "observe", **settings}, {}, ()))
+
+
+def _executed(runtime: Runtime, tool_id: str) -> Callable[[], ToolResult]:
+    """What calls a tool; it has succeeded once."""
+    ctx = context()
+    result = runtime.executor.execute(ctx, tool_id)
+    if not result.success:
+        raise RuntimeError(result.error_message)
+    return lambda: runtime.executor.execute(ctx, tool_id)
+
+
+def _length(token: str) -> int:
+    return len(token)
 
 
 def _from_wiki() -> ToolResult:
