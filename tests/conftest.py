@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ providers._get_local_constants = lambda: providers._local_constants  # which sta
 FAILED = pytest.StashKey[bool]()
 ENOUGH_GARBAGE, MOST_GARBAGE = 100_000, 1_000_000  # new objects: after a test, and within one
 numbers = itertools.count()
+
+
+def pytest_configure() -> None:
+    """Pass the usual SIGINT on to what tests start: a shell starts what is in the background without."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

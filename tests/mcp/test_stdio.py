@@ -200,11 +200,14 @@ def test_an_interrupt_on_a_terminal_ends_it(home: Path) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
-        os.write(ours, json.dumps(HELLO).encode() + b"\n")
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["id"] == 1
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        try:
+            os.write(ours, json.dumps(HELLO).encode() + b"\n")
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["id"] == 1
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
     os.close(ours)
     os.close(terminal)
 

@@ -20,8 +20,6 @@ from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
-from textual.drivers.headless_driver import HeadlessDriver
-from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
 from textual.notifications import Notify
@@ -86,10 +84,8 @@ class Console:
 
     async def resize(self, width: int, height: int) -> None:
         """Give the terminal another size, and wait until everything has its place; whoever looks then renders it."""
+        await Pilot(self.app).resize_terminal(width, height)
         size = Size(width, height)
-        assert isinstance(self.app._driver, HeadlessDriver)
-        self.app._driver._size = size
-        self.app.post_message(Resize(size, size))
         await self._rest(lambda: self.app.screen._compositor.size == size)
 
     async def settle(self, pilot: Pilot[None]) -> None:
