@@ -97,11 +97,11 @@ def test_a_protocol_lists_what_its_document_does_and_nothing_else(
 
 @rows("name", ENVELOPES)
 def test_what_is_handed_over_has_the_fields_of_the_documents_in_their_order(name: str) -> None:
-    def shown(field: Any) -> str:
+    def with_default(field: Any) -> str:
         default = field.default_factory() if field.default_factory is not MISSING else field.default
         return field.name if default is MISSING else f"{field.name}={default!r}"
 
-    assert " ".join(map(shown, fields(getattr(protocols, name)))) == ENVELOPES[name]
+    assert " ".join(map(with_default, fields(getattr(protocols, name)))) == ENVELOPES[name]
 
 
 def test_what_an_object_has_decides_whether_it_meets_a_protocol() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sb.config.rules import PolicyRule
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.failures import refusal
-from sb.harness.probes.reach import EVERY_WAY, plant, said, ways
+from sb.harness.probes.reach import EVERY_WAY, plant, ways, ways_text
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.harness_audit import Check
 from sb.memory import Brain
@@ -48,7 +48,7 @@ def _scope(runtime: Runtime) -> Check:
     elsewhere = runtime.brain("carol", scope="project:b")
     elsewhere.remember("Deploys go out on Mondays.")
     outside = ways(elsewhere, planted)
-    seen = f"in project:a by {said(inside)}; in project:b by {said(outside)}"
+    seen = f"in project:a by {ways_text(inside)}; in project:b by {ways_text(outside)}"
     return Check("scope", inside == EVERY_WAY and not outside, f"Brain: {seen}")
 
 

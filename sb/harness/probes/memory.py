@@ -8,7 +8,7 @@ from sb.config.reading import ReadRule
 from sb.harness.harness import Harness
 from sb.harness.probes.failures import refusal
 from sb.harness.probes.quarantine import quarantined
-from sb.harness.probes.reach import EVERY_WAY, plant, said, ways
+from sb.harness.probes.reach import EVERY_WAY, plant, ways, ways_text
 from sb.harness.probes.stacks import loaded, sourced, tiers
 from sb.kernel.authority.signing import Label
 from sb.kernel.harness_audit import Check
@@ -79,7 +79,7 @@ def read_policy(h: Harness) -> Iterator[Check]:
         planted = plant(runtime.brain("ada", scope="project:a"), private=True)
         own = ways(runtime.brain("ada", scope="project:a"), planted)
         others = ways(runtime.brain("carol", scope="project:a"), planted)
-        seen = f"its agent by {said(own)}; another one in the same scope by {said(others)}"
+        seen = f"its agent by {ways_text(own)}; another one in the same scope by {ways_text(others)}"
         yield Check("private", own == EVERY_WAY and not others, f"Brain: {seen}")
         yield tiers(runtime)
     yield from _reading_rules(h)

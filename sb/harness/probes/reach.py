@@ -44,7 +44,7 @@ def ways(brain: Brain, planted: Planted) -> list[str]:
     return [name for name, comes in _WAYS.items() if comes(brain, planted)]
 
 
-def said(found: list[str]) -> str:
+def ways_text(found: list[str]) -> str:
     return ", ".join(found) or "nothing"
 
 

@@ -66,7 +66,7 @@ def test_a_large_patch_is_read_at_once() -> None:
     assert changed_paths(patch) == ["a", "b"]
 
 
-def told(host: Host, event: str, patch: str, use_id: str = "call_9") -> Verdict:
+def verdict_on(host: Host, event: str, patch: str, use_id: str = "call_9") -> Verdict:
     sent = recorded.payload("codex", f"{event}.apply_patch", host.project)
     sent |= {"tool_input": {"command": patch}, "tool_use_id": use_id}
     return judge(host.config(), CODEX, CODEX.read(json.loads(json.dumps(sent))))
@@ -83,13 +83,13 @@ def test_all_files_of_a_patch_have_snapshots_and_are_restored(host: Host) -> Non
         f"*** Update File: changed.txt\n@@\n-a\n+b\n*** Delete File: gone.txt\n*** Add File: {outside}\n+new\n{END}"
     )
     before = {path: path.read_bytes() for path in sorted(project.rglob("*.txt"))}
-    assert told(host, "PreToolUse", patch) == Verdict()
+    assert verdict_on(host, "PreToolUse", patch) == Verdict()
     (project / "old name.txt").unlink()
     (project / "sub/new name.txt").write_text("moved", encoding="utf-8")
     (project / "changed.txt").write_text("after", encoding="utf-8")
     (project / "gone.txt").unlink()
     outside.write_text("new", encoding="utf-8")
-    told(host, "PostToolUse", patch)
+    verdict_on(host, "PostToolUse", patch)
     with host.open() as runtime:
         (event,) = runtime.log.events(agent="codex", kind="kernel.run.started")
         refs = runtime.recovery.mutations.of_run(event.subject.run_id)
@@ -135,9 +135,9 @@ def test_patch_with_unknown_files_needs_approval_or_is_refused(host: Host, patch
 
 def test_a_patch_of_more_files_than_can_be_undone_is_refused(host: Host) -> None:
     patch = "".join(f"*** Add File: {number}\n+x\n" for number in range(600))
-    assert "at most 500 can be undone" in told(host, "PreToolUse", patch).reason
+    assert "at most 500 can be undone" in verdict_on(host, "PreToolUse", patch).reason
 
 
 def test_patch_of_a_hosts_settings_needs_approval(host: Host) -> None:
-    verdict = told(host, "PreToolUse", f"{BEGIN}*** Update File: .codex/hooks.json\n@@\n-a\n+b\n{END}")
+    verdict = verdict_on(host, "PreToolUse", f"{BEGIN}*** Update File: .codex/hooks.json\n@@\n-a\n+b\n{END}")
     assert "Needs approval" in verdict.reason
