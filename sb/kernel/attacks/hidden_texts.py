@@ -26,6 +26,7 @@ _PERCENT = re.compile(
     r"(?:%[0-9a-fA-F]{2}|[A-Za-z0-9_.~+\-]){0,200}(?:%[0-9a-fA-F]{2}[A-Za-z0-9_.~+\-]{0,40}){3,400}"
 )
 _ESCAPES = re.compile(r"(?:\\\\?(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})[ ]?){6,2000}")
+_STANDARD = str.maketrans("-_", "+/")
 _WORD = re.compile(r"[a-zA-Z]{2,}")
 _COMMON = frozenset(
     "the a an and or of to in is are you your all for with that this not it as on from be my i do any will have has".split()
@@ -46,10 +47,18 @@ def hidden_texts(text: str) -> Iterator[Hidden]:
     yield from islice(_candidates(text), MOST)
 
 
+def from_base64(text: str) -> bytes | None:
+    """The bytes that a text in base64 stands for, in either alphabet and padded or not; None where it is not base64."""
+    try:
+        return base64.b64decode(text.rstrip("=").translate(_STANDARD) + "==")
+    except ValueError:  # one letter too many, or letters that base64 has not: a word
+        return None
+
+
 def _candidates(text: str) -> Iterator[Hidden]:
     longest = max(map(len, text.split()), default=0)
     for match in _BASE64.finditer(text) if longest >= _SHORTEST_BASE64 else ():
-        if decoded := _from_base64(match[0]):
+        if decoded := _prose_of_base64(match[0]):
             yield Hidden(decoded, match.start(), match.end(), "base64")
     for match in _HEX.finditer(text):
         digits = re.sub(r"0x|[ :]", "", match[0])
@@ -99,17 +108,12 @@ def _commons(words: list[str]) -> int:
     return sum(map(_COMMON.__contains__, words))
 
 
-def _from_base64(text: str) -> str:
+def _prose_of_base64(text: str) -> str:
     body = text.rstrip("=")
     if body.isdigit() or body.islower() or body.count("/") * 8 > len(body):
         return ""
-    try:
-        data = base64.b64decode(
-            body + "=" * (-len(body) % 4), altchars=b"-_" if "-" in body or "_" in body else None
-        )
-    except (binascii.Error, ValueError):
-        return ""
-    return _readable(data)
+    data = from_base64(body)
+    return "" if data is None else _readable(data)
 
 
 def _readable(data: bytes) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from binascii import Error
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
+from sb.kernel.attacks.hidden_texts import from_base64
 from sb.redaction import secret_findings
 
 _OF_A_TOKEN = r"[A-Za-z0-9_\-+/=.]"
@@ -19,7 +18,6 @@ _BREAK = re.compile(
     rf"(?={_OF_A_TOKEN})"
 )
 _BASE64 = re.compile(r"[A-Za-z0-9+/\-_]{20,}={0,2}")
-_STANDARD = str.maketrans("-_", "+/")
 _BINARY = 10  # of so many bytes one that is no text: an image, or a word that merely looks like base64
 _DEEPEST = 2  # base64 within base64
 
@@ -52,10 +50,10 @@ def split_secrets(text: str) -> Iterator[tuple[str, Span]]:
 def encoded_texts(text: str, depth: int = 0) -> Iterator[tuple[str, Span]]:
     """What stands in a text in base64, decoded, and where."""
     for match in _BASE64.finditer(text):
-        try:
-            decoded = b64decode(match[0].rstrip("=").translate(_STANDARD) + "==").decode(errors="replace")
-        except Error:
-            continue  # one letter too many for base64: a word
+        data = from_base64(match[0])
+        if data is None:
+            continue
+        decoded = data.decode(errors="replace")
         if decoded.count("\ufffd") * _BINARY > len(decoded):
             continue
         yield decoded, match.span()
