@@ -36,6 +36,10 @@ def gate(
     if json_:
         output.emit_json(found.as_json())
         return
+    if found.held:
+        output.line("saved, and quarantined until a person releases it" if found.admitted else "not saved")
+        output.line(f"reason: {found.reason}", one_line=True)
+        return
     output.line("saved as a separate memory" if found.admitted else f"merged into {found.nearest}")
     output.line(f"reason: {found.reason}", one_line=True)
     if found.nearest:

@@ -1,59 +1,46 @@
-"""`make bench`: every benchmark, one line a comparison."""
+"""`make bench`: every benchmark, one line a comparison; `python -m evals.bench NAME` for some of them."""
 
 from __future__ import annotations
 
-from evals.bench import (
-    approvals,
-    audit,
-    boundaries,
-    cold_start,
-    console,
-    first_search,
-    kernel,
-    kill,
-    mcp,
-    memory,
-    memory_peers,
-    memory_screen,
-    recovery,
-    remember,
-    replay,
-    snapshots,
-    sync,
-    trajectories,
-    workflows,
+import sys
+from importlib import import_module
+
+BENCHMARKS = (
+    "kernel",
+    "boundaries",
+    "kill",
+    "recovery",
+    "replay",
+    "trajectories",
+    "snapshots",
+    "approvals",
+    "workflows",
+    "console",
+    "memory_screen",
+    "cold_start",
+    "audit",
+    "memory",
+    "remember",
+    "first_search",
+    "mcp",
+    "memory_peers",
+    "sync",
+    "retrieval.bars",
 )
-from evals.retrieval import bars
-
-REPORTS = (
-    kernel.report,
-    boundaries.report,
-    kill.report,
-    recovery.report,
-    replay.report,
-    trajectories.report,
-    snapshots.report,
-    approvals.report,
-    workflows.report,
-    console.report,
-    memory_screen.report,
-    cold_start.report,
-    audit.report,
-    memory.report,
-    remember.report,
-    first_search.report,
-    mcp.report,
-    memory_peers.report,
-    sync.report,
-    bars.report,
-)
+ALONE = ("read_only", "stack")  # not in `make bench`: they explain a figure, or take its minutes again
 
 
-def main() -> None:
-    for report in REPORTS:
-        for line in report():
+def main(names: list[str]) -> int:
+    """Print the reports of these benchmarks, by default of all; returns the exit code."""
+    if unknown := sorted(set(names) - {*BENCHMARKS, *ALONE}):
+        sys.stderr.write(f"no benchmark {', '.join(unknown)}; there are {', '.join((*BENCHMARKS, *ALONE))}\n")
+        return 2
+    for name in names or BENCHMARKS:
+        module = import_module(f"evals.{name}" if "." in name else f"evals.bench.{name}")
+        for line in module.report():
             print(line, flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

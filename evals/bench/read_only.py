@@ -112,8 +112,3 @@ def report() -> Iterator[str]:
         costs = median(whole - rest for whole, rest in pairs)
         yield f"{name:<50} {costs:>6.1f} us   of {whole:>5.1f}, without it {rest:>5.1f} = {rest / floor:.1f} floors"
     yield f"{'the floor':<50} {floor:>6.1f} us"
-
-
-if __name__ == "__main__":
-    for line in report():
-        print(line, flush=True)

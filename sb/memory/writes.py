@@ -10,7 +10,7 @@ from sb.memory.gate.confidence import Beta, first
 from sb.memory.operations import Operations
 from sb.memory.personal_data import ESCALATE
 from sb.memory.trust.scores import NEUTRAL, believed, weight_of_outcome
-from sb.store.records.columns import FORGOTTEN, Row
+from sb.store.records.columns import FORGOTTEN, QUARANTINED, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
 from sb.store.records.places import Execute, Place
 from sb.types import Decision, EntityRecord, Event, Fact
@@ -73,14 +73,14 @@ class Writes(Operations):
         screened = self.space.screening.look(fact, place.scope)
         held = f"personal data ({', '.join(screened.labels)})"
         [(row, _)] = self.writer.record_writer.pairs([fact])
-        from sb.memory.gate.worth import Verdict
+        from sb.memory.gate.worth import REFUSED, Verdict
 
         if screened.refused:
-            return Verdict(False, f"refused: {held}, which {place.scope} does not keep")
+            return Verdict(False, f"{held}, which {place.scope} does not keep", held=REFUSED)
         if screened.labels and screened.action == ESCALATE:
-            return Verdict(True, f"quarantined: {held}")
+            return Verdict(True, held, held=QUARANTINED)
         if row["source_type"] in self.space.untrusted_sources:
-            return Verdict(True, f"quarantined: {row['source_type']} is an untrusted source")
+            return Verdict(True, f"{row['source_type']} is an untrusted source", held=QUARANTINED)
         return self.space.shown_verdict(self.gate.look(row, fact, place).verdict)
 
     def _fact(self, content: str, category: str, place: Place, more: dict[str, Any]) -> Fact:

@@ -62,7 +62,7 @@ def test_restatement_is_merged_and_leaves_evidence(agents: Agents) -> None:
 def test_explanation_says_that_an_untrusted_source_is_quarantined_and_not_merged(agents: Agents) -> None:
     brain = agents.brain()
     first = brain.remember(RULE)
-    assert "quarantined" in brain.explain(AGAIN, source_type="tool-output").reason
+    assert brain.explain(AGAIN, source_type="tool-output").held == "quarantined"
     assert brain.remember(AGAIN, source_type="tool-output") != first
     assert row(agents, first)["evidence_n"] == 2.0
 

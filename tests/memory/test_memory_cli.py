@@ -388,3 +388,23 @@ def test_erasing_removes_a_memory_from_the_files_and_says_what_keeps_it(sb: Comm
     assert error(sb, "recover", record, "--reason", "x") == (1, f"memory {record} is erased")
     again = sb("memory", "erase", record, "--reason", "asked for", "--yes", "--json").json
     assert (again["ids"], again["held_back"]) == ([], False)
+
+
+def test_gate_says_what_is_not_saved_and_what_is_quarantined_and_compares_neither(
+    home: Path, sb: CommandLine
+) -> None:
+    sb("memory", "remember", "The lamp is lit at six.")
+    (home / "config.yaml").write_text("memory: {personal_data: {'global': drop}}\n", encoding="utf-8")
+    dropped = sb("memory", "gate", "Call Ada at +1 415 555 0199.", "--scope", "global")
+    assert dropped.out.splitlines() == [
+        "not saved",
+        "reason: personal data (phone), which global does not keep",
+    ]
+    held = sb("memory", "gate", "The queue drains at night.", "--source", "tool-output")
+    assert held.out.splitlines() == [
+        "saved, and quarantined until a person releases it",
+        "reason: tool-output is an untrusted source",
+    ]
+    assert (
+        sb("memory", "gate", "The queue drains at night.").out.splitlines()[0] == "saved as a separate memory"
+    )

@@ -164,7 +164,8 @@ def test_the_gate_shows_nothing_that_its_agent_may_not_read(runtime: Runtime) ->
 def test_explaining_screens_before_it_compares(runtime: Runtime) -> None:
     brain = Brain("ada", database=runtime.database, config=runtime.config, scope="project:drop")
     found = brain.explain(TEXT)
-    assert (found.admitted, found.reason) == (
+    assert (found.admitted, found.held, found.reason) == (
         False,
-        "refused: personal data (phone), which project:drop does not keep",
+        "refused",
+        "personal data (phone), which project:drop does not keep",
     )

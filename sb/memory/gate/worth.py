@@ -25,6 +25,7 @@ _SHARED = (
     0.4  # of the words of the longer text: with fewer in common, none of the labelled pairs say the same
 )
 RIVAL, NEIGHBOUR = "rival", "neighbour"
+REFUSED = "refused"
 
 
 @frozen
@@ -56,6 +57,7 @@ class Verdict(View):
         nearest: the id of the memory it is merged into or nearest to, or "". content: of that. likeness: to it.
         downgraded: it was merged without any effect, since it is trusted less than that memory.
         others: memories that resemble it and say something else.
+        held: "refused" or "quarantined", where what it says or its source decided that, and nothing was compared; else "".
     """
 
     admitted: bool
@@ -71,6 +73,7 @@ class Verdict(View):
     likeness: float = 0.0
     downgraded: bool = False
     others: tuple[Other, ...] = ()
+    held: str = ""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Grading does bounded work; how long it takes is printed by `python -m evals.bench.trajectories`."""
+"""Grading does bounded work; how long it takes is printed by `python -m evals.bench trajectories`."""
 
 from __future__ import annotations
 
