@@ -36,7 +36,7 @@ class ShellVerdict(NamedTuple):
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         scripts: absolute paths of scripts that it runs by their names.
-        replaced: those among them whose content may be gone afterwards.
+        replaced: of `writes`, those whose content may be gone afterwards.
         parsed: whether it is a command line that could be parsed.
         changes: all that it deletes and overwrites, and what is known of its other parts.
         secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".

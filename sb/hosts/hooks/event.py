@@ -124,10 +124,10 @@ class GovernedCall(NamedTuple):
         secrets: why it reads credentials. flow: why these would leave this machine, or "".
         uploads: what it sends to other machines, whatever that holds.
         writes: files that a command line writes, as far as that is known; no snapshot is taken of them.
-        scripts: those that a command line runs by their names.
-        replaced: those among them whose content may be gone afterwards.
         rule: what refused it, if that is not what keeps agents from SecondBrain itself.
         asks: what a person must agree to, whatever the policy says.
+        replaced: of `writes`, those whose content may be gone afterwards.
+        scripts: files that a command line runs by their names.
     """
 
     tool_id: str

@@ -121,34 +121,39 @@ class Ask(NamedTuple):
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call; admission fills it in step by step.
+    """One call. Who makes it says what it is; admission fills in the rest, step by step.
 
     Args:
-        args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
-        args_size: bytes of their canonical form.
-        has_deadline: whether timeout_ms is enforced while the tool runs, rather than judged afterwards.
-        tool, spec: set by `found`, once the tool is `known`; `fn` once it is located.
-        contract: the audit entries about the contract's fingerprint.
-        approval_id, grant_id: what lets it pass although there are `reasons` for which a person has to decide.
-        assumptions: what justifies it, as its caller says.
-        recovery: set for calls that recover from others; they have rules of their own.
-        way_back: how it is undone; set for calls that are `bound` to one.
-        reach, debt: what is set aside of the run's blast radius and irreversibility.
-        mutation_id: names what it changed.
-        identity: what makes it this step and no other; only calls with side effects have one.
-        secrets: texts that may appear nowhere, longest first.
-        performed_by: the host that makes the call itself, or "" for one that is made here.
-        host_asks: the host asks its own person, which takes the place of an approval.
-        asked: what about the arguments a person has to agree to, whatever the policy says.
-        host_permits: the host asks its own person where a permission is enough.
-        notes: facts for its intent, which it then has even if it only reads.
-        unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
+        step: names it within its run, so that a second try is known as one.
+        override_fn: what runs instead of the tool's own function.
+        approval_id: the approval to use, if it has `reasons`. assumptions: what justifies it, as its caller says.
         intent: what it is for, if not what its run is for.
-        boundary: facts of its record about intent and charter.
-        nonce: names the report of its host that has no id of the call; "" for none.
+        recovery: set for calls that recover from others; they have rules of their own.
+        performed_by: the host that makes the call itself, or "" for one that is made here.
+        nonce: names the report of a host that has no id of the call; "" for none.
+        asked: what about the arguments a person has to agree to, whatever the policy says.
+        host_asks: the host asks its own person, which takes the place of an approval.
+        host_permits: the host asks its own person where a permission is enough.
+        args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
+        args_size: bytes of their canonical form. args_digest: of that form.
+        tool, spec: set by `attach`, once the tool is `known`; `fn` once it is located.
+        has_deadline: whether timeout_ms is enforced while the tool runs, rather than judged afterwards.
+        contract: the audit entries about the contract's fingerprint.
+        secrets: texts that may appear nowhere, longest first.
         credentials: parameters that are filled in when the tool is called, each with the name of a credential.
+        boundary: facts of its record about intent and charter.
+        identity: what makes it this step and no other; only calls with side effects have one.
+        way_back: how it is undone; set for calls that are `bound` to one.
+        reach, debt: what is set aside of the run's blast radius and irreversibility; `reserved`: also one of its calls.
+        accepts_key: whether its function takes an idempotency key.
+        reasons: why a person has to decide: what is `asked`, and what policy, contract and budgets say.
+        grant_id: the standing decision that lets it pass although there are `reasons`.
+        unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
+        notes: facts for its intent, which it then has even if it only reads.
+        mutation_id: names what it changed.
     """
 
+    # What it is.
     ctx: RunContext
     tool_id: str
     call_id: str
@@ -156,40 +161,43 @@ class ToolCall:
     override_fn: ToolFunction | None = None
     approval_id: str = ""
     assumptions: Sequence[Assumption | str] = ()
+    intent: str = ""
+    recovery: RecoveryCall | None = None
+    # Whose it is, where a host makes it.
+    performed_by: str = ""
+    nonce: str = ""
+    asked: Sequence[Ask] = ()
+    host_asks: bool = False
+    host_permits: bool = False
+    # What it would do.
     args: dict[str, Any] = field(default_factory=dict)
     args_size: int = 0
     args_digest: str = ""
     tool: RegisteredTool = field(init=False)
     spec: ToolSpec = field(init=False)
+    fn: ToolFunction = field(init=False)
     known: bool = False
     side_effecting: bool = False
     has_deadline: bool = False
-    fn: ToolFunction = field(init=False)
     contract: dict[str, Any] = field(default_factory=dict)
-    policy: PolicyDecision | None = None
-    policy_version: str = ""
-    recovery: RecoveryCall | None = None
-    grant_id: str = ""
-    reasons: list[dict[str, str]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
-    accepts_key: bool = False
+    credentials: dict[str, str] = field(default_factory=dict)
+    boundary: dict[str, Any] = field(default_factory=dict)
     identity: Step | None = None
-    reserved: bool = False
-    bound: bool = False
     way_back: ReversalSpec = field(init=False)
+    bound: bool = False
     reach: float | None = None
     debt: tuple[RiskDimension, float] | None = None
-    mutation_id: str = ""
-    performed_by: str = ""
-    host_asks: bool = False
+    reserved: bool = False
+    accepts_key: bool = False
+    # Whether it may.
+    policy: PolicyDecision | None = None
+    policy_version: str = ""
+    reasons: list[dict[str, str]] = field(default_factory=list)
+    grant_id: str = ""
     unshowable: str = ""
-    asked: Sequence[Ask] = ()
-    host_permits: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
-    nonce: str = ""
-    intent: str = ""
-    boundary: dict[str, Any] = field(default_factory=dict)
-    credentials: dict[str, str] = field(default_factory=dict)
+    mutation_id: str = ""
     _subject: Subject | None = None
 
     def attach(self, tool: RegisteredTool) -> None:

@@ -63,7 +63,7 @@ class Consequences(NamedTuple):
         dimension = call.tool.risk_dimension
         if dimension is None:
             if asks and reversal_class is ReversalClass.IRREVERSIBLE:
-                _ask(call, "irreversible", _stays(call))
+                _add_reason(call, "irreversible", _stays(call))
             return
         budget = call.ctx.irreversibility
         ceiling = self.ceilings.get(dimension)
@@ -75,13 +75,13 @@ class Consequences(NamedTuple):
             limit = min(one for one in (ceiling, budget.ceilings.get(dimension)) if one is not None)
             debt = budget.debt[dimension]
             reason = f"the run would have done {debt:g} of {dimension} that stays, more than {limit:g}"
-            _ask(call, "irreversibility_ceiling", reason)
+            _add_reason(call, "irreversibility_ceiling", reason)
         elif (
             reversal_class is ReversalClass.IRREVERSIBLE
             and ceiling is None
             and dimension not in budget.ceilings
         ):
-            _ask(
+            _add_reason(
                 call,
                 "irreversible",
                 f"{_stays(call)}, and {dimension} has no ceiling",
@@ -103,7 +103,7 @@ def _stays(call: ToolCall) -> str:
     return f"{call.tool_id} cannot be undone" + ("" if always else " with these arguments")
 
 
-def _ask(call: ToolCall, rule: str, reason: str) -> None:
+def _add_reason(call: ToolCall, rule: str, reason: str) -> None:
     call.reasons.append({"rule": rule, "reason": reason})
 
 

@@ -174,7 +174,7 @@ class Recovery:
         self._require_reversible(ref)
         wanted = variant(ref, self.executor.registry, force=force, path=path, without_git=without_git)
         ctx = self._undoing(ref, UNDO)
-        result = self._ask(ctx, ref, UNDO, f"{by.name} asked to undo it: {reason}", wanted)
+        result = self._open_request(ctx, ref, UNDO, f"{by.name} asked to undo it: {reason}", wanted)
         approval_id = _request_in(result)
         if not approval_id:
             return self._undone(ref, result, wanted)
@@ -251,7 +251,9 @@ class Recovery:
         if self.resolver()(ref) is RecoveryApprovalMode.AUTO:
             return self.fire(ref)
         ctx = self.context(f"ask whether to undo {ref.mutation_id}")
-        return self._ask(ctx, ref, "partial effect", f"{ref.tool_id} failed after a part of its effect")
+        return self._open_request(
+            ctx, ref, "partial effect", f"{ref.tool_id} failed after a part of its effect"
+        )
 
     @begins_itself
     def undo_own(self, ref: MutationRef, reason: str) -> Undone:
@@ -268,7 +270,7 @@ class Recovery:
         if self.resolver()(ref) is RecoveryApprovalMode.AUTO:
             result = self._call(ctx, ref, self._reversal(ref, UNDO, []))
         else:
-            result = self._ask(ctx, ref, UNDO, f"{ref.agent} asks to undo its own call: {reason}")
+            result = self._open_request(ctx, ref, UNDO, f"{ref.agent} asks to undo its own call: {reason}")
         waits = _request_in(result)
         return Undone(ref.mutation_id, "waiting", waits, result) if waits else self._undone(ref, result, None)
 
@@ -288,7 +290,7 @@ class Recovery:
         ctx = self.context(f"ask whether to undo {ref.mutation_id}")
         asked = self._why_not_auto(ref)
         why = "; ".join(filter(None, (why, asked)))
-        result = self._ask(ctx, ref, event.assumption_ref, why)
+        result = self._open_request(ctx, ref, event.assumption_ref, why)
         approval_id = _request_in(result)
         if approval_id:
             # A request that waits for another reason already was not queued again.
@@ -354,7 +356,7 @@ class Recovery:
         ctx = self._undoing(ref, found.cause)
         approval = None if found.state in _ASKED_AGAIN else self._request_of(found)
         if approval is None or not self._fits(approval, ref):
-            result = self._ask(ctx, ref, found.cause, f"{by.name} tries it again: {found.cause}")
+            result = self._open_request(ctx, ref, found.cause, f"{by.name} tries it again: {found.cause}")
             asked = _request_in(result)
             if not asked:
                 return self._undone(ref, result)
@@ -376,7 +378,9 @@ class Recovery:
         ctx = self._undoing(ref, found.cause)
         if self._fits(self.approvals.get(found.approval_id), ref):
             return self._run(ctx, ref, found.cause, found.approval_id)
-        result = self._ask(ctx, ref, found.cause, f"{ref.reversal_tool} is not what was agreed to any more")
+        result = self._open_request(
+            ctx, ref, found.cause, f"{ref.reversal_tool} is not what was agreed to any more"
+        )
         undone = self._undone(ref, result)
         return replace(undone, state="waiting") if _request_in(result) else undone
 
@@ -437,7 +441,7 @@ class Recovery:
     def _people(self, ref: MutationRef) -> int:
         return 2 if self.resolver()(ref) is RecoveryApprovalMode.DUAL_CONTROL else 1
 
-    def _ask(
+    def _open_request(
         self, ctx: RunContext, ref: MutationRef, cause: str, why: str, wanted: Variant | None = None
     ) -> ToolResult:
         """Make the request that goes before a person; the call itself is refused with it."""

@@ -60,6 +60,14 @@ def replaced_by_a_link(path: Path) -> None:
     path.symlink_to(path.with_name("elsewhere"))
 
 
+def _as_it_lies(path: Path) -> tuple[int, ...] | None:
+    """What tells whether somebody has changed it; not when it was last read."""
+    if not os.path.lexists(path):
+        return None
+    stat = path.lstat()
+    return stat.st_mode, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -77,13 +85,13 @@ def test_what_somebody_changed_since_is_left_as_it_is(
     path.write_text("old", encoding="utf-8")
     made = write(shop, "f", "new")
     change(path)
-    found = path.lstat() if os.path.lexists(path) else None
+    found = _as_it_lies(path)
     plan = shop.runtime.recovery.plan(shop.ref(made))
     assert (plan.ok, plan.checked) == (False, True)
     assert reason in plan.detail
     undone = shop.runtime.recovery.undo(shop.ref(made), ADA, "it was wrong")
     assert (undone.state, reason in undone.detail) == ("failed", True)
-    assert (path.lstat() if os.path.lexists(path) else None) == found
+    assert _as_it_lies(path) == found
     assert shop.ref(made).state is MutationState.COMMITTED
 
 
@@ -207,7 +215,7 @@ def test_a_window_that_closes_between_asking_and_agreeing_counts(shop: Shop) -> 
     shop.clock.time += WINDOW_S - 1
     recovery = shop.runtime.recovery
     ctx = recovery.context("ask")
-    asked = recovery._ask(ctx, ref, "undo", "it was wrong")
+    asked = recovery._open_request(ctx, ref, "undo", "it was wrong")
     shop.clock.time += 1
     with pytest.raises(NoReversalToken, match="over"):
         recovery.approve(asked.data["approval_id"], ADA, "late")
@@ -254,7 +262,7 @@ def test_a_reversal_whose_tool_is_gone_or_changed_is_refused(shop: Shop) -> None
 def test_the_contract_of_the_reversal_that_was_agreed_to_is_the_one_that_runs(shop: Shop) -> None:
     ref = shop.done("pay.dual_control")
     recovery = shop.runtime.recovery
-    asked = recovery._ask(recovery.context("ask"), ref, "undo", "it was wrong")
+    asked = recovery._open_request(recovery.context("ask"), ref, "undo", "it was wrong")
     spec = shop.runtime.registry.get("pay.reverse")
     assert spec is not None
     spec.description = "Something else."
