@@ -57,6 +57,7 @@ from sb.shell.searching import searched_folders
 from sb.shell.secret_files import secret_word
 from sb.shell.targets import unresolved_target
 from sb.shell.words import (
+    BRACKET,
     OPERAND,
     SPLIT_VARIABLE,
     UNKNOWN,
@@ -71,10 +72,10 @@ from sb.shell.words import (
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
 _MOST_REPLACED = 4000
-# Programs that replace the content of the files they name, but for these options.
-_PARAMETERS = ("@", "*", *"0123456789")
+_NUMBERS = ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
+# Programs that replace the content of the files they name, but for these options.
 _REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
 _KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
 _OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
@@ -107,37 +108,36 @@ class CommandJudge(ABC):
             name: [value] for name, value in env.items() if value.isprintable()
         }
         self.values |= {"HOME": [str(home)], "PWD": self.paths.folders, "OLDPWD": [UNKNOWN]}
-        self.values |= {
-            name: [OPERAND] for name in ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
-        }
+        self.values |= {name: [OPERAND] for name in _NUMBERS}
         self.values = {name: [OPERAND] for name in _SCRATCH} | self.values
         self.functions: set[str] = set()
         self.aliases: set[str] = set()
+        self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
+        self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
+        # What the line does, so far as that is known.
         self.programs: list[str] = []
         self.commands = CommandList()
         self.writes: list[str] = []
         self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
+        self.touched: set[str] = set()  # what it has written before the current command
+        self.links: list[str] = []  # which it has made, into folders that hold what is protected
         self.scripts = ScriptFiles()
-        self.spared: set[str] = set()  # places that are not there when the current command runs
-        self._replaces_more = False  # whether the last command may replace others as well
-        self.refused = ""
-        self.repeats, self.guesses = False, True
-        self.inline = False  # a part is code in another language
-        self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
-        self._doubtful = False  # whether the line may not be in `paths.here` by now
-        self._inside: list[str] = []  # of these functions
-        self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
-        self.touched: set[str] = set()  # what was written so far, as far as that is known
-        self.links: list[str] = []  # which the line has made, into folders that hold what is protected
-        self.settled = True  # nothing so far changed a file, or took a while
-        self.several = False  # a word of the command stands for several values of a variable
         self.keeping = Keeping()
-        self.moves = 0  # commands so far that may have changed the folder
-        self._ran = QUIET  # the class of the last command alone
-        self.depth = 0
-        self._steps = 0
         self.trail = Trail(self)
         self.given_variables = self.trail.given_variables
+        self.refused = ""
+        self.inline = False  # a part is code in another language
+        self.repeats, self.guesses = False, True
+        self.settled = True  # no command before this one changed a file, or took a while
+        self.moves = 0  # commands before this one that may have changed the folder
+        self._doubtful = False  # whether the line may not be in `paths.here` by now
+        # Of the current command.
+        self.spared: set[str] = set()  # places that are not there when it runs
+        self.several = False  # a word of it stands for several values of a variable
+        self._replaces_more = False  # whether it may replace other files than `replaced` names
+        self._ran = QUIET  # its class alone
+        self._inside: list[str] = []  # of these functions
+        self.depth = self._steps = 0
 
     @abstractmethod
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
@@ -336,7 +336,7 @@ class CommandJudge(ABC):
         self._record(argv, stdin, before)
         self.trail.words = words
         known = found.rank < NETWORK or rule_finding(base, argv[1:]) is not None
-        self.trail.command("[" if name == "\x06" else base, argv[1:], stdin, known=known)
+        self.trail.command("[" if name == BRACKET else base, argv[1:], stdin, known=known)
         self.depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
@@ -372,7 +372,7 @@ class CommandJudge(ABC):
             self.commands.add(argv, stdin, before)
 
     def _program(self, name: str, arguments: list[str], stdin: Input) -> Finding:
-        if name == "\x06":
+        if name == BRACKET:
             name = "["
         if not is_literal(name) or name.startswith("=") or (name.startswith("-") and name != "-"):
             return Finding(DESTROY, f"{display(name)}: the program is unknown until it runs")
@@ -425,7 +425,7 @@ class CommandJudge(ABC):
     def _parameters(self, words: Sequence[str]) -> None:
         """Note what `set` makes of `$1`, `$2` and so on, as far as it matters."""
         if given := [word for word in words if self._matters(word)][:_MOST_VALUES]:
-            self.values |= {name: [UNKNOWN, *given, UNKNOWN] for name in _PARAMETERS}
+            self.values |= {name: [UNKNOWN, *given, UNKNOWN] for name in "@*0123456789"}
 
     def _variables(self, builtin: str, arguments: Sequence[str], stdin: Input) -> Finding:
         """Judge the assignments of a builtin."""

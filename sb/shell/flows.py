@@ -81,6 +81,7 @@ _OF_PROCESS = r"\benv(?:\.|\[['\"])(\w+)"
 _TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
+_FILE_SERVERS = frozenset(("serve", "http-server", "miniserve"))
 
 
 class Trail(TextTrail):
@@ -387,21 +388,8 @@ class Trail(TextTrail):
     # --- what is sent
 
     def _send(self, program: str, arguments: Sequence[str], given: Taint) -> None:
-        if (program.startswith("python") and "http.server" in arguments) or program in (
-            "serve",
-            "http-server",
-            "miniserve",
-        ):
-            here = (
-                secret_word(self._judge.paths, f"{self._judge.paths.here}/")
-                if self._judge.paths.here
-                else None
-            )
-            served = self._operands(program, arguments) if program.startswith("python") else given
-            if here is not None or served.level:
-                self.flow = (
-                    self.flow or f"{program}: serves {here.what if here else 'secrets'} to the network"
-                )
+        if program in _FILE_SERVERS or (program.startswith("python") and "http.server" in arguments):
+            self._serve(program, arguments, given)
             return
         found = sink(program, arguments)
         if program in self._judge.functions:
@@ -410,31 +398,36 @@ class Trail(TextTrail):
         if found is None:
             return
         self._sinks.append(found)
-        if found.kind in ("service", "stream") and not given.level:
-            texts = [word for word in arguments if " " in word] + [self._text]
-            given = (
-                merged(*map(self._named_in, texts))
-                if found.kind != "service"
-                else self._named_in(" ".join(arguments))
-            )
-        if found.kind == "push":
-            given = self._added
-        elif found.kind not in ("http", "service", "shell") or not given.level:
-            given = merged(given, *(map(self._of_copy, arguments)))
-        carried = merged(
-            given, self.words, self.input if found.from_input or self.input.level == NAMES else CLEAN
-        )
-        if carried in (self.input, given) and carried.names:
-            carried = CLEAN  # the names alone
-        if found.kind == "shell" and carried.variable:
-            carried = CLEAN
-        if found.kind == "push":
-            carried = self._added
-            if self._elsewhere(arguments):
-                found = found._replace(remote=UNKNOWN_REMOTE)
-        self._sent(carried, found)
+        if found.kind == "push" and self._elsewhere(arguments):
+            found = found._replace(remote=UNKNOWN_REMOTE)
+        self._sent(self._carried(found, arguments, given), found)
         if (found.uploads or found.computed) and not is_loopback(found.host) and len(self.uploads) < _MOST:
             self.uploads.setdefault(Upload(found.what, found.host, found.remote))
+
+    def _serve(self, program: str, arguments: Sequence[str], given: Taint) -> None:
+        """A program that offers a folder, by default the one that it starts in, to whoever asks."""
+        here = self._judge.paths.here
+        secret = secret_word(self._judge.paths, f"{here}/") if here else None
+        served = self._operands(program, arguments) if program.startswith("python") else given
+        if secret is not None or served.level:
+            what = secret.what if secret else "secrets"
+            self.flow = self.flow or f"{program}: serves {what} to the network"
+
+    def _carried(self, found: Sink, arguments: Sequence[str], given: Taint) -> Taint:
+        """What goes along where a program sends something."""
+        if found.kind == "push":
+            return self._added  # whatever its words are, what was committed goes
+        if found.kind == "service" and not given.level:
+            given = self._named_in(" ".join(arguments))
+        elif found.kind == "stream" and not given.level:
+            given = merged(*map(self._named_in, [word for word in arguments if " " in word] + [self._text]))
+        if found.kind not in ("http", "service", "shell") or not given.level:
+            given = merged(given, *map(self._of_copy, arguments))
+        by_input = self.input if found.from_input or self.input.level == NAMES else CLEAN
+        carried = merged(given, self.words, by_input)
+        names_alone = carried in (self.input, given) and carried.names
+        expanded_there = found.kind == "shell" and carried.variable
+        return CLEAN if names_alone or expanded_there else carried
 
     def _elsewhere(self, arguments: Sequence[str]) -> bool:
         """Whether a push may be to another repository's remotes, or to one that the line itself has set."""
