@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 from sb.config import Config, current_config
 from sb.memory.access import ScopeRefusal
+from sb.memory.agent_visibility import AgentVisibility
 from sb.memory.personal_data import may_read
 from sb.memory.reads import Reads
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.sessions import Sessions
 from sb.memory.space import Space
+from sb.memory.visibility import Visibility
 from sb.memory.warming import Warming
 from sb.memory.writes import Writes
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -80,14 +82,16 @@ class Brain(Writes, Reads, Sessions):
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
         self.writer.is_person = self._is_operator
         self.searcher = Searcher(self.space)
-        self.space.refusal = self._refusal
-        self.space.leaves_out = self._leaves_out
+        self.space.visibility = self._visibility()
         self.space.shows_personal_data = self._is_operator or may_read(self.config.memory, agent_id)
         self._warming = Warming(self.space) if warm else None
         if not self._is_operator:
             self.space.read_for(lambda: agent_id)
         self._closed = False
         self._named = session  # by whoever made this Brain, until that session ends
+
+    def _visibility(self) -> Visibility:
+        return AgentVisibility(self.writer, lambda: self.handoffs)
 
     @property
     def scope(self) -> str:

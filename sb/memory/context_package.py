@@ -17,8 +17,9 @@ from sb.memory.salience import WEIGHTS, configured, salience, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
-from sb.memory.trust.floor import Condition, below, numbers_where
+from sb.memory.trust.floor import below, numbers_where
 from sb.memory.views import Memory, View, tokens_of
+from sb.memory.visibility import Condition
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
 from sb.types.vocabulary import CONTINUE

@@ -12,6 +12,7 @@ from sb.errors import UsageError
 from sb.memory.brain import Brain
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
+from sb.memory.visibility import Unlimited, Visibility
 from sb.redaction import one_line
 from sb.store.records.columns import Row
 
@@ -60,13 +61,8 @@ class Overseer(Brain):
         super().__init__(name, **more)
         self.writer.record_writer.is_operator = True
 
-    def _refusal(self, row: Row) -> str:
-        """Operators look at what was altered, too."""
-        return ""
-
-    def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-        """Operators find everything."""
-        return "", ()
+    def _visibility(self) -> Visibility:
+        return Unlimited()
 
     def show(self, record: str) -> Dossier:
         """Everything that is known of a memory, also who read it and why.

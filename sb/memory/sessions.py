@@ -6,16 +6,11 @@ Source: the memory whitepaper, "retrieval in the session lifecycle".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import orjson
+from typing import TYPE_CHECKING
 
 from sb.memory.access import READ, SHARE
-from sb.memory.consent import refusal, withheld
 from sb.memory.lazy import lazy
 from sb.memory.operations import Operations
-from sb.memory.trust.floor import below
-from sb.store.records.columns import Row
 from sb.text import storable
 from sb.types import Handoff
 
@@ -140,22 +135,3 @@ class Sessions(Operations):
         )
         self._named = None
         return made
-
-    def _refusal(self, row: Row) -> str:
-        """Returns why this agent may not read a record; "" if it may."""
-        rights = self.space.rights
-        if rights and not rights.may(self.agent_id, READ, self.space.places.numbered(row["place"]).scope):
-            return "you may not read its scope"
-        handoff = self.handoffs.refusal(row) if row["kind"] == "handoff" else ""
-        return handoff or refusal(row, self.agent_id)
-
-    def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-        """Returns what no search of this agent finds, as SQL over `r`."""
-        parts = [self.handoffs.between_others(places)]
-        if floor := self.config.memory.trust_floor:
-            parts.append(below(self.space.trust, self.stack, floor))
-        if hidden := withheld(self.space, places, self.agent_id):
-            parts.append(("r.id IN (SELECT value FROM json_each(?))", (orjson.dumps(hidden).decode(),)))
-        told = [(condition, parameters) for condition, parameters in parts if condition]
-        whole = " OR ".join(f"({condition})" for condition, _ in told)
-        return whole, tuple(value for _, parameters in told for value in parameters)

@@ -20,6 +20,7 @@ from sb.memory.ranking.statistics import information
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.trust.store import TrustStore
 from sb.memory.views import Hit, Memory
+from sb.memory.visibility import Condition, Unlimited, Visibility, any_of
 from sb.protocols import MaintenanceModeError
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
@@ -78,10 +79,7 @@ class Space:
         self.trust = TrustStore(self.records, self.places, clock)
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
-        # Why what a record says is not shown, or "": a Brain sets what its agent may read, operators see all.
-        self.refusal: Callable[[Row], str] = lambda row: ""
-        # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
-        self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
+        self.visibility: Visibility = Unlimited()  # of whoever reads here
         self.settings = settings
         self.rights = Rights(settings.access, scope_refusal)
         self.screening = Screening(database, settings, clock.now)
@@ -245,11 +243,13 @@ class Space:
         """Why nothing that a record says is shown, on any face; "" if it is."""
         if row["state"] == QUARANTINED:
             return "it is quarantined"
-        return self.refusal(row) or (self.read_policy.refusal(row) if self.read_policy is not None else "")
+        return self.visibility.refusal(row) or (
+            self.read_policy.refusal(row) if self.read_policy is not None else ""
+        )
 
     def is_readable(self, row: Row) -> bool:
         """Whether the agent may read a record, for what only compares with it: nothing is put on record."""
-        if row["state"] == QUARANTINED or self.refusal(row):
+        if row["state"] == QUARANTINED or self.visibility.refusal(row):
             return False
         return self.read_policy is None or not self.read_policy.reason(row)
 
@@ -265,16 +265,12 @@ class Space:
 
         policy = ReadPolicy(self.database, self.settings.reading, self.places, agent, self.clock.now)
         self.read_policy, self.reads.denied = policy, policy.flush
-        left_out = self.leaves_out
 
-        def leaves_out(places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-            condition, parameters = left_out(places)
-            hidden, values = policy.condition(places)
-            if not hidden or not condition:
-                return hidden or condition, (*parameters, *values)
-            return f"({condition}) OR {hidden}", (*parameters, *values)
-
-        self.leaves_out = leaves_out
+    def leaves_out(self, places: Sequence[int]) -> Condition:
+        """The records in these places that no search finds: by who reads, and by the reading policy."""
+        policy = self.read_policy
+        hidden = self.visibility.left_out(places)
+        return hidden if policy is None else any_of(hidden, policy.condition(places))
 
     def withheld_from(self, agent: str, places: Sequence[int]) -> list[int]:
         """The numbers of the records in these places that an agent may not read by the reading policy, put on record."""

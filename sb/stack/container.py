@@ -39,7 +39,7 @@ class Container:
             str, str | None
         ] = {}  # attached, in order: from which scope each reads, None for all
         self.rights = ReadRights(space.database, space.settings, self.cores)
-        space.refusal, space.leaves_out = self.rights.refusal, self.rights.left_out
+        space.visibility = self.rights
         self.plugins: Counter[str] = Counter()  # how many attached cores have loaded each
         self.state, self.settings = self._stored()
 

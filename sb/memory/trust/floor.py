@@ -11,12 +11,10 @@ from typing import Any
 
 from sb.memory.trust.scores import BY_SOURCE, trust_in_memory
 from sb.memory.trust.store import TrustStore
+from sb.memory.visibility import Condition
 from sb.store.database import Database
 from sb.store.records.edges import DERIVED_FROM
 
-Condition = tuple[
-    str, tuple[Any, ...]
-]  # SQL over `r`, the table of records, and its parameters; "" for never
 _OTHER = "?"  # stands for every source type that is not in BY_SOURCE
 
 
