@@ -74,7 +74,7 @@ class DocumentView(Toned, Reading, can_focus=True):
         self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
+        width, base = self.size.width, self.base_style
         index = self.scroll_offset.y + y
         if index >= len(self.lines):
             return Strip.blank(width, base)

@@ -152,7 +152,7 @@ class RowList(Toned, can_focus=True):
         self.ask()
 
     def render_line(self, y: int) -> Strip:
-        width, base, listing = self.size.width, self.rich_style, self.listing
+        width, base, listing = self.size.width, self.base_style, self.listing
         if y < self._top:
             titles = tuple(Cell(column.title, "soft") for column in self._columns)
             return self._line(Row(titles), base, base)

@@ -9,7 +9,9 @@ from rich.segment import Segment
 from rich.style import Style
 from sb.screens.state.document import DIFF
 from sb.screens.state.listing import TONES, Cell, Column
+from textual.geometry import Region
 from textual.scroll_view import ScrollView
+from textual.strip import Strip
 
 from sb.fitting import Cut, Fitted, cell_width, fit_hits, fit_keeping
 
@@ -33,6 +35,24 @@ class Toned(ScrollView):
 
     They are no component classes: Textual matches each of those with all rules whenever the focus moves.
     """
+
+    _painting = False
+    _base: Style | None = None
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._painting, self._base = True, None
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._painting, self._base = False, None
+
+    @property
+    def base_style(self) -> Style:
+        """The style of a line without a tone; it is the same for all lines of one painting, and dear to compute."""
+        base = self._base or self.rich_style
+        if self._painting:
+            self._base = base
+        return base
 
     def look(self, name: str) -> Style:
         """The style of a tone or part, "" for the plain one."""

@@ -32,7 +32,7 @@ from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-FRAME_S, BLINK_S = 1 / 60, 0.001
+FRAME_S, BLINK_S, LONGEST_PAUSE_S = 1 / 60, 0.001, 0.1
 # A console is started for each of these, so one has all that acts, in the 60 characters of a name.
 HOSTILE = (
     "see [/etc]\u202ee\u2066\x9b2J\x00[@click=app.quit]x[/]\x1b[31m\x1b]0;t\x07\x1b]52;;eA==\x07",
@@ -108,14 +108,21 @@ class Console:
         self._paint()
 
     async def _rest(self, holds: Callable[[], bool]) -> None:
-        """Wait until it holds, and nothing is under way, as four looks in a row say."""
-        end, calm, pause_s = time.monotonic() + 60, 0, BLINK_S
-        while calm < 4:
+        """Wait until nothing is under way, as four looks in a row say, and it holds.
+
+        What holds is often asked of the whole screen, as text: looks that fail come further and further apart.
+        """
+        end, calm, pause_s, failed_s = time.monotonic() + 60, 0, BLINK_S, FRAME_S / 4
+        while True:
             await asyncio.sleep(pause_s)
             idle = not self._busy()
-            held = idle and holds()
-            calm = calm + 1 if held else 0
-            pause_s = FRAME_S / 2 if idle and not held else BLINK_S if idle else min(2 * pause_s, FRAME_S / 4)
+            calm = calm + 1 if idle else 0
+            pause_s = BLINK_S if idle else min(2 * pause_s, FRAME_S / 4)
+            if calm == 4:
+                if holds():
+                    return
+                calm, pause_s = 0, failed_s
+                failed_s = min(1.5 * failed_s, LONGEST_PAUSE_S)
             assert time.monotonic() < end, "it did not come to that:\n" + self.text()
 
     def _paint(self) -> None:
@@ -287,7 +294,7 @@ def parsed_once() -> Iterator[None]:
     parse = Stylesheet._parse_rules
 
     def parse_rules(sheet: Stylesheet, *css: Any, **more: Any) -> list[RuleSet]:
-        key = (css, tuple(more.items()), tuple(sorted(sheet._variables.items())))
+        key = (css, tuple(more.items()), tuple(sheet._variables.items()))
         if key not in known:
             known[key] = parse(sheet, *css, **more)
         return known[key]

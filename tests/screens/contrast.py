@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rich.color import ColorSystem
 from rich.style import Style
@@ -37,9 +38,14 @@ def unreadable(app: ConsoleApp) -> list[str]:
         for text, style, _ in strip:
             if text.strip(LINES):
                 assert style is not None
-                ratio = contrast(_as_painted(style, system))
+                ratio = _painted_contrast(style, system)
                 wrong += [f"{text!r} {style}: {ratio:.1f}"] if ratio < LEAST else []
     return wrong
+
+
+@lru_cache(None)  # a screen has few styles, and many texts in each
+def _painted_contrast(style: Style, system: ColorSystem) -> float:
+    return contrast(_as_painted(style, system))
 
 
 def _as_painted(style: Style, system: ColorSystem) -> Style:
