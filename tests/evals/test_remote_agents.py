@@ -19,35 +19,60 @@ from sb.evals.agents import http as http_agents
 from sb.evals.agents.http import HttpAgent
 from sb.evals.agents.mcp_server import McpAgent
 from tests.evals.running_cases import answer
+from tests.rows import rows
 
 SERVER = """\
-import os, time
-from typing import Any
+import os
 from mcp.server import MCPServer
 
 server = MCPServer("shop")
 
 @server.tool()
 def ask(input: str, seed: int = 0) -> dict:  # without a schema
-    if input == "hang":
-        time.sleep(60)
     if input == "fail":
         raise ValueError("no stock")
     return {"output": f"{input}, {os.path.basename(os.getcwd())}", "calls": [{"tool": "orders.read", "args": {"order": 7}}]}
 
-@server.tool()
-def typed(input: str) -> dict[str, Any]:
-    return {"output": "typed " + input, "cost_cents": 3}
-
-@server.tool()
-def plain(question: str) -> str:
-    return "asked " + question
-
-@server.tool()
-def several(one: str, two: str) -> str:
-    return one + two
-
 server.run()
+"""
+
+# What that library answers, word for word, from a process that need not import it: a tenth of a second instead of one.
+RECORDED = """\
+import json, sys, time
+
+def tool(name, *texts):
+    properties = {text: {"title": text.title(), "type": "string"} for text in texts}
+    schema = {"properties": properties, "required": list(texts), "type": "object", "title": name + "Arguments"}
+    return {"description": "", "inputSchema": schema, "name": name}
+
+def called(name, arguments):
+    if name == "hang":
+        time.sleep(60)
+    if name == "typed":
+        said = {"output": "typed " + arguments["input"], "cost_cents": 3}
+        return {"content": [{"type": "text", "text": json.dumps(said)}], "isError": False, "structuredContent": said}
+    text = "asked " + arguments["question"]
+    return {"content": [{"type": "text", "text": text}], "isError": False, "structuredContent": {"result": text}}
+
+TOOLS = [tool("hang", "input"), tool("typed", "input"), tool("plain", "question"), tool("several", "one", "two")]
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    method, given = request["method"], request.get("params") or {}
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if method == "initialize":
+        capabilities = {"tools": {"listChanged": False}}
+        server = {"name": "shop", "version": ""}
+        version = given["protocolVersion"]
+        answer["result"] = {"capabilities": capabilities, "protocolVersion": version, "serverInfo": server}
+    elif method == "tools/list":
+        answer["result"] = {"tools": TOOLS}
+    elif method == "tools/call":
+        answer["result"] = called(given["name"], given["arguments"])
+    else:
+        answer["error"] = {"code": -32601, "message": "Method not found"}
+    print(json.dumps(answer), flush=True)
 """
 
 
@@ -157,17 +182,28 @@ def server(tmp_path: Path) -> str:
     return f"{sys.executable} {path}"
 
 
+@pytest.fixture
+def recorded_server(tmp_path: Path) -> str:
+    path = tmp_path / "recorded.py"
+    path.write_text(RECORDED, encoding="utf-8")
+    return f"{sys.executable} -I -S {path}"
+
+
 def test_a_tool_of_a_server_is_an_agent(server: str, tmp_path: Path) -> None:
     agent = McpAgent("mcp", server, "ask", tmp_path)
     found = answer(agent, tmp_path, "Order 7")
     assert (found.error, found.output) == ("", "Order 7, work")
     assert [(call.tool, dict(call.args)) for call in found.calls] == [("orders.read", {"order": 7})]
     assert "its tool failed: " in answer(agent, tmp_path, "fail").error
-    assert answer(agent, tmp_path, "hang", timeout_s=3.0).error == "the agent: no answer within 3 s"
 
 
-@pytest.mark.parametrize(
-    ("tool", "output", "error"),
+def test_a_tool_that_hangs_ends_at_the_timeout(recorded_server: str, tmp_path: Path) -> None:
+    found = answer(McpAgent("mcp", recorded_server, "hang", tmp_path), tmp_path, timeout_s=3.0)
+    assert found.error == "the agent: no answer within 3 s"
+
+
+@rows(
+    "tool, output, error",
     [
         ("plain", "asked hello", ""),
         ("typed", "typed hello", ""),
@@ -176,9 +212,9 @@ def test_a_tool_of_a_server_is_an_agent(server: str, tmp_path: Path) -> None:
     ],
 )
 def test_the_input_is_the_tools_only_text(
-    server: str, tool: str, output: str, error: str, tmp_path: Path
+    recorded_server: str, tool: str, output: str, error: str, tmp_path: Path
 ) -> None:
-    found = answer(McpAgent("mcp", server, tool, tmp_path), tmp_path)
+    found = answer(McpAgent("mcp", recorded_server, tool, tmp_path), tmp_path)
     assert found.output == output
     assert error in found.error
 

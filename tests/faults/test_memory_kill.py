@@ -31,6 +31,7 @@ from sb.memory.erasure import erase
 from sb.memory.housekeeping import tidy
 from sb.memory.trust.deciding import TrustDesk
 from sb.store import driver
+from sb.store.database import Database
 from sb.store.embedding.selection import choose
 
 KILLS = 6  # of each operation, spread over its statements
@@ -58,6 +59,9 @@ class Home:
 
     def brain(self) -> Brain:
         return Brain("ada", config=self.config, scope=SHOP, session="monday", warm=False)
+
+    def brain_of(self, database: Database) -> Brain:
+        return Brain("ada", config=self.config, database=database, scope=SHOP, session="monday", warm=False)
 
     def log(self, brain: Brain) -> EventLog:
         return EventLog(brain.database)
@@ -186,7 +190,7 @@ def statements(home: Home, operation: str) -> Iterator[int]:
         counted += 1
 
     with closing(home.brain().database) as database:
-        brain = Brain("ada", config=home.config, database=database, scope=SHOP, session="monday", warm=False)
+        brain = home.brain_of(database)
         database._normal.set_trace_callback(count)
         OPERATIONS[operation](home, brain)
     step = max(1, counted // KILLS)
@@ -230,5 +234,6 @@ def test_a_process_that_is_killed_while_it_writes_leaves_a_sound_memory(shop: Ho
         shop.restore()
         assert died(shop, operation, at), at
         assert unsound(shop) == [], at
-        assert not died(shop, operation, 0)  # it can be done again
+        with closing(shop.brain().database) as database:  # it can be done again
+            OPERATIONS[operation](shop, shop.brain_of(database))
         assert unsound(shop) == [], at

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from sb.harness.running import audit
+from sb.kernel.harness_audit import AuditReport
+
 
 def run_audit(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
@@ -47,3 +50,10 @@ def audited(once: Callable[[str, Callable[[], Any]], Any]) -> subprocess.Complet
         "audited", lambda: run_audit("--json", PYTHONHASHSEED="1", TZ="UTC")
     )
     return run
+
+
+@pytest.fixture(scope="session")
+def whole_report(once: Callable[[str, Callable[[], Any]], Any]) -> AuditReport:
+    """What the whole audit reports, before it is printed."""
+    report: AuditReport = once("report", audit)
+    return report

@@ -43,7 +43,7 @@ def job(tmp_path: Path) -> Any:
     (temp / "harness-audit/bin").symlink_to(BIN)
     work.mkdir()
 
-    def run(**inputs: str) -> Step:
+    def run(environment: dict[str, str] | None = None, **inputs: str) -> Step:
         script, output, summary = tmp_path / "step.sh", tmp_path / "output", tmp_path / "summary"
         (step,) = (one for one in ACTION["runs"]["steps"] if one.get("id") == "audit")
         script.write_text(step["run"], encoding="utf-8")
@@ -55,7 +55,7 @@ def job(tmp_path: Path) -> Any:
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
             cwd=work,
-            env={"PATH": os.environ["PATH"], **env},
+            env={"PATH": os.environ["PATH"], **env, **(environment or {})},
             capture_output=True,
             text=True,
             check=False,
@@ -83,15 +83,30 @@ def test_no_input_is_written_into_a_script() -> None:
         assert all(value.startswith("${{ inputs.") for value in step["env"].values())
 
 
-def test_the_action_fails_as_the_audit_does_and_hands_on_its_score_and_summary(
-    job: Any, audited: subprocess.CompletedProcess[bytes]
+def test_the_action_prints_what_any_audit_does_whatever_surrounds_it_and_hands_on_its_score_and_summary(
+    job: Any, audited: subprocess.CompletedProcess[bytes], tmp_path: Path
 ) -> None:
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (job.work / "sb.yaml").write_text("safety_mode: strict\n", encoding="utf-8")
+    surroundings = {
+        "PYTHONHASHSEED": "2",
+        "TZ": "Asia/Kolkata",
+        "TMPDIR": str(other),
+        "SB_HOME": str(other / "home"),
+        "SB_DB": str(other / "other.db"),
+        "LC_ALL": "C",
+    }
+    step = job(surroundings, sarif="reports of mine.sarif")
+    [printed] = (tmp_path / "temp").glob("harness-audit-*/audit.json")
+    assert (step.code, printed.read_bytes()) == (audited.returncode, audited.stdout)
+    assert list(other.iterdir()) == []  # no home, no database, no leftovers
     code, document = audited.returncode, json.loads(audited.stdout)
-    step = job(sarif="reports of mine.sarif")
-    assert step.code == code == document["exit_code"]
+    assert (code, audited.stderr) == (document["exit_code"], b"") == (2, b"")
     assert step.outputs == {"exit-code": str(code), "score": str(document["score"])}
     assert step.summary.startswith("# Harness audit\n")
-    assert step.summary in step.log
+    others = step.log.replace(step.summary, "").splitlines()
+    assert [line.partition(" to ")[0] for line in others] == ["written"] * 2
     assert json.loads((job.work / "reports of mine.sarif").read_text("utf-8"))["version"] == "2.1.0"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
+from itertools import combinations
+from math import comb
 from types import FunctionType
 from typing import Any
 
@@ -171,15 +173,12 @@ def spoiled(saboteurs: list[Saboteur], unbroken: Unbroken, but: set[str]) -> set
 def companies() -> list[set[str]]:
     """Controls that are broken at once; of each two there is a company that holds the one and not the other.
 
-    As many as the numerals of their numbers to the base of three, with a company for each numeral at each place.
+    Each control is in three companies, no two of them in the same three.
     """
-    controls, width = list(PROBES), 1
-    while 3**width < len(controls):
-        width += 1
+    number = next(count for count in range(3, len(PROBES)) if comb(count, 3) >= len(PROBES))
+    memberships = list(zip(PROBES, combinations(range(number), 3), strict=False))
     return [
-        {one for number, one in enumerate(controls) if number // 3**place % 3 == numeral}
-        for place in range(width)
-        for numeral in range(3)
+        {control for control, companies in memberships if company in companies} for company in range(number)
     ]
 
 
@@ -190,9 +189,9 @@ def test_of_each_two_controls_the_one_is_broken_while_the_other_is_graded() -> N
 
 @pytest.mark.parametrize("broken", companies(), ids=lambda one: "-".join(sorted(one)).replace("-HA", ""))
 def test_a_broken_subsystem_costs_no_other_control(broken: set[str], unbroken: Unbroken) -> None:
-    """All that break a third of the controls at once, while the others are graded; if one is spoiled, one by one.
+    """All that break these controls at once, while the others are graded; if one is spoiled, one by one.
 
-    That takes half the time of breaking one control after the other. What one of them spoils another could hide: of 388
+    That takes a third of the time of breaking one control after the other. What one of them spoils another could hide: of 388
     that were tried in a company like this, one was hidden, and each is tried in another company too.
     """
     owners = {saboteur: control_id for control_id, saboteur in SABOTEURS if control_id in broken}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -253,12 +255,23 @@ def test_words_expand_as_in_bash(words: list[list[str]]) -> None:
             assert mine == bashs
 
 
+PLAIN = re.compile(r"[\w ./-]+", re.ASCII)  # which is no grammar in bash, but for the words that follow
+RESERVED = set(
+    "case coproc do done elif else esac fi for function if in select then time until while".split()
+)
+
+
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is what it is compared with")
 def test_line_with_a_syntax_error_of_bash_is_not_parsed() -> None:
+    """Of lines that are not parsed, and of plain words, bash need not be asked: it takes two milliseconds a line."""
+    asked = 0
     for row in ROWS:
-        if "\0" in row.command:
+        words = row.command.split(" ")
+        if "\0" in row.command or (PLAIN.fullmatch(row.command) and not RESERVED & set(words)):
             continue
-        done = subprocess.run(["bash", "-n", "-c", row.command], capture_output=True, check=False)
-        if done.returncode:
-            with pytest.raises(Unparsed):
-                parse(row.command)
+        with suppress(Unparsed):
+            parse(row.command)
+            done = subprocess.run(["bash", "-n", "-c", row.command], capture_output=True, check=False)
+            assert done.returncode == 0, (row.command, done.stderr)
+            asked += 1
+    assert asked > 500
