@@ -247,7 +247,7 @@ HEAVY = (
     "pydantic",
     "numpy",
     "safetensors",
-    "snowballstemmer",
+    "Stemmer",
     "kitoken",
     "asyncio",
     "importlib.metadata",

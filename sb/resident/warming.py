@@ -45,7 +45,7 @@ _MODULES = (
 _MORE = (
     *("sb.cli", "sb.commands.memory", "sb.commands.approvals", "sb.memory.search", "sb.present.approvals"),
     *("sb.memory.operator_view", "sb.memory.highlights", "sb.kernel.approvals.disclosure"),
-    *("numpy", "sqlite_vec", "snowballstemmer"),
+    *("numpy", "sqlite_vec", "Stemmer"),
 )
 _HOST = "claude-code"
 _LARGEST = 8 << 20  # bytes of the rehearsals' database

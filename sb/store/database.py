@@ -135,6 +135,9 @@ class Database:
         self._ids = ids
         self._vectors = False
         self._synchronous = "NORMAL"
+        self._version = (
+            0  # of the data, which changes when another connection has written, as it was last asked for
+        )
         self._normal = self._connect()
         self._process_write = _Write(self, self._normal, "NORMAL")
         self._power_write = _Write(self, self._normal, "FULL")
@@ -273,10 +276,17 @@ class Database:
                 raise driver.explain(error, self.path) from error
 
     def mark(self) -> tuple[int, int]:
-        """Changes when anybody has written: another connection or, within its transaction already, this one."""
+        """A mark for `changed_since`, taken without reading anything."""
+        return self._version, self._normal.total_changes
+
+    def changed_since(self, mark: tuple[int, int]) -> bool:
+        """Whether anybody has written since a mark was taken: another connection or, within its transaction already, this one.
+
+        What another connection wrote before the mark counts too, if nobody has asked since.
+        """
         with self.lock:
-            ((others,),) = self.query("PRAGMA data_version")
-            return others, self._normal.total_changes
+            ((self._version,),) = self.query("PRAGMA data_version")
+            return self.mark() != mark
 
     @contextmanager
     def snapshot(self) -> Iterator[driver.Connection]:

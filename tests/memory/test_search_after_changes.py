@@ -155,10 +155,10 @@ def test_threads_that_ask_at_once_for_what_was_just_written_get_it_once(agents: 
             if together.wait(60) == 0:
                 brain.remember(text.format(100 + number), force=True)
             together.wait(60)
-            answers.append(brain.space.vectors.close_by(embedder.model, vector, place, 1_000))
+            answers.append(brain.space.vectors.close_by(embedder.model, vector, place, 1_000)[0])
         return answers
 
-    ask_alone = brain.space.vectors.close_by(embedder.model, vector, place, 1_000)
+    ask_alone, _ = brain.space.vectors.close_by(embedder.model, vector, place, 1_000)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -66,18 +66,18 @@ class Gate:
         admission.look()
         return admission
 
-    def nearest(self, text: str, terms: frozenset[int], place: Place) -> list[Row]:
-        """The records of a place that may say the same."""
+    def nearest(self, text: str, terms: frozenset[int], place: Place) -> tuple[list[Row], int]:
+        """The records of a place that may say the same, and the number up to which all with a vector were looked at."""
         number = self.space.places.find(place)
         embedder, vector = self.space.usable_embedder, self.space.own_vector(text)
         if number is None or embedder is None or vector is None:
-            return []
-        close = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
+            return [], 0
+        close, last = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
         proposed, equal = self.space.records.proposed(close, number, text)
         sharing = (one for one in close if one not in equal and shares(terms, proposed[one]))
         alike = [*equal, *islice(sharing, _COMPARED)]
         rows = self.space.records.rows(alike) if alike else ()
-        return self.comparable(row for row in rows if row["place"] == number)
+        return self.comparable(row for row in rows if row["place"] == number), last
 
     @property
     def cannot_compare(self) -> str:
@@ -120,7 +120,7 @@ class Admission:
             row["fields"],
         )
         self._mark = (0, 0)  # of the database before it was looked at
-        self._last = 0
+        self._last = 0  # record that was looked at
         self._rows: list[Row] = []
         self._into: Row | None = None
         self.verdict: Verdict
@@ -131,11 +131,11 @@ class Admission:
             self.verdict = Verdict(True, "the gate is off", trust=self._candidate.trust)
             return
         self._mark = self._gate.space.database.mark()
-        self._last = self._gate.space.records.last()
         if missing := self._gate.cannot_compare:
+            self._last = self._gate.space.records.last()
             self.verdict = Verdict(True, missing, trust=self._candidate.trust)
             return
-        self._rows = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
+        self._rows, self._last = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
         self._decide(self._rows)
 
     def _decide(self, rows: Sequence[Row]) -> None:
@@ -144,7 +144,9 @@ class Admission:
         known: Mapping[str, Standing] = {}
         if rows:  # who writes is looked up only where it matters
             known = gate.space.trust.standings(self._place.stack)
-            self._candidate = replace(self._candidate, trust=_trust(self._row, known))
+            trust = _trust(self._row, known)
+            if trust != self._candidate.trust:
+                self._candidate = replace(self._candidate, trust=trust)
         self.verdict, self._into = decide(self._candidate, rows, self._settings, gate.comparer, now)
         # What is trusted less than a record says nothing about it.
         if self._into is not None and self._candidate.trust < _trust(self._into, known):
@@ -159,8 +161,10 @@ class Admission:
         if not self._settings.threshold:
             return False
         gate = self._gate
-        if gate.space.database.mark() != self._mark:
-            new = gate.written_since(self._last, self._candidate.terms, self._place)
+        if gate.space.database.changed_since(self._mark):
+            known = {row["id"] for row in self._rows}
+            since = gate.written_since(self._last, self._candidate.terms, self._place)
+            new = [row for row in since if row["id"] not in known]
             if new or self._into is not None:
                 before = gate.comparable(gate.space.records.rows([row["id"] for row in self._rows]))
                 if new or before != self._rows:
@@ -191,7 +195,15 @@ class Admission:
         if weight and into["confidence"] is not None:
             changes = Beta.of(into).supported(weight).columns()
             reason = f"restated, {self.verdict.likeness:.2f} alike"
-            self._gate.writer.change(execute, into, changes, "restate", reason)
+            space.records.update(
+                execute,
+                into["id"],
+                changes,
+                actor=row["agent"],
+                operation="restate",
+                reason=reason,
+                former=into,
+            )  # which is as `merges` has seen it in this transaction
 
 
 def _trust(row: Row, known: Mapping[str, Standing]) -> float:

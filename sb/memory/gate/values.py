@@ -146,7 +146,7 @@ class Values(NamedTuple):
     frame: tuple[str, ...]
 
 
-@cache  # and not of the module: finding a stem imports the stemmers of forty languages
+@cache  # and not of the module: only the gate needs it
 def _opposites() -> dict[str, frozenset[str]]:
     """Stems of words, and the stems of those that say the opposite."""
     opposites: dict[str, frozenset[str]] = {}

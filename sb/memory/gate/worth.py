@@ -7,6 +7,7 @@ overrides: a memory with another number, date, name or negation is none that say
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 from sb.config.gate import GateSettings
@@ -197,7 +198,7 @@ def _compared(
 
 def terms_of(row: Row) -> frozenset[int]:
     """Returns the distinct words of a row as numbers."""
-    return frozenset(memoryview(row["terms"][len(NOTHING) :]).cast("I"))
+    return frozenset(array("I", row["terms"][len(NOTHING) :]))
 
 
 def shares(terms: frozenset[int], counted: bytes) -> bool:
@@ -206,7 +207,7 @@ def shares(terms: frozenset[int], counted: bytes) -> bool:
     Args:
         terms: the words of one. counted: of the other, as ranking counts them.
     """
-    others = memoryview(counted)[len(NOTHING) :].cast("I")
+    others = array("I", counted[len(NOTHING) :])
     common = len(terms.intersection(others))
     if common < _SHARED * len(terms):
         return False

@@ -87,9 +87,9 @@ class _Stems(dict[str, str]):
     def __missing__(self, word: str) -> str:
         with self._lock:
             if self._stemmer is None:
-                from snowballstemmer import stemmer  # 10 ms, for who searches
+                from Stemmer import Stemmer
 
-                self._stemmer = stemmer("porter")
+                self._stemmer = Stemmer("porter", 0)  # without a cache of its own: this is one
             if len(self) >= MOST_STEMS:
                 self.clear()
             self[word] = found = _ENDINGS.get(word) or self._porter(word)

@@ -214,13 +214,17 @@ class VectorIndex:
         rows = self._active(model, len(query), records, changes)
         return dict(zip(rows["id"].tolist(), _cosines(rows, query).tolist(), strict=True))
 
-    def close_by(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
+    def close_by(self, model: str, query: Vectors, place: int, k: int) -> tuple[list[int], int]:
         """About the k nearest records of a place, the nearest first, by bits alone wherever there are any.
 
         They may be in another state by now, or in another place. It is for who asks again and again; see `BitMirror`.
+
+        Returns:
+            The numbers of these, and the number up to which all records with a vector were looked at.
         """
         if not self._mirror.holds(model, place) and (len(query) % 64 or self._bits.unavailable(model)):
-            return [record for record, _ in self.nearest(model, query, (place,), k)]
+            last = self._mirror.last()
+            return [record for record, _ in self.nearest(model, query, (place,), k)], last
         return self._mirror.nearest(model, query, place, k)
 
     def unavailable(self, model: str) -> str:
@@ -284,7 +288,7 @@ class VectorIndex:
         """What bits propose: of the place's own in this process where they are known to be current."""
         if changes is None or len(query) % 64:
             return self._bits.nearest(model, query, place, k)
-        return self._mirror.nearest(model, query, place, k, changes)
+        return self._mirror.nearest(model, query, place, k, changes)[0]
 
     def _meeting(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> Sequence[int]:
         """Those of these records that meet a condition, in their order."""

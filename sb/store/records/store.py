@@ -44,6 +44,8 @@ class RecordStore(RecordQueries, RecordHistory):
             rows: columns by name; what `DEFAULTS` has may be left out, and numbers and neighbours are given here.
                 `accessed` and `last_accessed` (seconds since the epoch) say how often a record was read elsewhere.
         """
+        if not rows:
+            return []
         top = execute("SELECT coalesce(max(id), 0) FROM records").fetchone()[0]
         neighbours: dict[tuple[Any, ...], list[_Before]] = {}
         speakers: dict[tuple[int, str], None] = {}

@@ -209,7 +209,7 @@ def test_calls_load_nothing_of_the_memory(host: Host) -> None:
 
     given = {"command": "ls"}
     call = host.payload("PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input=given)
-    assert loaded(call) & {"sb.memory", "numpy", "snowballstemmer", "sb.store.records"} == set()
+    assert loaded(call) & {"sb.memory", "numpy", "Stemmer", "sb.store.records"} == set()
     start = loaded(host.payload("SessionStart", source="startup"))
     assert "sb.memory.brain" in start
     assert start & {"kitoken", "safetensors", "typer", "textual"} == set()
