@@ -39,6 +39,7 @@ class WordIndex:
         self._ranked_by = RecordCache(database, RankedTable)
         self._next: RecordCache[dict[int, int]] = RecordCache(database, dict)
         self._postings = RecordCache(database, lambda: Postings(database, BODY_WEIGHT, PREV_WEIGHT))
+        self._asked_at: int | None = None  # the changes that were counted when somebody last asked
 
     def best(
         self,
@@ -99,8 +100,14 @@ class WordIndex:
         return {} if postings is None else postings.frequencies(stems)
 
     def _held_postings(self, changes: int | None) -> Postings | None:
-        """The postings that still hold, None where none can be kept."""
+        """The postings that still hold; None where none can be kept, and right after a change.
+
+        Read for one search alone they would cost more than they save.
+        """
         if changes is None or self._database.writer:
+            return None
+        if changes != self._asked_at:
+            self._asked_at = changes
             return None
         return self._postings.at(changes)
 

@@ -1,12 +1,12 @@
 """Postings of a small index, kept in this process: bm25 of all its records at once.
 
 FTS5 computes bm25 record by record, at every search anew, which is most of what a search for words takes. It follows
-from the postings of the words and the lengths of the records; these are read once and hold until anything is written.
+from the postings of the words and the lengths of the records; these are read once, and then only those of new records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,10 +32,11 @@ _LENGTHS = (
 )
 _OF_WORD = (
     "SELECT json_group_array(doc + doc + (col = 'prev')) FROM temp.record_postings"
-    " WHERE term = ? AND col <> 'place' AND doc <= ?"
+    " WHERE term = ? AND col <> 'place' AND doc > ? AND doc <= ?"
 )
 _OF_PLACE = (
-    "SELECT json_group_array(doc) FROM temp.record_postings WHERE term = ? AND col = 'place' AND doc <= ?"
+    "SELECT json_group_array(doc) FROM temp.record_postings"
+    " WHERE term = ? AND col = 'place' AND doc > ? AND doc <= ?"
 )
 
 
@@ -43,13 +44,16 @@ class _Word(NamedTuple):
     """The postings of a word.
 
     Args:
-        at: which records have it, by their places. scores: its part of their bm25.
-        frequency: how many have it in their own text.
+        at: which records have it, by their places. often: how often, by the weights of the columns.
+        scores: its part of their bm25. frequency: how many have it in their own text.
+        counted: how many records there were.
     """
 
     at: NDArray[np.intp]
+    often: NDArray[np.float64]
     scores: NDArray[np.float64]
     frequency: int
+    counted: int
 
 
 class _Records(NamedTuple):
@@ -57,7 +61,7 @@ class _Records(NamedTuple):
 
     Args:
         ids: their numbers, in order. lengths: in words of all columns. norms: what bm25 makes of these.
-        words: by stem. places: which records are active memories of a place, by its token.
+        words: by stem; of fewer records, maybe. places: which records are active memories of a place, by its token.
     """
 
     ids: NDArray[np.int64]
@@ -68,7 +72,7 @@ class _Records(NamedTuple):
 
 
 class Postings:
-    """The postings of an index of which nothing changes but that records come; then they are read again.
+    """The postings of an index that changes in nothing but that records come.
 
     Threads share it: each goes on with the records that it counted.
 
@@ -79,7 +83,9 @@ class Postings:
     def __init__(self, database: Database, body_weight: float, prev_weight: float) -> None:
         self._database = database
         self._weights = np.array([body_weight, prev_weight])
-        self._records = _of_lengths(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        none = np.zeros(0, np.int64)
+        self._records = _of_lengths(none, none, {})
+        self._unknown = _Word(none, np.zeros(0), np.zeros(0), 0, 0)
         self._kept = 0  # postings of words, about: threads may add at once
         database.query(_TABLE)
 
@@ -121,53 +127,60 @@ class Postings:
     def _current(self) -> _Records:
         """The records that there are, with what is known of them."""
         records = self._records
-        last = int(records.ids[-1]) if len(records.ids) else -1
-        ((new, sizes),) = self._database.query(_LENGTHS, (last,))
+        ((new, sizes),) = self._database.query(_LENGTHS, (_last(records.ids),))
         if sizes:
             ids = np.append(records.ids, np.array(orjson.loads(new), np.int64))
-            records = _of_lengths(ids, np.append(records.lengths, _sums(bytes.fromhex(sizes))))
-            self._records, self._kept = records, 0
+            lengths = np.append(records.lengths, _sums(bytes.fromhex(sizes)))
+            self._records = records = _of_lengths(ids, lengths, records.words)
         return records
 
     def _word(self, records: _Records, stem: str) -> _Word:
-        known = records.words.get(stem)
-        if known is None:
+        known = records.words.get(stem, self._unknown)
+        if known.counted < len(records.ids):
             if self._kept > MOST_POSTINGS:
                 records.words.clear()
-                self._kept = 0
-            known = records.words[stem] = self._read(records, stem)
-            self._kept += len(known.at)
+                self._kept, known = 0, self._unknown
+            before = len(known.at)
+            known = records.words[stem] = self._read(records, stem, known)
+            self._kept += len(known.at) - before
         return known
 
-    def _read(self, records: _Records, stem: str) -> _Word:
+    def _read(self, records: _Records, stem: str, known: _Word) -> _Word:
+        """The postings of a word, of which some are known."""
         count = len(records.ids)
-        found = self._listed(_OF_WORD, records, stem)
+        found = self._listed(_OF_WORD, records, stem, known.counted)
         at, in_prev = _places_in(records.ids, found >> 1), found & 1
-        often = np.bincount(at, self._weights.take(in_prev), count + 1)[:count]
-        (having,) = often.nonzero()
+        added = np.bincount(at, self._weights.take(in_prev), count + 1)[:count]
+        (new,) = added.nonzero()
+        having = np.append(known.at, new)
+        often: NDArray[np.float64] = np.append(known.often, added.take(new))
         idf = max(log((count - len(having) + 0.5) / (len(having) + 0.5)), _LEAST_IDF)
-        often = often.take(having)
-        scores = idf * (often * (_K1 + 1.0) / (often + records.norms.take(having)))
+        scores: NDArray[np.float64] = idf * (often * (_K1 + 1.0) / (often + records.norms.take(having)))
         (own,) = np.bincount(at[in_prev == 0], minlength=1).nonzero()
-        return _Word(having, scores, len(own))
+        return _Word(having, often, scores, known.frequency + len(own), count)
 
     def _place(self, records: _Records, token: str) -> NDArray[np.intp]:
         known = records.places.get(token)
         if known is None:
-            known = _places_in(records.ids, self._listed(_OF_PLACE, records, token))
+            known = _places_in(records.ids, self._listed(_OF_PLACE, records, token, 0))
             known = records.places[token] = known[known < len(records.ids)]
         return known
 
-    def _listed(self, sql: str, records: _Records, term: str) -> NDArray[np.int64]:
-        last = int(records.ids[-1]) if len(records.ids) else -1
-        ((found,),) = self._database.query(sql, (term, last))
+    def _listed(self, sql: str, records: _Records, term: str, counted: int) -> NDArray[np.int64]:
+        """What a statement lists of a term in the records after the first ones."""
+        ((found,),) = self._database.query(sql, (term, _last(records.ids[:counted]), _last(records.ids)))
         return np.array(orjson.loads(found), np.int64)
 
 
-def _of_lengths(ids: NDArray[np.int64], lengths: NDArray[np.int64]) -> _Records:
+def _last(ids: NDArray[np.int64]) -> int:
+    return int(ids[-1]) if len(ids) else -1
+
+
+def _of_lengths(ids: NDArray[np.int64], lengths: NDArray[np.int64], words: Mapping[str, _Word]) -> _Records:
+    """Records with these lengths, and words of some of them; others may go on with fewer records."""
     mean = lengths.sum() / max(1, len(lengths))
     norms = _K1 * (1.0 - _B + _B * lengths / max(mean, 1.0))
-    return _Records(ids, lengths, norms, {}, {})
+    return _Records(ids, lengths, norms, dict(words), {})
 
 
 def _places_in(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -177,10 +190,11 @@ def _places_in(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.
 
 
 def _sums(sizes: bytes) -> NDArray[np.int64]:
-    """The sums of each three numbers of FTS5's, those of a record: 7 bits in a byte, the highest ones first."""
+    """The sums of each three numbers of FTS5's, those of a record: 7 bits in an octet, the highest ones first."""
     octets = np.frombuffer(sizes, np.uint8)
-    ends = np.flatnonzero(octets < 128)
-    left = ends[np.searchsorted(ends, np.arange(len(octets)))] - np.arange(len(octets))
-    values = (octets & 127).astype(np.int64) << 7 * left
-    starts = np.concatenate(([0], ends[:-1] + 1))[::3]
-    return np.asarray(np.add.reduceat(values, starts))
+    (ends,) = (octets < 128).nonzero()
+    values = octets.take(ends).astype(np.int64)
+    (higher,) = (octets >= 128).nonzero()  # of few numbers
+    of = np.searchsorted(ends, higher)
+    np.add.at(values, of, (octets[higher] & 127).astype(np.int64) << 7 * (ends[of] - higher))
+    return np.asarray(values.reshape(-1, 3).sum(axis=1))
