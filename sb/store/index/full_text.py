@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from typing import Any
 
 from sb.store.database import Database, Row
@@ -40,6 +41,12 @@ class WordIndex:
         self._next: RecordCache[dict[int, int]] = RecordCache(database, dict)
         self._postings = RecordCache(database, lambda: Postings(database, BODY_WEIGHT, PREV_WEIGHT))
         self._asked_at: int | None = None  # the changes that were counted when somebody last asked
+
+    def through(self, database: Database) -> WordIndex:
+        """This index with all that it remembers, read by another way into the same database."""
+        other = copy(self)
+        other._database = database
+        return other
 
     def best(
         self,
