@@ -13,7 +13,7 @@ from sb.errors import EmbedderError
 from sb.frozen import frozen
 from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.fusion import fuse
-from sb.memory.ranking.match_query import word_query
+from sb.memory.ranking.match_query import WordQuery, word_query
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.weights import Weights
@@ -137,6 +137,7 @@ class Searcher:
         if fusion:
             return fuse(candidates.legs, explain=explain)
         space = self._space
+        space.statistics.learn(candidates.frequencies)
         used = weights or fitted(vectors=not self.vector_search_disabled_reason)
         ranked = rank(
             asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
@@ -163,7 +164,8 @@ class Searcher:
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
         changes = self._space.statistics.refresh()
-        legs = {"words": self._by_words(asked, places, filters, changes)}
+        wanted = self._word_query(asked, places)
+        legs = {"words": self._by_words(wanted, places, filters, changes)}
         vector = self._vector(asked)
         similar = {} if vector is None else self._by_meaning(vector, places, filters, legs["words"], changes)
         if vector is not None:
@@ -173,7 +175,8 @@ class Searcher:
         beside = self._beside(list(best), known, places, filters, changes) if speakers else []
         if vector is not None and beside:
             similar |= self._space.vectors.cosines(*vector, beside, changes)
-        return asked, self._candidates(legs, similar, beside, changes)
+        counted = self._space.words.frequencies(wanted.stems, changes)
+        return asked, self._candidates(legs, similar, beside, changes)._replace(frequencies=counted)
 
     def best(
         self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
@@ -264,15 +267,19 @@ class Searcher:
         found = self._space.words.beside(best, places, *filters.sql(), changes)
         return [number for number in found if number not in known]
 
-    def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate, changes: int) -> list[int]:
+    def _word_query(self, asked: Query, places: Sequence[int]) -> WordQuery:
         terms = list(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))))
-        query = word_query(terms, places, self._space.statistics)
+        return word_query(terms, places, self._space.statistics)
+
+    def _by_words(
+        self, query: WordQuery, places: Sequence[int], filters: Predicate, changes: int
+    ) -> list[int]:
         if not query.expression:
             return []
         where, parameters = filters.sql()
         found = self._space.words.best(
-            query.expression, LEG, first=query.first, places=None if query.placed else places,
-            spare=query.spare, where=where, parameters=parameters, changes=changes,
+            query.expression, LEG, first=query.first, places=places, placed=query.placed,
+            spare=query.spare, stems=query.stems, where=where, parameters=parameters, changes=changes,
         )  # fmt: skip
         return [number for number, _ in found]
 

@@ -1,7 +1,8 @@
 """Warming: load in the background what the first search needs.
 
 The first search of a process takes a quarter of a second otherwise: importing numpy, the model that makes vectors, and
-the vectors of the words that the candidates' texts have. None of it changes what is found.
+the vectors of the words that the candidates' texts have. The next ones would meet most records for the first time. None
+of it changes what is found.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from sb.memory.space import Space
 from sb.store.database import Database
 from sb.store.embedding import native
 from sb.store.embedding.selection import NoEmbedder, choose
-from sb.store.index.statistics import counted
+from sb.store.index.statistics import TextStatistics, counted
 
 _PATIENCE_S = 5.0  # that the end of a memory waits for a step, at most; no step takes as long
 _LOOK_S = 0.05  # how often a thread that waits for the database looks whether to stop
 DELAY_S = 0.05  # a process that is done by then loads nothing
 _TEXTS, _AT_ONCE = (
-    3_000,
+    5_000,
     100,
-)  # the newest, whose words are learned; so many between two looks at whether to stop
+)  # the newest, which are met; so many between two looks at whether to stop
 _WARMED = ("static", "none")  # settings of the embedder: others ask a server, or load for seconds
 _READ = 2_000  # characters of each: searches that come meanwhile wait until the words of so many texts are learned
 _RANKED = 5  # of what that finds
@@ -144,7 +145,7 @@ def _steps(reference: ref[Space], stopped: Event) -> Iterator[str]:
     _search(space, reader)
     del space
     yield "search"
-    yield from _words(reference, reader)
+    yield from _records(reference, reader)
 
 
 def _load_embedder(space: Space, reader: Database) -> None:
@@ -167,9 +168,9 @@ def _search(space: Space, reader: Database) -> None:
         rank(asked, found.first(_RANKED), own.statistics, weights(vectors=True), own.lexicon, own.words.texts)
 
 
-def _words(reference: ref[Space], reader: Database) -> Iterator[str]:
-    """Learn the words of the newest texts."""
-    after = 1 << 62
+def _records(reference: ref[Space], reader: Database) -> Iterator[str]:
+    """Learn the words of the newest texts, and read what ranking compares of their records."""
+    after, changes = 1 << 62, TextStatistics(reader).refresh()
     for _ in range(0, _TEXTS, _AT_ONCE):
         space = reference()
         if space is None:
@@ -180,7 +181,11 @@ def _words(reference: ref[Space], reader: Database) -> Iterator[str]:
         )
         if not rows:
             return
-        after = rows[-1][0]
-        space.lexicon.learn(text for _, text in rows)
-        del space
-        yield "words"
+        numbers, texts = zip(*rows, strict=True)
+        after = numbers[-1]
+        space.lexicon.learn(texts)
+        space.words.through(reader).ranked_by(numbers, changes)
+        if (embedder := space.usable_embedder) is not None:
+            space.vectors.through(reader).remember(embedder.model, embedder.dimensions, numbers, changes)
+        del space, embedder
+        yield "records"

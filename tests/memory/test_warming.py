@@ -7,10 +7,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from sb.config import load_config
 from sb.memory import Brain
 from sb.memory.warming import DELAY_S, Warming
+from sb.store.database import Database, Row
 
 TEXTS = ["the kettle whistles at noon", "the till is short of coins", "tea is bought on Mondays", "it rained"]
 
@@ -37,6 +41,25 @@ def test_warm_memory_has_what_a_search_loads_and_finds_the_same(home: Path) -> N
                 for each in (cold, warm)
             )
             assert first == second != []
+
+
+def test_a_search_reads_no_record_that_was_met_while_warming(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with brain(home) as one:
+        for text in TEXTS:
+            one.log(text, speaker="Ann")
+        Warming(one.space).wait()
+        asked: list[str] = []
+        query = Database.query
+
+        def listed(database: Database, sql: str, parameters: tuple[Any, ...] = ()) -> list[Row]:
+            asked.append(sql)
+            return query(database, sql, parameters)
+
+        monkeypatch.setattr(Database, "query", listed)
+        assert len(one.search("when is tea bought")) == 2, "also what was said before"
+        assert [sql for sql in asked if "a.terms" in sql or "v.record IN" in sql] == []
 
 
 def threads() -> list[str]:

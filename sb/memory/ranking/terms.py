@@ -142,6 +142,11 @@ def stems(text: str) -> list[str]:
     return [_STEMS[word] for word in words(text)]
 
 
+def asked_for(terms: Iterable[str]) -> list[str]:
+    """The terms that are looked up: the first `MOST_TERMS` of them, each once."""
+    return list(islice(dict.fromkeys(terms), MOST_TERMS))
+
+
 def match_expression(
     terms: Iterable[str], places: Sequence[int] | None, *, beside: Iterable[str] = ()
 ) -> str:
@@ -156,8 +161,7 @@ def match_expression(
     Returns:
         An empty string if nothing can match.
     """
-    wanted = islice(dict.fromkeys(terms), MOST_TERMS)
-    parts = [f"(- place : ({_any(one)}))" for one in (list(wanted), list(beside)) if one]
+    parts = [f"(- place : ({_any(one)}))" for one in (asked_for(terms), list(beside)) if one]
     if not parts or (places is not None and not places):
         return ""
     if places is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from typing import Any
 
 from sb.store.database import Database, Row
 from sb.store.index.column_table import among
+from sb.store.index.postings import Postings
 from sb.store.index.ranked_rows import NO_TEXT, RankedRow, RankedRows, RankedTable
 from sb.store.index.record_cache import RecordCache
 from sb.store.records.descriptors import MEMORIES
@@ -37,6 +39,14 @@ class WordIndex:
         self._database = database
         self._ranked_by = RecordCache(database, RankedTable)
         self._next: RecordCache[dict[int, int]] = RecordCache(database, dict)
+        self._postings = RecordCache(database, lambda: Postings(database, BODY_WEIGHT, PREV_WEIGHT))
+        self._asked_at: int | None = None  # the changes that were counted when somebody last asked
+
+    def through(self, database: Database) -> WordIndex:
+        """This index with all that it remembers, read by another way into the same database."""
+        other = copy(self)
+        other._database = database
+        return other
 
     def best(
         self,
@@ -44,8 +54,10 @@ class WordIndex:
         k: int,
         *,
         first: Sequence[str] = (),
-        places: Collection[int] | None = None,
+        places: Sequence[int] | None = None,
+        placed: bool = False,
         spare: float = 1.0,
+        stems: Sequence[str] = (),
         where: str = "",
         parameters: tuple[Any, ...] = (),
         changes: int | None = None,
@@ -55,7 +67,9 @@ class WordIndex:
         Args:
             expression: an FTS5 expression; without `places` it or the condition has to name the places in view.
             first: some that match fewer, which are enough if k of what one of them matches meet the condition; a record's best bm25 counts.
-            places: in which a memory has to be, and active. spare: of how many times k records probably k are.
+            places: in which a memory has to be, and active. placed: whether the expression names them.
+            spare: of how many times k records probably k are, if it does not.
+            stems: of the words that the expression names, where their postings are few enough to be kept.
             where: a further condition over `r`, the table of records; parameters: its values.
             changes: see `RecordCache.at`.
         """
@@ -64,7 +78,7 @@ class WordIndex:
 
         def meeting(best: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
             numbers = [number for number, _ in best]
-            if places is not None:
+            if places is not None and not placed:
                 numbers = self._in_places(numbers, places, changes)
             met = set(self._meeting(numbers, where, parameters))
             return [one for one in best if one[0] in met]
@@ -78,11 +92,31 @@ class WordIndex:
             kept = meeting(by_score[:ranked])
             if len(kept) >= k:
                 return kept[:k]
-        best = self._ranked(expression, ranked)
+        if stems and (postings := self._held_postings(changes)) is not None:
+            best = postings.best(stems, ranked, places if placed else None)
+        else:
+            best = self._ranked(expression, ranked)
         kept = meeting(best)
         if len(kept) >= k or len(best) < ranked:
             return kept[:k]
-        return self._ranked(expression, k, *in_view(places, where, parameters))
+        return self._ranked(expression, k, *in_view(None if placed else places, where, parameters))
+
+    def frequencies(self, stems: Sequence[str], changes: int | None = None) -> dict[str, int]:
+        """In how many records' own text each stem is, as far as its postings are kept; see `best`."""
+        postings = self._held_postings(changes) if stems else None
+        return {} if postings is None else postings.frequencies(stems)
+
+    def _held_postings(self, changes: int | None) -> Postings | None:
+        """The postings that still hold; None where none can be kept, and right after a change.
+
+        Read for one search alone they would cost more than they save.
+        """
+        if changes is None or self._database.writer:
+            return None
+        if changes != self._asked_at:
+            self._asked_at = changes
+            return None
+        return self._postings.at(changes)
 
     def _in_places(
         self, records: Sequence[int], places: Collection[int], changes: int | None, *, spoken: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sb.store.database import Database
 from sb.store.embedding.embedder import Embedder
@@ -47,6 +47,12 @@ class TextStatistics:
             self._known = {}  # a thread that counts a word meanwhile puts it into the former ones
             self._at = self.records
         return int(found.get("changes", 0))
+
+    def learn(self, frequencies: Mapping[str, int]) -> None:
+        """Take what was counted of stems just now, instead of counting it again."""
+        known = self._known
+        for stem, records in frequencies.items():
+            known.setdefault((stem, "body"), records)
 
     def document_frequency(self, stem: str) -> int:
         """In how many records a stem occurs."""

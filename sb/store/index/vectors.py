@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -108,7 +109,17 @@ class VectorIndex:
         self._bits = BitIndex(database)
         self._mirror = BitMirror(database, self._bits)
         self._many: set[int] = set()  # places that were found to hold more than `FEW`
-        self._known: tuple[str, int, RecordCache[ColumnTable]] | None = None  # of one model, so long
+        self._known: dict[tuple[str, int], RecordCache[ColumnTable]] = {}  # of one model, so long
+
+    def through(self, database: Database) -> VectorIndex:
+        """This index with all that it remembers, read by another way into the same database."""
+        other = copy(self)
+        other._database = database
+        return other
+
+    def remember(self, model: str, length: int, records: Sequence[int], changes: int) -> None:
+        """Read the vectors of these records before a search compares them; see `RecordCache.at`."""
+        self._active(model, length, records, changes)
 
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
@@ -306,11 +317,11 @@ class VectorIndex:
         self, model: str, length: int, records: Sequence[int], changes: int | None = None
     ) -> NDArray[np.void]:
         """The vectors of these records, as far as they are active."""
-        cached = self._known
-        if cached is None or cached[:2] != (model, length):
-            cached = model, length, RecordCache(self._database, lambda: ColumnTable(_columns(length)))
-            self._known = cached
-        known = cached[2].at(changes)
+        caches = self._known
+        if (model, length) not in caches:
+            caches.clear()
+            caches[model, length] = RecordCache(self._database, lambda: ColumnTable(_columns(length)))
+        known = caches[model, length].at(changes)
         try:
             return known.rows(records)
         except KeyError:  # one was not met yet
