@@ -15,10 +15,7 @@ from textual.screen import Screen
 from sb.sources import Clock
 
 STUCK_S = 1.0  # after which the next key no longer waits for one that is lost with its widget
-LOOK_AGAIN_S, MOST_LOOKS = (
-    0.02,
-    250,
-)  # while a decision is made: a key waits five seconds for it, as a write for its lock
+LOOK_AGAIN_S, MOST_LOOKS = 0.02, 50  # while a decision is made: a key waits a second for it at most
 
 
 class KeysInOrder(App[None]):

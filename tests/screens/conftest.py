@@ -147,10 +147,14 @@ class Console:
 
     async def asks(self, pilot: Pilot[None]) -> None:
         """Wait until a passphrase is asked for and has what was typed; the worker that wants it goes on waiting."""
+        await self.comes(lambda: isinstance(self.app.screen, PassphraseScreen) and not self.app._typed)
+
+    async def comes(self, holds: Callable[[], object]) -> None:
+        """Wait until it holds, whatever else is under way."""
         end = time.monotonic() + 60
-        while not isinstance(self.app.screen, PassphraseScreen) or self.app._typed:
+        while not holds():
             await asyncio.sleep(FRAME_S)
-            assert time.monotonic() < end, "no passphrase was asked for:\n" + self.text()
+            assert time.monotonic() < end, "it did not come to that:\n" + self.text()
 
     async def press(self, pilot: Pilot[None], *keys: str) -> None:
         """Press keys, each when what the one before asked for has been read and arranged; render what the last leaves."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +23,7 @@ from sb.errors import CheckFailed
 from sb.harness.running import audit
 from sb.harness.scorecard import verdict
 from sb.kernel.harness_audit import load_catalogue
-from tests.screens.conftest import FRAME_S, HOSTILE, HOSTILE_IDS, SIZES, Agents, Console
+from tests.screens.conftest import HOSTILE, HOSTILE_IDS, SIZES, Agents, Console
 from tests.screens.graded import document
 from tests.screens.legible import check_legible
 from tests.screens.test_safety import FORBIDDEN
@@ -83,14 +80,6 @@ def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
 @pytest.fixture
 def card() -> Scorecard:
     return scorecard(json.dumps(document()))
-
-
-async def holds(console: Console, condition: Callable[[], object], within_s: float = 60) -> None:
-    """Wait until it holds, also while an audit is under way."""
-    end = time.monotonic() + within_s
-    while not condition():
-        await asyncio.sleep(FRAME_S)
-        assert time.monotonic() < end, "it did not come to that:\n" + console.text()
 
 
 async def open_audit(console: Console, pilot: Pilot[None], shown: str = "Harness 15") -> None:
@@ -252,7 +241,7 @@ def test_the_control_that_is_audited_is_named_while_it_lasts(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
         console.app.simulate_key("right_square_bracket")
-        await holds(console, lambda: "auditing… 3 of 15: Freshness of what is read" in console.text())
+        await console.comes(lambda: "auditing… 3 of 15: Freshness of what is read" in console.text())
         child.go_on.touch()
         await console.shows(pilot, "56.7 %")
         assert "auditing" not in console.text()
@@ -268,9 +257,9 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
         console.app.simulate_key("right_square_bracket")
-        await holds(console, lambda: "auditing…" in console.text() and child.pids)
+        await console.comes(lambda: "auditing…" in console.text() and child.pids)
         await pilot.press("question_mark")
-        await holds(console, lambda: "Run the audit again." in console.text())
+        await console.comes(lambda: "Run the audit again." in console.text())
         await pilot.press("escape")
         child.go_on.touch()
         await console.shows(pilot, "56.7 %")
@@ -278,7 +267,7 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
         await console.press(pilot, "j", "j")
         child.go_on.unlink()
         console.app.simulate_key("r")
-        await holds(console, lambda: "BLOCKED by 3 P0 · auditing…" in console.text() and len(child.pids) == 2)
+        await console.comes(lambda: "BLOCKED by 3 P0 · auditing…" in console.text() and len(child.pids) == 2)
         assert graded(console) == "partial: HA-03"
         better = document() | {"score": 0.9, "blockers": []}
         child.printed.write_text(json.dumps(better), encoding="utf-8")
@@ -299,9 +288,9 @@ def test_leaving_the_screen_ends_the_audit(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
         console.app.simulate_key("right_square_bracket")
-        await holds(console, lambda: child.pids)
+        await console.comes(lambda: child.pids)
         await pilot.press(*leave)
-        await holds(console, lambda: gone(child.pids[0]))
+        await console.comes(lambda: gone(child.pids[0]))
         assert child.ended.exists(), "it was asked to end first, so that it could remove what it made"
 
     console(script)
@@ -315,9 +304,9 @@ def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
         console.app.simulate_key("right_square_bracket")
-        await holds(console, lambda: child.pids)
+        await console.comes(lambda: child.pids)
         await pilot.press("1")
-        await holds(console, lambda: gone(child.pids[0]))
+        await console.comes(lambda: gone(child.pids[0]))
         child.go_on.touch()
         await console.press(pilot, "7", "right_square_bracket")
         await console.shows(pilot, "56.7 %")
@@ -368,10 +357,10 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7")
         console.app.simulate_key("right_square_bracket")
-        await holds(console, lambda: isinstance(console.app.screen, HarnessScreen))
+        await console.comes(lambda: isinstance(console.app.screen, HarnessScreen))
         screen = console.app.screen
         assert isinstance(screen, HarnessScreen)
-        await holds(console, lambda: screen.card or screen.trouble, within_s=60)
+        await console.comes(lambda: screen.card or screen.trouble)
         await console.shows(pilot, "HA-01")
         assert screen.card is not None
         assert screen.card.line in console.text()

@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
+from sb.screens import keys_in_order
 from sb.screens.decision import DecisionScreen
 from sb.screens.keys_in_order import STUCK_S
 from textual import events
@@ -126,7 +127,12 @@ def test_what_follows_a_dialog_goes_into_the_next_one(agents: Agents, console: C
     assert len(agents.runtime.executor.in_doubt()) == 1
 
 
-def test_a_key_typed_after_a_decision_is_about_the_next_request(agents: Agents, console: Console) -> None:
+def test_a_key_typed_after_a_decision_is_about_the_next_request(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        keys_in_order, "MOST_LOOKS", 3_000
+    )  # a busy machine takes more than a second to decide
     first, second = agents.pay("bob"), agents.pay("eve")
 
     async def script(pilot: Pilot[None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from itertools import groupby
@@ -120,16 +119,22 @@ def test_a_database_that_another_process_writes_to_is_waited_for_in_view(
         console.app.simulate_key("y")
         screen = console.app.section
         assert isinstance(screen, ApprovalsScreen)
-        while screen._writing_since is None:
-            await asyncio.sleep(0.01)
+        await console.comes(lambda: screen._writing_since is not None)
+        assert screen._writing_since is not None
         screen._writing_since -= 3  # rather than the clock, which ends the wait
-        while "deciding for 3s" not in console.text():
+
+        def says_how_long() -> bool:
             screen.show_status()
-            await asyncio.sleep(0.01)
+            return "deciding for 3s" in console.text()
+
+        await console.comes(says_how_long)
         console.snapshot("trouble-locked")
-        while not console.toasts:
+
+        def gives_up() -> bool:
             clock.time += 1  # past what the wait may last, whenever it begins
-            await asyncio.sleep(0.01)
+            return bool(console.toasts)
+
+        await console.comes(gives_up)
         await console.says(pilot, "is locked by another process")
 
     monkeypatch.setattr(clock, "sleep", time.sleep)  # it stands still while the database is held

@@ -567,12 +567,10 @@ def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
         await console.press(pilot, "4", "a")
         await give(console, pilot, "it has shipped")
         await pilot.press("y")
-        while state(agents, first) != "reversing":
-            await asyncio.sleep(0.01)
+        await console.comes(lambda: state(agents, first) == "reversing")
         await pilot.press("g", "a")
         assert isinstance(console.app.screen, RecoveryScreen)
-        while not any("wait: the previous decision" in said.message for said in console.app._notifications):
-            await asyncio.sleep(0.01)  # not `says`, which waits until nothing is under way
+        await console.comes(lambda: any("wait: the previous decision" in said for said in console.toasts))
         console.app.section.show_status()  # type: ignore[union-attr]
         await pilot.pause()
         assert "at work…" in console.text()
