@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from sb.canonical import encode
-from sb.secret_shapes import EMAIL, KEY, PASS, Recogniser, hinted, is_stand_in, may_hold_secret
+from sb.secret_shapes import EMAIL, EMAIL_SHAPE, KEY, PASS, Recogniser, hinted, is_stand_in, may_hold_secret
 from sb.text import plain, shorten
 
 MASK = "[redacted:{}]"
@@ -66,12 +67,17 @@ class Masking:
 
     def text(self, text: str) -> str:
         """The text with every recognised value masked."""
-        if not (may_hold_secret(text) or (self._personal and "@" in text)):
-            return text
-        for recogniser in hinted(text.lower()):
-            if self._personal or recogniser.label != EMAIL:
-                text = recogniser.pattern.sub(lambda match, r=recogniser: self._match(r, match), text)  # type: ignore[misc]
-        return _CARD.sub(self._card, text)
+        if may_hold_secret(text):
+            for recogniser in hinted(text.lower()):
+                if self._personal or recogniser.label != EMAIL:
+                    text = self._masked(recogniser, text)
+            return _CARD.sub(self._card, text)
+        if self._personal and "@" in text:  # an e-mail address is all that it could hold
+            return self._masked(EMAIL_SHAPE, text)
+        return text
+
+    def _masked(self, recogniser: Recogniser, text: str) -> str:
+        return recogniser.pattern.sub(partial(self._match, recogniser), text)
 
     def value(self, value: Any) -> Any:
         """A copy of a JSON value with every string masked, keys too, and whole values that a name calls a secret."""

@@ -232,6 +232,7 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     ),
 )  # fmt: skip
 
+EMAIL_SHAPE = next(shape for shape in RECOGNISERS if shape.label == EMAIL)
 _BY_HINT = tuple((hint, shape) for shape in RECOGNISERS for hint in shape.hints)
 
 

@@ -33,12 +33,10 @@ from tests.conftest import approve_tools
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FRAME_S, BLINK_S, LONGEST_PAUSE_S = 1 / 60, 0.001, 0.1
-# A console is started for each of these, so one has all that acts, in the 60 characters of a name.
-HOSTILE = (
-    "see [/etc]\u202ee\u2066\x9b2J\x00[@click=app.quit]x[/]\x1b[31m\x1b]0;t\x07\x1b]52;;eA==\x07",
-    "x" * 1_000_000,
-)
-HOSTILE_IDS = ("what acts", "megabyte")
+# A console is started for what is hostile, so it is one text: all that acts, in the 60 characters of a name, at both
+# ends of a megabyte.
+ACTS = "see [/etc]\u202ee\u2066\x9b2J\x00[@click=app.quit]x[/]\x1b[31m\x1b]0;t\x07\x1b]52;;eA==\x07"
+HOSTILE = ACTS + "x" * 1_000_000 + ACTS
 SIZES = ((80, 24), (120, 36))  # of terminals; most tests need one
 Script = Callable[[Pilot[None]], Awaitable[None]]
 

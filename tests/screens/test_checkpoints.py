@@ -13,7 +13,7 @@ from sb.config import current_config
 from sb.entity.composition import Present
 from sb.sources import CountingIds, SteeredClock
 from sb.stack.catalogue import make_stack
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.test_safety import FORBIDDEN
 
 
@@ -157,10 +157,9 @@ def test_a_checkpoint_that_is_gone_is_said_to_be(
     assert stacks(present) == ["work", "default"]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
-def test_hostile_names_are_shown_and_do_nothing(present: Present, console: Console, hostile: str) -> None:
-    present.save(hostile[:60], hostile[:5_000], ("default",))
-    present.save(hostile[:60], "", ("work",))
+def test_hostile_names_are_shown_and_do_nothing(present: Present, console: Console) -> None:
+    present.save(HOSTILE[:60], HOSTILE[:5_000], ("default",))
+    present.save(HOSTILE[:60], "", ("work",))
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:

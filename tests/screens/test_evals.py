@@ -15,7 +15,7 @@ from sb.evals.results import EvalRun
 from sb.evals.shelf import EvalShelf
 from sb.kernel.trajectories.model import RecordedCall
 from tests.conftest import CommandLine
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.contrast import unreadable
 from tests.screens.eval_runs import RIGHT, WRONG, attempt, case, save
 from tests.screens.overflow import overflowing
@@ -133,13 +133,10 @@ def test_filter_finds_cases_and_new_runs_appear(agents: Agents, console: Console
     console(script)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
-def test_hostile_texts_command_no_terminal_and_fit_everywhere(
-    agents: Agents, console: Console, hostile: str
-) -> None:
+def test_hostile_texts_command_no_terminal_and_fit_everywhere(agents: Agents, console: Console) -> None:
     home = console.records.config.home
-    wrong = attempt((RecordedCall(hostile, {hostile: hostile}, False),), says=hostile)
-    save(home, 1, case(hostile, hostile, wrong), at=agents.clock.time)
+    wrong = attempt((RecordedCall(HOSTILE, {HOSTILE: HOSTILE}, False),), says=HOSTILE)
+    save(home, 1, case(HOSTILE, HOSTILE, wrong), at=agents.clock.time)
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "8", "n")

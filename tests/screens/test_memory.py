@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from sb.memory import Brain
 from sb.sources import SteeredClock
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 from tests.screens.test_safety import FORBIDDEN
 
@@ -369,20 +369,19 @@ def test_a_match_far_behind_is_in_view(clerk: Brain, console: Console) -> None:
     console(script)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
-def test_hostile_memories_are_shown_and_do_nothing(agents: Agents, console: Console, hostile: str) -> None:
-    with agents.runtime.brain(hostile[:60] or "x") as brain:
-        record = brain.remember(hostile, tags=[hostile[:500]], speaker=hostile[:60])
-        brain.relate(record, hostile[:60], brain.entity(hostile[:200], "person"))
-        brain.search(hostile[:2_000])
-        brain.protect(record, reason=hostile[:500])
+def test_hostile_memories_are_shown_and_do_nothing(agents: Agents, console: Console) -> None:
+    with agents.runtime.brain(HOSTILE[:60] or "x") as brain:
+        record = brain.remember(HOSTILE, tags=[HOSTILE[:500]], speaker=HOSTILE[:60])
+        brain.relate(record, HOSTILE[:60], brain.entity(HOSTILE[:200], "person"))
+        brain.search(HOSTILE[:2_000])
+        brain.protect(record, reason=HOSTILE[:500])
 
     async def script(pilot: Pilot[None]) -> None:
         painted = []
         for keys in (["6"], ["j"], ["P"], ["escape"], ["enter"], ["z"], ["G"], ["escape"], ["slash"]):
             await console.press(pilot, *keys)
             painted.append(console.text())
-        console.app.post_message(Paste(hostile[:1_000]))
+        console.app.post_message(Paste(HOSTILE[:1_000]))
         await console.shows(pilot, "filter: ")
         painted.append(console.text())
         for text in painted:

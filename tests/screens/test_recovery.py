@@ -24,7 +24,7 @@ from sb.kernel.recovery.escalations import EscalationState
 from sb.kernel.review.log_verification import verify
 from tests.conftest import CommandLine
 from tests.screens import shop
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.shop import WINDOW_S, Bank
 from tests.screens.test_deciding import ADA, PASSPHRASE, enrol, give
 from tests.screens.test_safety import FORBIDDEN
@@ -514,13 +514,12 @@ def test_plain_lines_say_what_waits_and_what_is_in_doubt(agents: Agents, sb: Com
     assert (call_id in lines[2], "unknown" in lines[2]) == (True, True)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
 def test_hostile_text_is_shown_and_does_nothing(
-    agents: Agents, console: Console, sb: CommandLine, bank: Bank, hostile: str
+    agents: Agents, console: Console, sb: CommandLine, bank: Bank
 ) -> None:
-    ref = done(agents, order=hostile)
-    agents.runtime.recovery.escalate(ref, AssumptionInvalidated(hostile[:200]), hostile[:5_000])
-    bank.trouble = ValueError(hostile[:5_000])
+    ref = done(agents, order=HOSTILE)
+    agents.runtime.recovery.escalate(ref, AssumptionInvalidated(HOSTILE[:200]), HOSTILE[:5_000])
+    bank.trouble = ValueError(HOSTILE[:5_000])
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:
@@ -528,7 +527,7 @@ def test_hostile_text_is_shown_and_does_nothing(
         for keys in (["4"], ["t"], ["enter"], ["z"], ["escape"], ["a"]):
             await console.press(pilot, *keys)
             painted.append(console.text())
-        await give(console, pilot, hostile[:500])
+        await give(console, pilot, HOSTILE[:500])
         await console.press(pilot, "y")
         await console.until(pilot, lambda: "failed" in console.text())
         for key in ("u", "escape", "left_square_bracket"):

@@ -16,7 +16,7 @@ from sb.store.database import Database, open_database
 from sb.store.records.places import Place
 from sb.store.records.queries import RecordQueries
 from sb.types import MemorySuggestion, Note, Trigger
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.legible import check_legible
 from tests.screens.overflow import WIDE
 from tests.screens.test_safety import FORBIDDEN
@@ -226,10 +226,9 @@ def test_every_line_fits_at_every_width_and_every_text_can_be_read_in_both_theme
     console(script)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
-def test_hostile_text_is_shown_and_does_nothing(agents: Agents, console: Console, hostile: str) -> None:
-    suggest(agents, hostile)
-    quarantine(agents, hostile)
+def test_hostile_text_is_shown_and_does_nothing(agents: Agents, console: Console) -> None:
+    suggest(agents, HOSTILE)
+    quarantine(agents, HOSTILE)
 
     async def script(pilot: Pilot[None]) -> None:
         painted = []

@@ -26,26 +26,23 @@ from sb.kernel.authority.signing import Label
 from sb.runtime import open_runtime
 from sb.store.database import Database
 from tests.conftest import CommandLine
-from tests.screens.conftest import HOSTILE, HOSTILE_IDS, Agents, Console
+from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.contrast import contrast
 from tests.screens.eval_runs import WRONG, attempt, case, save
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f]")
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
-def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
-    agents: Agents, console: Console, hostile: str
-) -> None:
-    name = hostile[:60]
-    agents.work(2, text=hostile)
-    agents.call("notes.append", {"text": hostile}, agent=name, intent=hostile)
-    agents.pay(hostile)
-    agents.runtime.approvals.deny(agents.pay("eve" + hostile), Label(name), hostile[:500])
-    agents.runtime.registry.register_fn("x.y", name, lambda: 1, description=hostile[:20_000])
+def test_hostile_text_is_shown_and_does_nothing_on_any_screen(agents: Agents, console: Console) -> None:
+    name = HOSTILE[:60]
+    agents.work(2, text=HOSTILE)
+    agents.call("notes.append", {"text": HOSTILE}, agent=name, intent=HOSTILE)
+    agents.pay(HOSTILE)
+    agents.runtime.approvals.deny(agents.pay("eve" + HOSTILE), Label(name), HOSTILE[:500])
+    agents.runtime.registry.register_fn("x.y", name, lambda: 1, description=HOSTILE[:20_000])
     agents.call("x.y", {})
-    agents.call("bank.hang", {"text": hostile}, agent=name)
-    agents.runtime.brain(name).remember(hostile)
+    agents.call("bank.hang", {"text": HOSTILE}, agent=name)
+    agents.runtime.brain(name).remember(HOSTILE)
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:
@@ -70,11 +67,11 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
             painted.append(console.text())
         for keys in (["enter"], ["enter"], ["z"], ["7"], ["slash"]):
             await console.press(pilot, *keys)
-        console.app.post_message(Paste(hostile[:2_000]))
+        console.app.post_message(Paste(HOSTILE[:2_000]))
         await console.shows(pilot, "filter: ")
         painted.append(console.text())
-        console.app.say(hostile[:2_000])
-        console.app.read_failed(hostile)
+        console.app.say(HOSTILE[:2_000])
+        console.app.read_failed(HOSTILE)
         await console.settle(pilot)
         painted.append(console.text())
         await pilot.click(RowList, offset=(30, 2))
@@ -84,18 +81,17 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
     console(script, (120, 40))
     for text in painted:
         assert not FORBIDDEN.search(text.replace("\n", ""))
-    assert any(hostile[:10] in text for text in painted)
+    assert any(HOSTILE[:10] in text for text in painted)
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=HOSTILE_IDS)
-def test_hostile_text_does_nothing_in_plain_lines(agents: Agents, sb: CommandLine, hostile: str) -> None:
+def test_hostile_text_does_nothing_in_plain_lines(agents: Agents, sb: CommandLine) -> None:
     agents.clock.time = time.time()  # what was asked for later than now is expired
-    agents.work(1, text=hostile)
-    agents.pay(hostile)
-    agents.call("bank.hang", {"text": hostile}, agent=hostile[:60])
-    agents.runtime.brain(hostile[:60]).remember(hostile)
-    agents.runtime.entity(hostile[:60]).checkpoint(hostile[:5_000])
-    save(agents.runtime.config.home, 1, case(hostile, hostile, attempt(WRONG, says=hostile)), at=time.time())
+    agents.work(1, text=HOSTILE)
+    agents.pay(HOSTILE)
+    agents.call("bank.hang", {"text": HOSTILE}, agent=HOSTILE[:60])
+    agents.runtime.brain(HOSTILE[:60]).remember(HOSTILE)
+    agents.runtime.entity(HOSTILE[:60]).checkpoint(HOSTILE[:5_000])
+    save(agents.runtime.config.home, 1, case(HOSTILE, HOSTILE, attempt(WRONG, says=HOSTILE)), at=time.time())
     for screen in PLAIN:
         shown = sb("console", "--plain", screen)
         assert shown.code == 0, screen

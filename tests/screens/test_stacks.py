@@ -11,7 +11,7 @@ from sb.entity import Entity
 from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion, RawEntry
-from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.conftest import ACTS, Agents, Console
 from tests.screens.test_deciding import give
 from tests.screens.test_memory import WORDS_ALONE, screen, tells, type_filter, uid
 from tests.screens.test_safety import FORBIDDEN
@@ -215,7 +215,7 @@ def test_read_only_decides_nothing(stack: SQLiteStack, console: Console) -> None
 
 
 def test_hostile_suggestions_are_shown_and_do_nothing(stack: SQLiteStack, console: Console) -> None:
-    hostile = HOSTILE[0]
+    hostile = ACTS
     stack.save_suggestion(MemorySuggestion("sug_1", "work", "belief", {hostile: hostile}, 0.9, [hostile]))
 
     async def script(pilot: Pilot[None]) -> None:

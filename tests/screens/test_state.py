@@ -34,7 +34,7 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
 from sb.text import mark_invisible
-from tests.screens.conftest import HOSTILE, Agents
+from tests.screens.conftest import ACTS, HOSTILE, Agents
 
 WORDS = ["alpha", "Beta", "100%", "a_b", "\\", "kind:", "é", "0"]
 
@@ -103,7 +103,7 @@ def test_a_list_of_a_million_keeps_a_thousand_rows() -> None:
     assert len(listing._rows) == 1_000
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("hostile", [ACTS, HOSTILE], ids=["what acts", "megabyte"])
 def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
     texts = [Row((hostile,)).texts[0]]
     for unfolded in (False, True):

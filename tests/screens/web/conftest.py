@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Literal, TypeAlias
@@ -141,9 +142,31 @@ def start(home: Path) -> Iterator[Start]:
             stream.close()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server for the tests that leave no trace in it."""
+@dataclass(frozen=True)
+class SignedIn:
+    """What the one browser has: the server's path, its page, and its cookie as a header."""
+
+    server: Server
+    base: str
+    page: str
+    cookie: str
+
+    @asynccontextmanager
+    async def again(self) -> AsyncIterator[Browser]:
+        """The same browser, in the event loop of another test."""
+        async with aiohttp.ClientSession(headers={"Cookie": self.cookie}) as session:
+            yield Browser(self.server, session, self.base, self.page)
+
+
+async def sign_in(server: Server) -> SignedIn:
+    async with browser(server) as opened:
+        (cookie,) = opened.session.cookie_jar
+        return SignedIn(server, opened.base, opened.page, f"{cookie.key}={cookie.value}")
+
+
+@pytest.fixture(scope="session")
+def signed_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedIn]:
+    """At one server, for the tests that leave no trace in it."""
     shared = Server(tmp_path_factory.mktemp("served"), (), TINY_APP)
-    yield shared
+    yield asyncio.run(sign_in(shared))
     shared.stop()

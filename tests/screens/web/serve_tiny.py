@@ -6,22 +6,26 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sb.screens.web import serve
 
 from sb.attention.watching import Watcher
 from sb.config import current_config
-from sb.kernel import SafetyClass
-from sb.kernel.authority.enrolment import Enrolment
-from sb.kernel.authority.keys import KeyFolder
-from sb.kernel.authority.signing import Operator
-from sb.kernel.decision_desk import DecisionDesk
-from sb.parts import open_authority, open_log
-from sb.runtime import open_runtime
+
+if TYPE_CHECKING:
+    from sb.kernel.decision_desk import DecisionDesk
 
 
 def desk() -> DecisionDesk:
     """Of ada, who is enrolled, in a home where one call waits for her."""
+    from sb.kernel import SafetyClass
+    from sb.kernel.authority.enrolment import Enrolment
+    from sb.kernel.authority.keys import KeyFolder
+    from sb.kernel.authority.signing import Operator
+    from sb.kernel.decision_desk import DecisionDesk
+    from sb.parts import open_authority, open_log
+    from sb.runtime import open_runtime
     from tests.conftest import approve_tools  # brings pytest and hypothesis, as long to import as all else
 
     config = current_config()

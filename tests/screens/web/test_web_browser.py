@@ -147,7 +147,7 @@ def look(
     asyncio.run(run())
 
 
-def test_it_has_the_focus_at_load_says_how_many_things_wait_and_leaves_the_browser_its_keys(
+def test_it_has_the_focus_at_load_says_how_many_things_wait_leaves_the_browser_its_keys_and_fits_its_window(
     start: Start, tmp_path: Path
 ) -> None:
     ask("bob", "eve")
@@ -162,6 +162,13 @@ def test_it_has_the_focus_at_load_says_how_many_things_wait_and_leaves_the_brows
         await page.until("document.title === '(2) sb console'")
         icon = "document.querySelector('link[rel=icon]')"
         assert await page.value(f"{icon}.getAttribute('href')") == "icon-waiting.svg"
+        assert 60 <= await page.value(f"{TERMINAL}.cols") <= 66, "of a narrow window"
+        await page.resize(1200)
+        await page.until(f"{TERMINAL}.cols > 110")
+        await page.until_shown("bank.pay")
+        await page.resize(480)
+        await page.until(f"{TERMINAL}.cols >= 60 && {TERMINAL}.cols <= 66")
+        await page.until("document.querySelector('.xterm-screen').offsetWidth <= window.innerWidth")
         assert await page.value(hear)
         for key in ("w", "t"):
             await page.press(key, control=True)
@@ -170,22 +177,6 @@ def test_it_has_the_focus_at_load_says_how_many_things_wait_and_leaves_the_brows
         sent, kept = json.loads(await page.value("JSON.stringify([sent, kept])"))
         assert not {"\x17", "\x14"} & set(sent)
         assert kept[:2] == ["wfalse", "tfalse"]
-
-    look(start, tmp_path, doing)
-
-
-def test_a_narrow_window_has_sixty_columns_and_a_resize_refits(start: Start, tmp_path: Path) -> None:
-    ask("bob")
-
-    async def doing(page: Page, server: Server) -> None:
-        await page.until_shown("bank.pay")
-        assert 60 <= await page.value(f"{TERMINAL}.cols") <= 66
-        await page.resize(1200)
-        await page.until(f"{TERMINAL}.cols > 110")
-        await page.until_shown("bank.pay")
-        await page.resize(480)
-        await page.until(f"{TERMINAL}.cols >= 60 && {TERMINAL}.cols <= 66")
-        await page.until("document.querySelector('.xterm-screen').offsetWidth <= window.innerWidth")
 
     look(start, tmp_path, doing, width=480)
 

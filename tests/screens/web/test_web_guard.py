@@ -4,32 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import aiohttp
 import pytest
 
-from tests.screens.web.conftest import Server, Start, browser, read_value
-
-
-@dataclass(frozen=True)
-class SignedIn:
-    """What the one browser has: the server's path, and its cookie as a header."""
-
-    server: Server
-    base: str
-    cookie: str
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server) -> SignedIn:
-    return asyncio.run(sign_in(server))
-
-
-async def sign_in(server: Server) -> SignedIn:
-    async with browser(server) as opened:
-        (cookie,) = opened.session.cookie_jar
-        return SignedIn(server, opened.base, f"{cookie.key}={cookie.value}")
+from tests.screens.web.conftest import Server, SignedIn, Start, browser, read_value
 
 
 def ask(address: str, method: str = "GET", **headers: str) -> tuple[int, str, Mapping[str, str]]:
@@ -148,8 +127,17 @@ class TestTheToken:
     def fresh(self, start: Start) -> Server:
         return start()
 
-    def test_is_exchanged_once_for_a_cookie_that_binds_itself(self, fresh: Server) -> None:
-        status, _, headers = ask(fresh.address)
+    def test_is_not_used_up_by_what_is_refused_and_exchanged_once_for_a_cookie_that_binds_itself(
+        self, fresh: Server
+    ) -> None:
+        assert ask(fresh.origin + "/")[0] == 401
+        assert ask(fresh.origin + "/?token=")[0] == 401
+        assert ask(fresh.address[:-1])[0] == 401
+        assert ask(fresh.address + "é")[0] == 401
+        assert ask(fresh.address, "HEAD")[0] == 405
+        assert ask(fresh.address, Host="evil.example")[0] == 403
+        assert ask(fresh.address, Sec_Fetch_Site="cross-site")[0] == 403
+        status, _, headers = ask(fresh.address, Sec_Fetch_Site="none")
         assert status == 303
         name, *attributes = headers["Set-Cookie"].split("; ")
         assert name.startswith(f"sb-console-{fresh.port}=")
@@ -164,27 +152,18 @@ class TestTheToken:
             "The address was opened again and refused: it works once.",
         )
 
-    def test_is_not_used_up_by_what_is_refused(self, fresh: Server) -> None:
-        assert ask(fresh.origin + "/")[0] == 401
-        assert ask(fresh.origin + "/?token=")[0] == 401
-        assert ask(fresh.address[:-1])[0] == 401
-        assert ask(fresh.address + "é")[0] == 401
-        assert ask(fresh.address, "HEAD")[0] == 405
-        assert ask(fresh.address, Host="evil.example")[0] == 403
-        assert ask(fresh.address, Sec_Fetch_Site="cross-site")[0] == 403
-        assert ask(fresh.address, Sec_Fetch_Site="none")[0] == 303
-
-    def test_of_one_server_opens_no_other_and_its_cookie_neither(
+    def test_of_one_server_opens_no_other_and_its_cookie_neither_which_no_other_is_sent(
         self, fresh: Server, signed_in: SignedIn
     ) -> None:
         token = fresh.address.partition("/?")[2]
         assert ask(f"{signed_in.server.origin}/?{token}")[0] == 401
-        other = asyncio.run(sign_in(fresh))
-        value = other.cookie.partition("=")[2]
+        name, value, request = asyncio.run(lured_away(fresh))
+        assert request.startswith(b"GET / ")
+        assert b"cookie" not in request.lower()
         own_name = signed_in.cookie.partition("=")[0]
-        for cookie in (other.cookie, f"{own_name}={value}"):
+        for cookie in (f"{name}={value}", f"{own_name}={value}"):
             assert ask(signed_in.base, Cookie=cookie)[0] == 401
-        assert ask(signed_in.base, Cookie=f"{other.cookie}; {signed_in.cookie}")[0] == 200
+        assert ask(signed_in.base, Cookie=f"{name}={value}; {signed_in.cookie}")[0] == 200
 
     def test_of_the_ipv6_server_works_there(self, start: Start) -> None:
         server = start("--host", "::1")
@@ -197,8 +176,8 @@ class TestTheToken:
         assert asyncio.run(look()) == "nobody"
 
 
-def test_another_server_of_this_machine_is_not_sent_the_cookie(start: Start) -> None:
-    server = start()
+async def lured_away(server: Server) -> tuple[str, str, bytes]:
+    """The cookie of a browser that has signed in, and what it sends to another server of this machine."""
     seen = []
 
     async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -207,12 +186,9 @@ def test_another_server_of_this_machine_is_not_sent_the_cookie(start: Start) -> 
         await writer.drain()
         writer.close()
 
-    async def lure() -> None:
-        other = await asyncio.start_server(listen, "127.0.0.1", 0)
-        port = other.sockets[0].getsockname()[1]
-        async with other, browser(server) as opened, opened.session.get(f"http://127.0.0.1:{port}/"):
-            assert len(list(opened.session.cookie_jar)) == 1
-
-    asyncio.run(lure())
-    assert len(seen) == 1
-    assert b"cookie" not in seen[0].lower()
+    other = await asyncio.start_server(listen, "127.0.0.1", 0)
+    port = other.sockets[0].getsockname()[1]
+    async with other, browser(server) as opened, opened.session.get(f"http://127.0.0.1:{port}/"):
+        (cookie,) = opened.session.cookie_jar
+    (request,) = seen
+    return cookie.key, cookie.value, request

@@ -18,7 +18,7 @@ from sb.config import current_config
 from sb.log.kinds import APPROVAL_APPROVED
 from sb.parts import open_log
 from sb.signatures import signature_fits
-from tests.screens.web.conftest import Start, browser, closed, gone, read_value
+from tests.screens.web.conftest import SignedIn, Start, browser, closed, gone, read_value
 
 
 def test_a_tab_shows_the_first_row_read_only_and_its_process_ends_with_the_tab(start: Start) -> None:
@@ -77,17 +77,16 @@ def test_the_tabs_end_with_the_server(start: Start, number: int) -> None:
     )
 
 
-def test_quitting_the_app_closes_its_tab_only(start: Start) -> None:
-    server = start()
-
+def test_quitting_the_app_closes_its_tab_only(signed_in: SignedIn) -> None:
     async def look() -> None:
-        async with browser(server) as signed_in, signed_in.open_tab() as first, signed_in.open_tab() as other:
+        async with signed_in.again() as one, one.open_tab() as first, one.open_tab() as other:
             pid = int(await read_value(first, "process="))
             left = int(await read_value(other, "process="))
             await first.send_json(["stdin", "q"])
             await closed(first)
             assert gone(pid)
-            assert server.children() == {left}
+            children = signed_in.server.children()
+            assert (pid in children, left in children) == (False, True)
 
     asyncio.run(look())
 
@@ -143,11 +142,9 @@ def test_nonsense_on_the_websocket_closes_that_tab(start: Start) -> None:
     assert server.stop()[2] == ""
 
 
-def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(start: Start) -> None:
-    server = start()
-
+def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(signed_in: SignedIn) -> None:
     async def look() -> None:
-        async with browser(server) as signed_in, signed_in.open_tab() as tab:
+        async with signed_in.again() as one, one.open_tab() as tab:
             await read_value(tab, "process=")
             await tab.send_json(["stdin", "d"])
             async with asyncio.timeout(20):
@@ -160,28 +157,26 @@ def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(
             address = signed_in.base + value["url"]
             async with aiohttp.ClientSession() as stranger, stranger.get(address) as refused:
                 assert refused.status == 401
-            async with signed_in.session.get(address) as file:
+            async with one.session.get(address) as file:
                 assert await file.text() == "<script>alert(1)</script>"
                 assert "script-src 'self'" in file.headers["Content-Security-Policy"]
 
     asyncio.run(look())
 
 
-def test_the_page_and_what_it_loads_name_no_other_host(start: Start) -> None:
-    server = start()
-
+def test_the_page_and_what_it_loads_name_no_other_host(signed_in: SignedIn) -> None:
     async def look() -> None:
-        async with browser(server) as signed_in:
+        async with signed_in.again() as one:
             page = signed_in.page
             loaded = re.findall(r'(?:href|src)="([^"]+)"|url\("([^"]+)"\)', page)
             names = [first or second for first, second in loaded]
             assert len(names) == 6
             for name in names:
-                async with signed_in.session.get(signed_in.base + name) as file:
+                async with one.session.get(signed_in.base + name) as file:
                     assert file.status == 200
                     if name.endswith(".css"):
                         assert not re.search(r"url\(|@import", await file.text())
-            own = server.origin.removeprefix("http://")
+            own = signed_in.server.origin.removeprefix("http://")
             assert set(re.findall(r"(?:https?|wss?)://([^/\"']+)", page)) == {own}
 
     asyncio.run(look())

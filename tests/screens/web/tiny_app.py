@@ -6,12 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from sb.screens.state.records import Records
-from sb.screens.state.signer import Signer
 from textual.app import App, ComposeResult
 from textual.widgets import DataTable
-
-from sb.config import current_config
 
 
 class TinyApp(App[None]):
@@ -26,6 +22,12 @@ class TinyApp(App[None]):
     def _signer(self) -> str:
         if "--read-only" in sys.argv:
             return "nobody"
+        # half of what a tab's start takes, and most sign nothing
+        from sb.screens.state.records import Records
+        from sb.screens.state.signer import Signer
+
+        from sb.config import current_config
+
         records = Records(current_config())
         try:
             decider = Signer(records).decider(str)
