@@ -2,10 +2,12 @@
 
 `python child.py FOLDER POINT`: kills itself with SIGKILL at POINT of the third call. Effects are lines of
 FOLDER/effects, appended and synced by the tool itself; acknowledged outcomes are lines of FOLDER/acknowledged.
+`python child.py FOLDER for-ever` prints the number of each event that it has written.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -23,6 +25,9 @@ from sb.store.database import open_database
 
 POINTS = ("before-intent", "after-intent", "inside-tool", "after-effect", "after-tool", "after-outcome")
 CALLS = 3
+
+
+FOR_EVER = "for-ever"
 
 
 def append(path: Path, line: str) -> None:
@@ -77,5 +82,14 @@ def main(folder: Path, point: str, run_id: str, last: int) -> None:
             append(folder / "acknowledged", f"{result.call_id} {step}")
 
 
-if __name__ == "__main__":
+def write_on(folder: Path) -> None:
+    log = EventLog(open_database(folder / "brain.db"))
+    for number in itertools.count(1):
+        log.append("kernel.tool.dispatch", {"n": number})
+        print(number, flush=True)
+
+
+if __name__ == "__main__" and sys.argv[2] == FOR_EVER:
+    write_on(Path(sys.argv[1]))
+elif __name__ == "__main__":
     main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))

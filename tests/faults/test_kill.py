@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from sb.kernel.review.log_verification import verify
 from sb.log.event_log import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
-from tests.faults.child import CALLS, POINTS
+from tests.faults.child import CALLS, FOR_EVER, POINTS
 from tests.forked import Forks
 from tests.rounds import rounds
 
@@ -62,27 +61,16 @@ def test_killed_at_any_point_nothing_happens_twice_and_nothing_acknowledged_is_l
     assert {intent.step for intent in doubtful} <= {f"step-{step}" for step in range(CALLS)}
 
 
-def test_a_process_killed_while_it_writes_leaves_a_log_that_verifies(tmp_path: Path) -> None:
-    script = (
-        "import sys; from sb.log.event_log import EventLog, Subject; from sb.store.database import open_database\n"
-        "log = EventLog(open_database(sys.argv[1]))\n"
-        "n = 0\n"
-        "while True:\n"
-        "    n += 1\n"
-        "    log.append('kernel.tool.dispatch', {'n': n})\n"
-        "    print(n, flush=True)\n"
-    )
+def test_a_process_killed_while_it_writes_leaves_a_log_that_verifies(tmp_path: Path, forks: Forks) -> None:
     for _ in range(5):
-        child = subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path / "brain.db")], stdout=subprocess.PIPE, text=True
-        )
-        assert child.stdout is not None
+        child = forks.start(str(CHILD), str(tmp_path), FOR_EVER, env=os.environ)
         for _ in range(50):
             acknowledged = int(child.stdout.readline())
         child.kill()
         acknowledged = max([acknowledged, *map(int, child.stdout.read().split())])
         child.wait()
         child.stdout.close()
+        child.stdin.close()
         log = EventLog(open_database(tmp_path / "brain.db"))
         assert verify(log).problems == []
         last = max(

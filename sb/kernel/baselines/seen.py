@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
@@ -44,6 +44,8 @@ class SeenContract(NamedTuple):
 
 
 _COLUMNS = "surface, tool_id, fingerprint, document, source, first_seen_at, last_seen_at"
+_INSERT = f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO"
+_MET_AGAIN = "UPDATE SET last_seen_at = excluded.last_seen_at"
 
 
 def _document(text: str, fingerprint: str) -> dict[str, Any]:
@@ -96,34 +98,23 @@ class SeenContracts:
 
     def note_all(self, registry: ToolRegistry) -> None:
         """Keep the contract of every registered tool, in one transaction; that is not the same as meeting it."""
-        with self._log.database.write() as execute:
-            for tool_id in registry.list_ids():
-                tool = registry.tool(tool_id)
-                if tool is not None and self._has(tool):
-                    self._keep(execute, tool, "NOTHING")
+        tools = [tool for tool in map(registry.tool, registry.list_ids()) if tool and self._has(tool)]
+        rows = [row for row in map(self._row, tools) if row]
+        with self._log.database.write():
+            self._log.database.write_each(f"{_INSERT} NOTHING", rows)
 
-    def _keep(
-        self,
-        execute: Callable[..., driver.Cursor],
-        tool: RegisteredTool,
-        again: str = "UPDATE SET last_seen_at = excluded.last_seen_at",
-    ) -> None:
+    def _keep(self, execute: Callable[..., driver.Cursor], tool: RegisteredTool) -> None:
+        if row := self._row(tool):
+            execute(f"{_INSERT} {_MET_AGAIN}", row)
+
+    def _row(self, tool: RegisteredTool) -> tuple[Any, ...]:
+        """What is kept of a tool's contract; () of one that is too large."""
         document = canonical_bytes(self._document(tool))
         if len(document) > LARGEST_DOCUMENT:
-            return
+            return ()
         now = micros(self._log.clock.now())
-        execute(
-            f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO {again}",
-            (
-                self._surface,
-                tool.spec.tool_id,
-                self.fingerprint(tool),
-                document.decode(),
-                tool.source,
-                now,
-                now,
-            ),
-        )
+        name, fingerprint = tool.spec.tool_id, self.fingerprint(tool)
+        return self._surface, name, fingerprint, document.decode(), tool.source, now, now
 
     def keep_document(
         self, execute: Callable[..., driver.Cursor], name: str, document: dict[str, Any], source: str
@@ -138,8 +129,7 @@ class SeenContracts:
             raise ConfigError(f"{one_line(name, 80)}: more than {LARGEST_DOCUMENT} bytes cannot be approved")
         fingerprint, now = "sha256:" + digest(content), micros(self._log.clock.now())
         execute(
-            f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET last_seen_at = excluded.last_seen_at",
+            f"{_INSERT} {_MET_AGAIN}",
             (self._surface, name, fingerprint, content.decode(), source, now, now),
         )
         return fingerprint
@@ -188,6 +178,19 @@ class SeenContracts:
             (self._surface, tool_id, fingerprint),
         )
         return self._seen(rows[0]) if rows else None
+
+    def find_all(self, contracts: Mapping[str, str]) -> dict[str, SeenContract]:
+        """Contracts by tool id, of those that were met.
+
+        Args:
+            contracts: tool id to fingerprint.
+        """
+        rows = self._log.database.query(
+            f"SELECT {_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN contracts_seen"  # in this order, by its key
+            " WHERE surface = ? AND tool_id = wanted.key AND fingerprint = wanted.value",
+            (json.dumps(dict(contracts)), self._surface),
+        )
+        return {row[1]: self._seen(row) for row in rows}
 
     @staticmethod
     def _seen(row: tuple[Any, ...]) -> SeenContract:

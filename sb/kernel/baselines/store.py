@@ -219,10 +219,11 @@ class ContractBaselineStore:
             NotFoundError: a contract that nobody has met.
             Unauthorised: this person may not decide.
         """
+        met = self.seen.find_all(contracts)
         for tool_id, fingerprint in contracts.items():
             if not fingerprint:
                 continue
-            contract = self.seen.find(tool_id, fingerprint)
+            contract = met.get(tool_id)
             if contract is not None and contract.damaged:
                 raise StoreCorrupt(f"the stored contract of {tool_id} is not what its fingerprint says")
             if contract is None:

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import sb
@@ -94,6 +94,12 @@ def _launchers(env: Mapping[str, str]) -> Iterator[Place]:
         yield from launcher_places(folder)
 
 
+@cache
+def _folder(name: str) -> str:
+    """A folder of this installation, which stays where it is while the process lives; sysconfig expands each anew."""
+    return sysconfig.get_path(name)
+
+
 def launcher_places(folder: str) -> Iterator[Place]:
     """The program `sb` in a folder of programs, there or not."""
     path = os.path.join(folder, LAUNCHER)
@@ -119,7 +125,7 @@ def interpreter_places(python: str) -> Iterator[Place]:
         yield Place(os.path.join(os.path.dirname(folder), "pyvenv.cfg"))
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     prefix = os.path.dirname(os.path.dirname(real))
-    libraries = {sysconfig.get_path("stdlib"), os.path.join(prefix, "lib", version)}
+    libraries = {_folder("stdlib"), os.path.join(prefix, "lib", version)}
     for library in sorted(filter(None, libraries)):
         yield Place(library, free=_OF_OTHERS)
         archive = version.replace(".", "") + ".zip"
@@ -130,7 +136,7 @@ def interpreter_places(python: str) -> Iterator[Place]:
 
 def installation_places(kind: Kind) -> Iterator[Place]:
     """The places in this environment that an operator's `sb` runs."""
-    yield from launcher_places(sysconfig.get_path("scripts"))
+    yield from launcher_places(_folder("scripts"))
     if kind is Kind.ISOLATED:
         yield Place(sys.prefix)
     elif kind is Kind.SHARED:
@@ -144,7 +150,7 @@ def installation_places(kind: Kind) -> Iterator[Place]:
 
 def packages_folders() -> list[str]:
     """The folders of installed packages that this process can import."""
-    named = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    named = (_folder("purelib"), _folder("platlib"))
     user = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
     return [folder for folder in dict.fromkeys((*named, user)) if folder and folder in sys.path]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -26,6 +28,7 @@ from sb.shell.keep_area import Area, Limits, plan
 from sb.shell.overwriting import Change
 from sb.tools.hosted import contracts
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 ADA = Label("ada")
 
@@ -76,8 +79,9 @@ def undo_all(host: Host) -> list[str]:
         return [str(one.state) for one in runtime.recovery.undo_all(refs, ADA, "not wanted")]
 
 
-@pytest.mark.parametrize("line", ["rm .env", "unlink .env", "rm -f ./.env"])
+@rows("line", ["rm .env", "unlink .env", "rm -f ./.env"])
 def test_file_of_which_no_snapshot_may_be_taken_is_not_deleted_unasked(host: Host, line: str) -> None:
+    (host.project / ".env").unlink(missing_ok=True)
     assert host.before("Bash", command=line) == Verdict()
     (host.project / ".env").write_text("KEY=1\n", encoding="utf-8")
     verdict = host.before("Bash", command=line)
@@ -435,9 +439,12 @@ REPLACING = [
 
 @pytest.mark.parametrize("command", REPLACING)
 def test_files_that_an_archive_or_a_patch_replaces_come_back(host: Host, command: str) -> None:
+    with ZipFile(host.project.parent / "old.zip", "w") as archive:
+        archive.writestr("a", "5\n")
+        archive.writestr("d/x", "6\n")
     bash(
         "rmdir .git; git init -q; mkdir d; echo 1 > a; echo 2 > d/x; echo 3 > x; mkdir ../new; echo new > ../new/a;"
-        "echo 5 > a; echo 6 > d/x; tar cf ../old.tar a d; python3 -m zipfile -c ../old.zip a d;"
+        "echo 5 > a; echo 6 > d/x; tar cf ../old.tar a d; "
         "echo 1 > a; echo 2 > d/x; printf -- '--- a/a\\n+++ b/a\\n@@ -1 +1 @@\\n-1\\n+patched\\n' > ../a.patch",
         host.project,
     )
@@ -478,12 +485,13 @@ OUTSIDE = [
 ]
 
 
-@pytest.mark.parametrize("target", [".env", "config/server.pem", "../mine.txt"])
-@pytest.mark.parametrize("command", OUTSIDE)
+@rows("command, target", product(OUTSIDE, [".env", "config/server.pem", "../mine.txt"]))
 def test_content_of_which_no_snapshot_may_be_taken_is_not_overwritten_unasked(
     host: Host, elsewhere: Path, command: str, target: str
 ) -> None:
-    bash("mkdir config; echo 1 > a", host.project)
+    (host.project / "config").mkdir(exist_ok=True)
+    (host.project / "a").write_text("1\n", encoding="utf-8")
+    (host.project / target).unlink(missing_ok=True)
     line = command.replace("{}", target)
     fresh = host.before("Bash", command=line)
     assert "(no snapshot: " not in fresh.reason  # there is nothing to lose yet
@@ -493,7 +501,7 @@ def test_content_of_which_no_snapshot_may_be_taken_is_not_overwritten_unasked(
     assert any(why in verdict.reason for why in ("overwrites ", "reads ", "(no snapshot: "))
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "echo B=2 >> .env",

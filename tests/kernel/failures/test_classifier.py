@@ -438,7 +438,7 @@ SAID = st.dictionaries(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)  # dear ones
 @given(st.text(), SAID)
 def test_every_exception_has_a_kind_and_a_verdict_on_one_line(message: str, said: dict[str, Any]) -> None:
     error = ProviderError(message, **said)

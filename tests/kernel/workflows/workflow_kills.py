@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -101,6 +102,10 @@ def killing(at: int, told: Path) -> Callable[[FrameType, str, Any], Any]:
     return trace
 
 
+def make_database(folder: Path) -> None:
+    Attempt(folder).executor.event_log.close()
+
+
 def first_attempt(folder: Path, at: int) -> None:
     attempt = Attempt(folder)
     trace = killing(at, folder / "where")
@@ -143,9 +148,13 @@ def in_child(action: Callable[..., None], *arguments: Any) -> int:
 
 def main() -> None:
     root, at, stride = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    empty = root / "empty"
+    empty.mkdir()
+    if in_child(make_database, empty) != 0:
+        raise SystemExit("no database could be made")
     while True:
         folder = root / str(at)
-        folder.mkdir()
+        shutil.copytree(empty, folder)  # of migrations no line is watched
         ended = in_child(first_attempt, folder, at)
         if ended == 0:
             return  # it has fewer lines than that
