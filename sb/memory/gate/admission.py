@@ -19,7 +19,7 @@ from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.trust.scores import Standing, trust_in_memory
 from sb.store.embedding.static import StaticEmbedder
-from sb.store.records.columns import ACTIVE, Row
+from sb.store.records.columns import ACTIVE, COMPARED, Row
 from sb.store.records.evidence import RESTATED, Evidence
 from sb.store.records.places import Execute, Place
 
@@ -76,7 +76,7 @@ class Gate:
         proposed, equal = self.space.records.proposed(close, number, text)
         sharing = (one for one in close if one not in equal and shares(terms, proposed[one]))
         alike = [*equal, *islice(sharing, _COMPARED)]
-        rows = self.space.records.rows(alike) if alike else ()
+        rows = self.space.records.rows(alike, COMPARED) if alike else ()
         return self.comparable(row for row in rows if row["place"] == number), last
 
     @property
@@ -94,7 +94,7 @@ class Gate:
             return []
         marks = ", ".join("?" * len(KNOWLEDGE))
         where = f"r.place = ? AND r.kind IN ({marks}) AND r.id > ?"
-        rows = self.space.records.select(where, (number, *KNOWLEDGE, last))
+        rows = self.space.records.select(where, (number, *KNOWLEDGE, last), columns=COMPARED)
         return self.comparable(row for row in rows if shares(terms, row["terms"]))
 
     def comparable(self, rows: Any) -> list[Row]:
@@ -166,7 +166,7 @@ class Admission:
             since = gate.written_since(self._last, self._candidate.terms, self._place)
             new = [row for row in since if row["id"] not in known]
             if new or self._into is not None:
-                before = gate.comparable(gate.space.records.rows([row["id"] for row in self._rows]))
+                before = gate.comparable(gate.space.records.rows(list(known), COMPARED))
                 if new or before != self._rows:
                     self._decide([*before, *new])
         return self._into is not None

@@ -7,7 +7,7 @@ name of a tool) is compared as a word, by `sb.memory.gate.likeness`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -262,24 +262,24 @@ class _Reader:
         self._first: set[str] = set()
         self._words: dict[str, str] = {}
         self._named: set[str] = set()  # the stems of names
-        self._frame: list[str] = []
         self._sequence: list[str] = []
+        self._marks: list[tuple[int, str]] = []  # what stands for values in a frame, and where
         self._negations = 0
         self._unit = ""  # of the number that comes, as in $5
 
     def read(self) -> Values:
         begins = True
-        tokens, sequence, frame, words = self._tokens, self._sequence, self._frame, self._words
-        while self._at < len(tokens):
-            token = tokens[self._at]
-            self._at += 1
+        sequence, words = self._sequence, self._words
+        for at, token in enumerate(self._tokens):
+            if at < self._at:  # read with the one before it
+                continue
             if root := _plain(token):
                 sequence.append(root)
-                frame.append(root)
                 if token not in STOP_WORDS:
                     words[token] = root
                 begins = False
                 continue
+            self._at = at + 1
             if token in _BREAKS:
                 begins = True
                 if token == "?":
@@ -287,24 +287,27 @@ class _Reader:
                 continue
             self._token(token, begins)
             begins = False
+        frame = sequence.copy()
+        for place, mark in self._marks:
+            frame[place] = mark
         return Values(
             frozenset(self._numbers),
             frozenset(self._dates),
             frozenset(self._names),
             frozenset(self._first),
             self._negations,
-            self._words,
-            frozenset(self._frame).union(self._named).difference(_MARKS),
-            self._ordered(),
-            tuple(self._frame),
+            words,
+            frozenset(frame).union(self._named).difference(_MARKS),
+            self._ordered(frame),
+            tuple(frame),
         )
 
-    def _ordered(self) -> tuple[str, ...]:
+    def _ordered(self, frame: Sequence[str]) -> tuple[str, ...]:
         """The sequence, with the parts of each date in one order: `3 March` is `March 3`."""
-        if "D" not in self._frame:
+        if "D" not in frame:
             return tuple(self._sequence)
         found: list[str] = []
-        runs = groupby(zip(self._frame, self._sequence, strict=True), key=lambda pair: pair[0] == "D")
+        runs = groupby(zip(frame, self._sequence, strict=True), key=lambda pair: pair[0] == "D")
         for is_date, run in runs:
             values = [value for _, value in run]
             found += sorted(values) if is_date else values
@@ -387,16 +390,15 @@ class _Reader:
 
     def _put(self, into: set[str], value: str, mark: str) -> None:
         into.add(value)
+        self._marks.append((len(self._sequence), mark))
         # A name may be written as a word in the other text, unless it is code: to stem that takes long, and each is new.
         self._sequence.append(stem(value) if mark == "A" and value.isalpha() else value)
-        self._frame.append(mark)
 
     def _word(self, word: str) -> None:
         if word in _TIME_UNITS and self._at > 1 and self._tokens[self._at - 2].lower() in _PER:
             return self._put(self._numbers, f"per {_UNITS[word]}", "N")  # a rate
         root = stem(word)
         self._sequence.append(root)
-        self._frame.append(root)
         if word not in STOP_WORDS:
             self._words[word] = root
         return None

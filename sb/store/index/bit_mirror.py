@@ -77,9 +77,10 @@ def _least(differing: np.ndarray, k: int) -> np.ndarray:
     if share < 2:
         return np.arange(len(differing))
     parts = len(differing) // share
-    least = differing[: share * parts].reshape(share, parts).min(axis=0)
+    least = np.minimum.reduce(differing[: share * parts].reshape(share, parts), axis=0)
     least.partition(k - 1)
-    return np.flatnonzero(differing <= least[k - 1])
+    near: np.ndarray = (differing <= least[k - 1]).nonzero()[0]
+    return near
 
 
 class BitMirror:

@@ -10,6 +10,11 @@ COLUMNS = (
     "id", "uid", "kind", "place", "state", "agent", "session", "prev1", "prev2", "source_type", "strength",
     "protected", "created_at", "updated_at", "version", "length", "info", "terms", *CONTENT,
 )  # fmt: skip
+# What the gate reads of a record to compare it with a new one, and to merge that into it.
+COMPARED = (
+    "id", "uid", "kind", "place", "state", "agent", "source_type", "updated_at", "version", "terms", "category",
+    "speaker", "confidence", "evidence_n", "happened_at", "fields", "text",
+)  # fmt: skip
 DEFAULTS: Row = {
     "state": "active",
     "session": None,

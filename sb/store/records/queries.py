@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -73,8 +74,7 @@ class RecordQueries:
             where, order: SQL that holds no value. limit: the most that are returned; -1 for all.
             columns: those that are read.
         """
-        wanted = ", ".join("r." + column for column in columns)
-        sql = f"SELECT {wanted} FROM records AS r WHERE {where} ORDER BY {order} LIMIT +?"
+        sql = f"SELECT {_wanted(tuple(columns))} FROM records AS r WHERE {where} ORDER BY {order} LIMIT +?"
         for found in self.database.query(sql, (*parameters, limit)):
             yield dict(zip(columns, found, strict=True))
 
@@ -218,3 +218,8 @@ class RecordQueries:
         """Returns the records changed after this change; at most `limit`."""
         sql = "SELECT DISTINCT record FROM record_history WHERE id > ? LIMIT +?"
         return {record for (record,) in self.database.query(sql, (after, limit))}
+
+
+@lru_cache(maxsize=64)
+def _wanted(columns: tuple[str, ...]) -> str:
+    return ", ".join("r." + column for column in columns)
