@@ -87,7 +87,6 @@ class Postings:
         self._records = _of_lengths(none, none, {})
         self._unknown = _Word(none, np.zeros(0), np.zeros(0), 0, 0)
         self._kept = 0  # postings of words, about: threads may add at once
-        database.query(_TABLE)
 
     def __len__(self) -> int:
         return len(self._records.ids)
@@ -127,6 +126,8 @@ class Postings:
     def _current(self) -> _Records:
         """The records that there are, with what is known of them."""
         records = self._records
+        if not len(records.ids):
+            self._database.query(_TABLE)
         ((new, sizes),) = self._database.query(_LENGTHS, (_last(records.ids),))
         if sizes:
             ids = np.append(records.ids, np.array(orjson.loads(new), np.int64))
