@@ -68,10 +68,10 @@ bench: $(STAMP)  ## ratios to floors measured in the same run
 	$(BIN)/python -m evals.bench
 
 prove: $(STAMP)  ## the fault tests again, with hundreds of kills
-	SB_PROVE_ROUNDS=300 $(BIN)/python -m pytest -q -m prove
+	SB_PROVE_ROUNDS=300 $(BIN)/python -m pytest -q -o faulthandler_timeout=0 -m prove
 
 explore: $(STAMP)  ## the property tests, on examples not tried before
-	SB_EXPLORE=1 $(BIN)/python -m pytest -q $$(grep -rl --include='test_*.py' 'from hypothesis' tests)
+	SB_EXPLORE=1 $(BIN)/python -m pytest -q -o faulthandler_timeout=0 $$(grep -rl --include='test_*.py' 'from hypothesis' tests)
 
 docs: $(STAMP)  ## write the generated parts of docs/ and config.example.yaml
 	$(BIN)/python -m evals.docs
