@@ -180,10 +180,11 @@ class StaticEmbedder:
         """The plain mean of each word's tokens: how alike two words are does not depend on the collection."""
         vectors = np.zeros((len(words), self.dimensions), np.float32)
         found = [self._static.ids(word) for word in words]
-        table = self._table(found)
-        for row, ids in enumerate(found):
-            if len(ids):
-                vectors[row] = table.take(ids, 0).mean(axis=0)
+        table, counts = self._table(found), [len(ids) for ids in found]
+        for count in {*counts} - {0}:  # words of as many tokens at once
+            rows = [row for row, own in enumerate(counts) if own == count]
+            tokens = np.concatenate([found[row] for row in rows]).reshape(-1, count)
+            vectors[rows] = table.take(tokens, 0).mean(axis=1)
         return vectors
 
     def _table(self, tokens: Sequence[NDArray[Any]]) -> Vectors:
