@@ -18,8 +18,8 @@ from sb.store.database import Database
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_POSTINGS = 2**20
-"""So many are kept, 16 MB; then all are forgotten, and read again as words are asked for."""
+MOST_POSTINGS = 2**19
+"""So many are kept, 12 MB; then all are forgotten, and read again as words are asked for."""
 
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # as FTS5 has them
 _TABLE = (
@@ -121,7 +121,8 @@ class Postings:
     def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
         """In how many records' own text each of these stems is, of those that were asked for."""
         words = self._records.words
-        return {stem: words[stem].frequency for stem in stems if stem in words}
+        known = ((stem, words.get(stem)) for stem in stems)  # another thread may forget them meanwhile
+        return {stem: word.frequency for stem, word in known if word is not None}
 
     def _current(self) -> _Records:
         """The records that there are, with what is known of them."""
