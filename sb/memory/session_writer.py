@@ -166,6 +166,7 @@ class SessionWriter:
             if also is not None:
                 also(execute, session)
         self.session = session
+        self.space.vectors.committed([row["id"] for row in rows])
         if admission is not None:
             self.verdict = admission.verdict
         return [row["uid"] for row, _ in pairs]

@@ -17,6 +17,9 @@ from sb.memory.ranking.encoding import encoded
 from sb.memory.ranking.match_query import word_query
 from sb.store.database import open_database
 from sb.store.index import record_cache, vectors
+from sb.store.records.places import Execute, Place
+from sb.store.records.sessions import Session
+from sb.types import Fact
 from tests.memory.agents import Agents, agents
 
 __all__ = ["agents"]
@@ -170,3 +173,62 @@ def test_threads_that_ask_at_once_for_what_was_just_written_get_it_once(agents: 
     written = [len(first) + number + 1 for number in range(rounds)]
     assert [[len(set(one)) for one in each] for each in answers] == [written] * asking
     assert [[len(one) for one in each] for each in answers] == [written] * asking
+
+
+def near(brain: Brain) -> list[int]:
+    """The records that the gate would compare with a text that many resemble."""
+    embedder, place = brain.space.usable_embedder, brain.writer.places()[0]
+    assert embedder is not None
+    [vector] = embedder.embed(["a red fox at the copper door"])
+    return sorted(brain.space.vectors.close_by(embedder.model, vector, place, 1_000)[0])
+
+
+def written_and_taken_back(brain: Brain, text: str) -> None:
+    def fail(execute: Execute, session: Session) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        brain.writer.keep_all([Fact(text)], Place(brain.stack, brain.scope), also=fail)
+
+
+def written_without_words(brain: Brain, text: str) -> None:
+    brain.remember("?!", force=True)
+
+
+def written_elsewhere(brain: Brain, text: str) -> None:
+    brain.remember(text, scope="project:elsewhere", force=True)
+
+
+def written_by_others(brain: Brain, text: str) -> None:
+    with Brain("other", path=brain.database.path, config=brain.config, warm=False) as other:
+        other.remember(text, force=True)
+
+
+def written_by_another_agent(brain: Brain, text: str) -> None:
+    another = Brain("another", database=brain.database, config=brain.config, warm=False)
+    another.remember(text, force=True)
+
+
+def written_apart(brain: Brain, text: str) -> None:
+    brain.remember(text, force=True)
+
+
+def written_untrusted(brain: Brain, text: str) -> None:
+    brain.remember(text, source_type="tool-output")
+
+
+WRITES = (
+    *(written_apart, written_apart, written_apart, written_elsewhere, written_without_words),
+    *(written_by_others, written_by_another_agent, written_untrusted, written_and_taken_back),
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gate_compares_with_whatever_anybody_wrote_in_whatever_order(agents: Agents, seed: int) -> None:
+    chance, brain = Random(seed), agents.brain()
+    brain.remember("the copper door is red", force=True)
+    near(brain)
+    for _ in range(40):
+        chance.choice(WRITES)(brain, " ".join(chance.choices(WORDS, k=6)))
+        if chance.random() < 0.7:
+            assert near(brain) == near(new_process(agents, brain, brain.agent_id))

@@ -1,12 +1,14 @@
 """A place's bit vectors, kept in this process: writes and searches ask for the nearest again and again.
 
-Read once from the index, then only what was written since is added. For a search they are read again once a record or a
+Read once from the index, then only what was written since is added: what this process itself wrote without reading it again,
+if nothing of others stands between. For a search they are read again once a record or a
 vector has changed; a write goes on with former bits, since the bits only propose.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +25,7 @@ _NEW = (
     " FROM vectors AS v CROSS JOIN records AS r ON r.id = v.record WHERE v.record > ? ORDER BY v.record"
 )
 _PART = 32  # records of which only the nearest decides how far away the others may be
+_MOST_WRITTEN = 64  # writes of this process that are kept for the next comparison, of no more records each
 _MOST_PLACES = 16  # that are kept at once; of 10 000 records each 400 KB
 
 
@@ -83,6 +86,18 @@ def _least(differing: np.ndarray, k: int) -> np.ndarray:
     return near
 
 
+class _Written(NamedTuple):
+    """What this process wrote in one transaction.
+
+    Args:
+        numbers: of the records, in their order. bits: number, place and bits of those whose texts say something.
+    """
+
+    numbers: Sequence[int]
+    model: str
+    bits: Sequence[tuple[int, int, bytes]]
+
+
 class BitMirror:
     """The bits of the places that this process asked about."""
 
@@ -90,7 +105,9 @@ class BitMirror:
         self._database = database
         self._index = index
         self._held: dict[tuple[str, int], _Held] = {}
-        self._lock = Lock()  # of the dictionary; nobody waits for the database while having it
+        self._noted: _Written | None = None  # by a transaction that may be open yet, or rolled back
+        self._written: list[_Written] = []  # and committed, the last ones
+        self._lock = Lock()  # of all these; nobody waits for the database while having it
 
     def holds(self, model: str, place: int) -> bool:
         """Whether the bits of a place are here already."""
@@ -99,6 +116,23 @@ class BitMirror:
     def last(self) -> int:
         """The number of the newest record with a vector, 0 before the first."""
         return int(self._database.query(_LAST)[0][0])
+
+    def note(self, numbers: Sequence[int], model: str, bits: Sequence[tuple[int, int, bytes]]) -> None:
+        """Remembers bits that a transaction has written, until `add_noted` says that it is over; see `_Written`."""
+        with self._lock:
+            self._noted = _Written(numbers, model, bits)
+
+    def add_noted(self, records: Sequence[int]) -> None:
+        """Counts these records as committed, if they are those that were noted last."""
+        with self._lock:
+            noted = self._noted
+            if noted is None or not set(noted.numbers).issubset(records):
+                return
+            if len(self._written) >= _MOST_WRITTEN or len(records) > _MOST_WRITTEN:
+                self._written.clear()  # who has not seen them yet reads them
+            if len(records) <= _MOST_WRITTEN:
+                self._written.append(noted)
+            self._noted = None
 
     def nearest(
         self, model: str, query: Vectors, place: int, k: int, changes: int | None = None
@@ -118,7 +152,7 @@ class BitMirror:
         if held is None or changes not in (None, held.changes):
             held = self._read(model, place, len(query) // 64, changes)
         else:
-            held = self._with_new(held, model, place)
+            held = self._with_own(held, model, place) or self._with_new(held, model, place)
         found = held.nearest(np.packbits(query > 0).view(np.uint64), k) if held.size else []
         return found, held.last
 
@@ -134,6 +168,26 @@ class BitMirror:
                 del self._held[next(iter(self._held))]
             self._held[model, place] = held
         return held
+
+    def _with_own(self, held: _Held, model: str, place: int) -> _Held | None:
+        """The same with what this process wrote since; None where that is not all that was written."""
+        newest = self.last()
+        if newest == held.last:
+            return held
+        with self._lock:
+            last, rows = held.last, list[tuple[int, bytes]]()
+            new = [*takewhile(lambda written: written.numbers[-1] > held.last, reversed(self._written))]
+            for numbers, made_by, bits in reversed(new):
+                if numbers[0] != last + 1 or numbers[-1] != last + len(numbers):
+                    return None  # others, or a record without a vector, stand between
+                last = numbers[-1]
+                rows += [(record, own) for record, its, own in bits if its == place and made_by == model]
+            if last != newest or self._held.get((model, place)) is not held:
+                return None
+            own = np.frombuffer(b"".join([own for _, own in rows]), np.uint64)
+            added = own.reshape(len(rows), len(held.bits))
+            self._held[model, place] = held = held.with_new(last, [record for record, _ in rows], added)
+            return held
 
     def _with_new(self, held: _Held, model: str, place: int) -> _Held:
         written = self._database.query(_NEW, (place, model, held.last))

@@ -116,25 +116,16 @@ class BitIndex:
             )
             for rows in _of_model(execute, model):
                 vectors = np.frombuffer(b"".join(vector for _, _, vector in rows), "<f2")
-                self.put([(record, place) for record, place, _ in rows], vectors.reshape(len(rows), -1))
+                places = [(record, place) for record, place, _ in rows]
+                self.put(bits_of(places, vectors.reshape(len(rows), -1)))
             execute("DELETE FROM index_state WHERE name = ?", (_BEHIND,))
             execute("INSERT OR REPLACE INTO index_state (name, value) VALUES (?, ?)", (_MODEL, model))
         return bool(model) or _MODEL in state
 
-    def put(self, records: Sequence[tuple[int, int]], vectors: Any) -> None:
-        """Stores the bits of records that have none.
-
-        Args:
-            records: number and place of each. vectors: a row for each.
-        """
-        bits, telling = np.packbits(vectors > 0, axis=1), vectors.any(axis=1)
+    def put(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
+        """Stores the bits of records that have none, as `bits_of` gives them."""
         self._database.write_each(
-            "INSERT INTO record_bits (record, place, bits) VALUES (?, ?, vec_bit(?))",
-            [
-                (record, place, own.tobytes())
-                for (record, place), own, says in zip(records, bits, telling, strict=True)
-                if says  # a text without meaning is near to nothing
-            ],
+            "INSERT INTO record_bits (record, place, bits) VALUES (?, ?, vec_bit(?))", rows
         )
 
     def drop(self, execute: Execute, record: int) -> None:
@@ -149,6 +140,20 @@ class BitIndex:
             except StoreError as error:
                 self._missing = error.message
         return not self._missing
+
+
+def bits_of(records: Sequence[tuple[int, int]], vectors: Any) -> list[tuple[int, int, bytes]]:
+    """Returns number, place and bits of each record whose text says something: one without meaning is near to nothing.
+
+    Args:
+        records: number and place of each. vectors: a row for each.
+    """
+    bits, telling = np.packbits(vectors > 0, axis=1), vectors.any(axis=1)
+    return [
+        (record, place, own.tobytes())
+        for (record, place), own, says in zip(records, bits, telling, strict=True)
+        if says
+    ]
 
 
 def _differing(bits: bytes, asked: bytes) -> np.ndarray[Any, np.dtype[np.uint16]]:

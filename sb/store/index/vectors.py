@@ -18,7 +18,7 @@ import orjson
 from sb.numeric import np
 from sb.store.database import Database
 from sb.store.index.bit_mirror import BitMirror
-from sb.store.index.bit_vectors import BitIndex, Execute
+from sb.store.index.bit_vectors import BitIndex, Execute, bits_of
 from sb.store.index.column_table import ColumnTable, among
 from sb.store.index.record_cache import RecordCache
 from sb.store.records.columns import LONGEST_QUOTE
@@ -148,8 +148,14 @@ class VectorIndex:
                 for row, vector in zip(rows, vectors.astype("<f2"), strict=True)
             ],
         )
+        bits = bits_of([(row.record, row.place) for row in rows], vectors)
         if listed:
-            self._bits.put([(row.record, row.place) for row in rows], vectors)
+            self._bits.put(bits)
+        self._mirror.note([row.record for row in rows], rows[0].model, bits)
+
+    def committed(self, records: Sequence[int]) -> None:
+        """The transaction that wrote these records is over, so that their vectors need not be read by who asks again."""
+        self._mirror.add_noted(records)
 
     def drop(self, execute: Execute, record: int) -> list[int]:
         """Remove what the text of a record went into: its vector, and those of the records that quote it.
