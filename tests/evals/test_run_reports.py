@@ -9,7 +9,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import xmlschema
 from markdown_it import MarkdownIt
 
 from sb.errors import NotFoundError, UsageError
@@ -22,9 +21,8 @@ from sb.evals.shelf import KEPT, EvalShelf
 from sb.evals.summary import command_again, read_summary, summary
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectories.model import RecordedCall, Trajectory, TrajectoryGrade, TrajectoryStep
+from tests.harness.schemas_of_reports import junit_schema
 
-SCHEMAS = Path(__file__).parents[1] / "harness" / "schemas"
-JUNIT = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
 SUITE = "evals/refund.yaml"
 KEY = "sk-ant-api03-" + "x" * 93 + "AA"
 REFUND = RecordedCall(
@@ -79,7 +77,7 @@ def test_two_runs_that_went_alike_give_the_same_report() -> None:
 
 def test_a_ci_system_is_told_of_failures_errors_and_skipped_cases_apart() -> None:
     text = junit.render(RUN)
-    JUNIT.validate(text)
+    junit_schema().validate(text)
     root = ElementTree.fromstring(text)
     suites = {suite.get("name"): suite for suite in root}
     assert suites[SUITE].get("failures") == "2"

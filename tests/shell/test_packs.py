@@ -43,7 +43,7 @@ def judge(command: str, rules: Ruleset = SHIPPED_RULES) -> ShellVerdict:
     return classify(command, cwd=HOME / "work", home=HOME, protected=[HOME / ".sb"], env={}, rules=rules)
 
 
-@rows("name", packs())
+@rows("name", packs)
 def test_examples_of_a_shipped_pack_hold(name: str) -> None:
     wrong = [
         (example.line, example.command, verdict.reason)

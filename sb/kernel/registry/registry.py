@@ -67,47 +67,15 @@ class RegisteredTool:
             ContractError: it cannot be computed.
         """
         if self.spec.__dict__ != self._seen:
-            facts = _shipped_facts(self.spec) if self.source == SHIPPED else _facts(self.spec)
-            self._seen, self._current, self.reversal, self.reversal_fingerprint, self.risk_dimension = facts
+            self._current = self.spec.contract_fingerprint()
+            self.reversal = self.spec.resolved_reversal()
+            self.reversal_fingerprint = self.spec.reversal_fingerprint()
+            self.risk_dimension = _risk_dimension(self.spec)
+            self._seen = {
+                name: _copied(value) if isinstance(value, list | dict) else value
+                for name, value in vars(self.spec).items()
+            }
         return self._current
-
-
-class _Facts(NamedTuple):
-    """What is derived from a contract, and the copy of its fields that later ones are compared with."""
-
-    seen: dict[str, Any]
-    fingerprint: str
-    reversal: ReversalSpec
-    reversal_fingerprint: str
-    risk_dimension: RiskDimension | None
-
-
-def _facts(spec: ToolSpec) -> _Facts:
-    seen = {
-        name: _copied(value) if isinstance(value, list | dict) else value
-        for name, value in vars(spec).items()
-    }
-    return _Facts(
-        seen,
-        spec.contract_fingerprint(),
-        spec.resolved_reversal(),
-        spec.reversal_fingerprint(),
-        _risk_dimension(spec),
-    )
-
-
-_SHIPPED_FACTS: dict[str, _Facts] = {}
-
-
-def _shipped_facts(spec: ToolSpec) -> _Facts:
-    """The facts of a shipped contract, which each registry of a process registers anew.
-
-    Not of others: what compares equal, such as 1 and True, may have another fingerprint.
-    """
-    facts = _SHIPPED_FACTS.get(spec.tool_id)
-    if facts is None or facts.seen != spec.__dict__:
-        facts = _SHIPPED_FACTS[spec.tool_id] = _facts(spec)
-    return facts
 
 
 def _copied(value: list[Any] | dict[str, Any]) -> list[Any] | dict[str, Any]:

@@ -96,5 +96,6 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Installed:
     installed = Installed(tmp_path_factory.mktemp("isolated"), made)
     done = installed.run("install", "claude-code", "--yes")
     assert done.returncode == 0, done.stderr
+    installed.install_output = done.stdout + done.stderr
     assert not (current_runtime(Home(installed.user / ".sb")) or Path()).joinpath("lib").exists()
     return installed

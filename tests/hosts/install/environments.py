@@ -37,6 +37,7 @@ class Installed:
         self.sb.chmod(0o755)
         (self.venv / "bin" / "pip").touch(0o755)
         self.hook = self.user / ".sb" / "bin" / "sb-hook"
+        self.install_output = ""
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A command of the operator."""

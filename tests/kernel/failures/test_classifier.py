@@ -15,8 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-import aiohttp
-import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +80,8 @@ def patience(url: str) -> float:
 
 
 def fetch_with_httpx(url: str) -> None:
+    import httpx
+
     httpx.get(url, timeout=patience(url), trust_env=False, verify=False).raise_for_status()
 
 
@@ -281,10 +281,6 @@ def test_providers_errors_are_told_apart_by_what_they_carry(error: Exception, ki
         (SystemExit(500), ErrorKind.UNKNOWN),
         (ValueError("bad"), ErrorKind.VALIDATION),
         (RuntimeError("boom"), ErrorKind.UNKNOWN),
-        (aiohttp.ServerDisconnectedError(), ErrorKind.TRANSIENT_NETWORK),
-        (aiohttp.ServerTimeoutError(), ErrorKind.TIMEOUT),
-        (httpx.PoolTimeout("full"), ErrorKind.TIMEOUT),
-        (httpx.RemoteProtocolError("closed"), ErrorKind.TRANSIENT_NETWORK),
         (errors.StoreLocked("locked"), ErrorKind.LOCKED),
         (errors.StoreFull("full"), ErrorKind.DISK_FULL),
         (errors.StoreCorrupt("damaged"), ErrorKind.STORAGE),
@@ -300,6 +296,23 @@ def test_providers_errors_are_told_apart_by_what_they_carry(error: Exception, ki
     ],
 )
 def test_exceptions_have_kinds(error: BaseException, kind: ErrorKind) -> None:
+    assert classify(error) is kind
+
+
+def exceptions_of_http_libraries() -> list[tuple[BaseException, ErrorKind]]:
+    import aiohttp  # half a second, which not every process of a run needs
+    import httpx
+
+    return [
+        (aiohttp.ServerDisconnectedError(), ErrorKind.TRANSIENT_NETWORK),
+        (aiohttp.ServerTimeoutError(), ErrorKind.TIMEOUT),
+        (httpx.PoolTimeout("full"), ErrorKind.TIMEOUT),
+        (httpx.RemoteProtocolError("closed"), ErrorKind.TRANSIENT_NETWORK),
+    ]
+
+
+@rows("error, kind", exceptions_of_http_libraries)
+def test_exceptions_of_http_libraries_have_kinds(error: BaseException, kind: ErrorKind) -> None:
     assert classify(error) is kind
 
 

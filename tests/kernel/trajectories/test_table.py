@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval import RecordedCall, grade, read_trajectory
 from tests.rows import rows
 
-ROWS: list[dict[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("table.yaml").read_text(encoding="utf-8")
-)
+
+@cache
+def table() -> list[dict[str, Any]]:
+    """The rows, read when a test asks: each process of a run imports this."""
+    read: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("table.yaml").read_text("utf-8"))
+    return read
 
 
 def call(row: Any) -> RecordedCall:
@@ -25,7 +29,7 @@ def call(row: Any) -> RecordedCall:
     return RecordedCall(tool, args or {}, success, None if safety is None else SafetyClass(safety))
 
 
-@rows("row", ROWS)
+@rows("row", table)
 def test_calls_come_to_what_the_table_says(row: dict[str, Any]) -> None:
     result = grade(read_trajectory(row["t"], "table.yaml"), [call(item) for item in row["calls"]])
     score = Fraction(str(row["score"]))
@@ -37,4 +41,4 @@ def test_calls_come_to_what_the_table_says(row: dict[str, Any]) -> None:
 
 
 def test_the_table_is_large() -> None:
-    assert len(ROWS) >= 80
+    assert len(table()) >= 80
