@@ -22,7 +22,15 @@ LISTS = (
     *("approvals list", "recovery list --all", "undo --list --all", "kernel runs", "kernel tools"),
     *("runtime-guard tools", "config show", "doctor", "log tail", "kernel namespaces"),
 )
-RUN = "import sys; from sb.cli import run\nfor line in sys.argv[1:]: run(line.split())"
+RUN = """import sys, termios
+from sb.cli import run
+for line in sys.argv[1:]:
+    if line.startswith("@"):
+        termios.tcsetwinsize(1, (24, int(line[1:])))
+        print(line, flush=True)
+    else:
+        run(line.split())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -31,26 +39,34 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed_at(home: Path, columns: int, *commands: str, **variables: str) -> str:
-    """What commands print on a terminal of that width."""
+    """What commands print on a terminal of that width, and from a line such as @80 on of another."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "SB_HOME": str(home), **variables}
     return on_terminal([sys.executable, "-c", RUN, *commands], columns, env)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 140])
-def test_no_line_on_a_terminal_is_wider_than_it(home: Path, columns: int) -> None:
-    printed = ESCAPES.sub("", printed_at(home, columns, *LISTS))
-    lines = printed.split("\n")
-    assert len(lines) > 100
-    long_word = re.compile(rf"\S{{{columns - 10},}}")  # such as an address to copy, which stays whole
-    assert [line for line in lines if cell_len(line) > columns and not long_word.search(line)] == []
+def test_no_line_on_a_terminal_is_wider_than_it(home: Path) -> None:
+    widths = (140, 80, 60)
+    commands = [line for columns in widths for line in (f"@{columns}", *LISTS)]
+    printed = ESCAPES.sub("", printed_at(home, 80, *commands))
+    _, *parts = re.split(r"^@(\d+)\r?\n", printed, flags=re.MULTILINE)
+    assert [int(columns) for columns in parts[::2]] == list(widths)
+    for columns, part in zip(widths, parts[1::2], strict=True):
+        lines = part.split("\n")
+        assert len(lines) > 100
+        long_word = re.compile(rf"\S{{{columns - 10},}}")  # such as an address to copy, which stays whole
+        assert [line for line in lines if cell_len(line) > columns and not long_word.search(line)] == []
 
 
 def test_colour_is_left_out_on_request_and_the_words_stay(home: Path) -> None:
-    coloured = printed_at(home, 80, "recovery list --all")
+    printed = printed_at(
+        home,
+        80,
+        *("recovery list --all", "@80", "--no-color recovery list --all", "recovery list --all --no-color"),
+    )
+    coloured, asked = printed.split("@80")
     assert "\x1b[33mwaiting\x1b[0m" in coloured
     plain = printed_at(home, 80, "recovery list --all", NO_COLOR="1")
     assert plain.split()[:8] == ESCAPES.sub("", coloured).split()[:8]
-    asked = printed_at(home, 80, "--no-color recovery list --all", "recovery list --all --no-color")
     assert asked.count("waiting") >= 2 * plain.count("waiting")
     assert "\x1b" not in plain + asked
 

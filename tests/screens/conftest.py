@@ -147,9 +147,9 @@ class Console:
         """Wait until a passphrase is asked for and has what was typed; the worker that wants it goes on waiting."""
         await self.comes(lambda: isinstance(self.app.screen, PassphraseScreen) and not self.app._typed)
 
-    async def comes(self, holds: Callable[[], object]) -> None:
+    async def comes(self, holds: Callable[[], object], within_s: float = 60) -> None:
         """Wait until it holds, whatever else is under way."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + within_s
         while not holds():
             await asyncio.sleep(FRAME_S)
             assert time.monotonic() < end, "it did not come to that:\n" + self.text()

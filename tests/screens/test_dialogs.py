@@ -8,6 +8,7 @@ import pytest
 from sb.screens.choosing import ChoiceScreen
 from sb.screens.decision import DecisionScreen, TwoSteps
 from sb.screens.help import KEY_WIDTH, KeyTable
+from sb.screens.killing import KillScreen
 from sb.screens.row_list import RowList
 from sb.screens.section import Section
 from sb.screens.theme import DARK, LIGHT
@@ -40,13 +41,18 @@ def settings() -> str:
     return 'database: brain.db\nfiles: {roots: []}\ntools: ["tests.screens.shop:register"]\n'
 
 
+def ask(agents: Agents, payee: str) -> str:
+    """Another request than those before; one that was approved would be a call."""
+    return agents.pay(f"{payee} {agents.runtime.log.head().seq}")
+
+
 def request(agents: Agents) -> None:
-    agents.pay("bob")
-    agents.pay("eve")
+    ask(agents, "bob")
+    ask(agents, "eve")
 
 
 def approved(agents: Agents) -> None:
-    agents.runtime.approvals.approve(agents.pay("bob"), ADA, "yes")
+    agents.runtime.approvals.approve(ask(agents, "bob"), ADA, "yes")
 
 
 def memories(agents: Agents) -> None:
@@ -60,18 +66,18 @@ def checkpoints(agents: Agents) -> None:
     agents.runtime.entity("clerk", stack_id="work").checkpoint("after")
 
 
-DIALOGS: dict[str, tuple[Callable[[Agents], object], str, str]] = {
-    "approve": (request, "2", "a"),
-    "deny": (request, "2", "d"),
-    "revoke": (approved, "2", "x"),
-    "contract": (lambda agents: agents.change_contract(), "3", "a"),
-    "reversal": (lambda agents: escalate(agents, done(agents)), "4", "a"),
-    "dismiss": (lambda agents: escalate(agents, done(agents)), "4", "d"),
-    "stop": (request, "2", "K"),
-    "lift": (lambda agents: agents.runtime.kill.throw("agent", "clerk", ADA, "pays twice"), "1", "L"),
-    "forget": (memories, "6", "x"),
-    "protect": (memories, "6", "P"),
-    "restore": (checkpoints, "6", "u"),
+DIALOGS: dict[str, tuple[Callable[[Agents], object], tuple[str, ...], str]] = {
+    "approve": (request, ("2", "g"), "a"),
+    "deny": (request, ("2", "g"), "d"),
+    "revoke": (approved, ("2", "G"), "x"),
+    "contract": (lambda agents: agents.change_contract(), ("3", "g"), "a"),
+    "reversal": (lambda agents: escalate(agents, done(agents)), ("4", "g"), "a"),
+    "dismiss": (lambda agents: escalate(agents, done(agents)), ("4", "g"), "d"),
+    "protect": (memories, ("6", "g"), "P"),
+    "forget": (lambda agents: agents.runtime.brain("clerk").remember("the shop is shut"), ("6", "g"), "x"),
+    "restore": (checkpoints, ("6", "left_square_bracket", "G"), "u"),
+    "lift": (lambda agents: agents.runtime.kill.throw("agent", "clerk", ADA, "pays twice"), ("1", "g"), "L"),
+    "stop": (request, ("2", "g"), "K"),  # after which the agent does nothing any more
 }
 
 
@@ -127,37 +133,41 @@ def test_dialogs_fit_and_can_be_read_in_both_themes(
     console(script)
 
 
-@pytest.mark.parametrize("name", DIALOGS)
-def test_a_burst_goes_into_the_reason_and_enter_decides_nothing(
-    agents: Agents, console: Console, name: str
-) -> None:
-    prepare, screen, key = DIALOGS[name]
-    prepare(agents)
-
-    async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, screen, *(["left_square_bracket", "G"] if name == "restore" else []))
+def test_a_burst_goes_into_the_reason_and_enter_decides_nothing(agents: Agents, console: Console) -> None:
+    async def decide(pilot: Pilot[None], name: str) -> None:
+        prepare, place, key = DIALOGS[name]
+        prepare(agents)
+        await console.press(pilot, place[0])
+        await console.settle(pilot)
+        await console.press(pilot, *place[1:])
         section = console.app.section
         assert isinstance(section, Section)
         rows = section.query(RowList).first()
         at, head = rows.listing.current, agents.runtime.log.head()
+        console.toasts.clear()
         for pressed in (key, *TYPED):
             console.app.post_message(Key("space" if pressed == " " else pressed, pressed))
         await console.until(pilot, lambda: isinstance(console.app.screen, TwoSteps))
         dialog = console.app.screen
         assert isinstance(dialog, TwoSteps)
-        assert dialog.query_one("#reason", Input).value == TYPED
+        assert isinstance(dialog, KillScreen) == (name == "stop"), name
+        assert dialog.query_one("#reason", Input).value == TYPED, name
         await console.press(pilot, *["enter"] * 4)
-        assert console.app.screen is dialog
-        assert f"Reason    {TYPED}" in console.text()
-        assert rows.listing.current == at
-        assert agents.runtime.log.head() == head, "nothing was decided"
+        assert console.app.screen is dialog, name
+        assert f"Reason    {TYPED}" in console.text(), name
+        assert rows.listing.current == at, name
+        assert agents.runtime.log.head() == head, f"{name}: nothing was decided"
         if dialog.word:
             await give(console, pilot, dialog.word, "word")
         else:
             await console.press(pilot, "y")
         await console.until(pilot, lambda: console.app.screen is section)
         await console.until(pilot, lambda: bool(console.toasts) and not console.app.drafts)
-        assert len(console.toasts) == 1, "decided once"
+        assert len(console.toasts) == 1, f"{name}: decided once"
+
+    async def script(pilot: Pilot[None]) -> None:
+        for name in DIALOGS:
+            await decide(pilot, name)
 
     console(script, (100, 30))
 

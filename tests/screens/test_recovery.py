@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from sb.screens import keys_in_order
 from sb.screens.decision import DecisionScreen
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
@@ -555,8 +556,10 @@ def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Con
 
 
 def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
-    agents: Agents, console: Console, bank: Bank
+    agents: Agents, console: Console, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A key waits for a decision for so many looks; a reversal has five seconds until its outcome is in doubt.
+    monkeypatch.setattr(keys_in_order, "MOST_LOOKS", 5)
     first, second = done(agents), done(agents, order="8")
     escalate(agents, first)
     escalate(agents, second, "customer_is_known:8")

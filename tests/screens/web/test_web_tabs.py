@@ -147,7 +147,7 @@ def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(
         async with signed_in.again() as one, one.open_tab() as tab:
             await read_value(tab, "process=")
             await tab.send_json(["stdin", "d"])
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 kind = ""
                 while kind != "open_url":
                     message = await tab.receive()
