@@ -6,7 +6,6 @@ An operator's assessments stand in a place of their own, where nothing else writ
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -101,12 +100,7 @@ class TrustStore:
 
     def _of(self, stack: str) -> tuple[int, ...]:
         """The places that hold assessments of a stack."""
-        return self._places.numbers(_places_of_assessments(stack))
-
-
-@lru_cache(maxsize=64)  # a place takes a microsecond to make, and each write asks
-def _places_of_assessments(stack: str) -> tuple[Place, Place]:
-    return Place(stack), place_of_operators(stack)
+        return self._places.numbers((Place(stack), place_of_operators(stack)))
 
 
 def _opinions(row: Row, domain: str, operators: bool, now: float) -> Iterator[Opinion]:
