@@ -160,7 +160,7 @@ class Suggestions:
     def _query(self) -> Query:
         """Returns a query for suggestions, pending and settled."""
         query = Query().among("r.place", self._container.places()).add("r.kind = 'suggestion'")
-        return query.among("r.state", ("active", "superseded"))
+        return query.among("r.state", ("active", "superseded")).readable(self._container)
 
     def _before(self, hours: float) -> float:
         if checked_number("max_age_hours", hours) < 0:

@@ -63,10 +63,16 @@ class EpochId:
 
 
 @mutable
-class Privacy:
-    """Whom it is about, and who was let in."""
+class Subjects:
+    """Whom it is about."""
 
     subject_ids: list[str] | None = None
+
+
+@mutable
+class Privacy(Subjects):
+    """Whom it is about, and who was let in."""
+
     access_grants: list[str] | None = None
     consent_grants: list[str] | None = None
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sb.frozen import mutable
-from sb.types.blocks import Context, EpochId, Meta, Privacy, Processed, Strength, Sync
+from sb.types.blocks import Context, EpochId, Meta, Privacy, Processed, Strength, Subjects, Sync
 
 
 @mutable
@@ -175,7 +175,7 @@ class _RawTwins:
 
 
 @mutable
-class RawEntry(_RawTwins, Sync, _RawEntry):
+class RawEntry(Privacy, _RawTwins, Sync, _RawEntry):
     """Something captured as it came; `content` and `timestamp` are older names of `blob` and `captured_at`."""
 
     def __post_init__(self) -> None:
@@ -226,14 +226,12 @@ class _Epoch:
 
 
 @mutable
-class Epoch(Sync, _Epoch):
+class Epoch(Privacy, Sync, _Epoch):
     """A stretch of time that belongs together; it is open while `ended_at` is None."""
 
 
 @mutable
-class Summary:
-    """A summary of a month, quarter, year, decade or epoch; it replaces the summaries it supersedes."""
-
+class _Summary:
     id: str
     stack_id: str
     scope: str
@@ -252,9 +250,12 @@ class Summary:
 
 
 @mutable
-class SelfNarrative:
-    """An entity's narrative of itself."""
+class Summary(Privacy, _Summary):
+    """A summary of a month, quarter, year, decade or epoch; it replaces the summaries it supersedes."""
 
+
+@mutable
+class _SelfNarrative:
     id: str
     stack_id: str
     content: str
@@ -269,6 +270,11 @@ class SelfNarrative:
     cloud_synced_at: datetime | None = None
     version: int = 1
     deleted: bool = False
+
+
+@mutable
+class SelfNarrative(Privacy, _SelfNarrative):
+    """An entity's narrative of itself."""
 
 
 @mutable
@@ -287,7 +293,7 @@ class _MemorySuggestion:
 
 
 @mutable
-class MemorySuggestion(Sync, _MemorySuggestion):
+class MemorySuggestion(Privacy, Sync, _MemorySuggestion):
     """A memory that somebody may want to have; `promoted_to` is `type:id`."""
 
 
@@ -304,8 +310,8 @@ class _TrustAssessment:
 
 
 @mutable
-class TrustAssessment(Sync, _TrustAssessment):
-    """The trust in an entity: domain to `{"score": 0 to 1}`; one for each entity in a stack."""
+class TrustAssessment(Subjects, Sync, _TrustAssessment):
+    """The trust in an entity: domain to `{"score": 0 to 1}`; one for each entity in a stack, which counts for everybody."""
 
 
 @mutable
@@ -323,7 +329,7 @@ class _RelationshipHistoryEntry:
 
 
 @mutable
-class RelationshipHistoryEntry(Sync, _RelationshipHistoryEntry):
+class RelationshipHistoryEntry(Subjects, Sync, _RelationshipHistoryEntry):
     """A change of a relationship; the values are JSON."""
 
 

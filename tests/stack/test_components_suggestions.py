@@ -42,6 +42,13 @@ def test_raw_entries_become_suggestions(full: SQLiteStack) -> None:
     assert [*full.get_episodes(), *full.get_beliefs(), *full.get_notes()] == []
 
 
+def test_a_suggestion_is_about_the_people_of_what_it_is_made_from(full: SQLiteStack) -> None:
+    full.save_raw(RawEntry("r1", "", DEPLOYED, subject_ids=["grace"], consent_grants=["grace"]))
+    full.maintenance()
+    (suggestion,) = full.get_suggestions()
+    assert (suggestion.subject_ids, suggestion.consent_grants) == (["grace"], ["grace"])
+
+
 def test_without_the_component_nothing_is_suggested(full: SQLiteStack) -> None:
     full.save_raw(RawEntry("r1", "", DEPLOYED))
     full.remove_component("suggestions")

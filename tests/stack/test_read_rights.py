@@ -11,7 +11,19 @@ from sb.memory import Brain
 from sb.memory.personal_data import PersonalDataRefused
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
-from sb.types import Belief, Note, Relationship
+from sb.types import (
+    Belief,
+    Epoch,
+    MemorySuggestion,
+    Note,
+    RawEntry,
+    Relationship,
+    SelfNarrative,
+    Summary,
+    TrustAssessment,
+)
+from sb.types.blocks import Privacy
+from tests.conftest import CommandLine
 from tests.stack.test_saver import Recorder
 
 PHONE = "+49 171 5550199"
@@ -93,6 +105,40 @@ def test_a_mask_that_is_written_back_stands_for_what_it_was_put_over(runtime: Ru
     reader.save_note(again)
     kept = note_of(stack_of(runtime, "ada"), note)
     assert (kept.content, kept.tags, kept.reason) == (f"{TEXT} today", [PHONE, "sea", "lamp"], "asked twice")
+
+
+def test_every_kind_of_a_stack_says_whom_it_is_about_and_is_forgotten_with_them(
+    runtime: Runtime, sb: CommandLine
+) -> None:
+    stack = stack_of(runtime, "ada")
+
+    def save_all(people: Privacy) -> set[str]:
+        """One of each kind that the protocol gives no subjects."""
+        about = vars(people)
+        raw = stack.save_raw(RawEntry("", "default", blob="Grace lights the lamp", **about))
+        content = {"statement": "Grace lights the lamp"}
+        suggestion = MemorySuggestion("", "default", "belief", content, 0.7, [raw], **about)
+        return {
+            raw,
+            stack.save_suggestion(suggestion),
+            stack.save_epoch(Epoch("", "default", 1, "Grace's years", **about)),
+            stack.save_summary(
+                Summary("", "default", "month", "2026-03", "2026-04", "Grace's lamp", **about)
+            ),
+            stack.save_self_narrative(SelfNarrative("", "default", "I help Grace", **about)),
+        }
+
+    silent = save_all(Privacy(subject_ids=["grace"], consent_grants=[]))
+    agreed = save_all(Privacy(subject_ids=["grace"], consent_grants=["grace"]))
+    scored = {"general": {"score": 0.9}}
+    trusted = stack.save_trust_assessment(
+        TrustAssessment("", "default", "Grace", scored, subject_ids=["grace"])
+    )
+    read = {one.id for one in stack.get_raw()} | {one.id for one in stack.get_suggestions()}
+    assert (read & silent, len(read & agreed)) == (set(), 2)
+    done = sb("memory", "forget-subject", "grace", "--reason", "asked for it", "--yes", "--json")
+    assert (done.code, set(done.json["ids"])) == (0, silent | agreed | {trusted}), done.err
+    assert "Grace" not in everything(stack_of(runtime, ""))
 
 
 def test_grants_and_consent_decide_what_a_core_finds(runtime: Runtime) -> None:

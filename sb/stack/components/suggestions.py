@@ -89,7 +89,7 @@ class SuggestionComponent(Component):
         for some in storage.by_visibility([one for one in raws if not found[one.id]]):
             for uid, more in self._asked(some):
                 found[uid] = [more]
-        made = [_suggestion(uid, one) for uid, some in found.items() for one in some]
+        made = [_suggestion(raw, one) for raw in raws for one in found[raw.id]]
         known = {one.id for one in made if storage.get("suggestion", one.id) is not None}
         fresh = {one.id: one for one in made if one.id not in known}
         storage.save("suggestion", list(fresh.values()))
@@ -160,9 +160,12 @@ def _read(answer: Mapping[str, Any]) -> Proposal | None:
     return Proposal(str(kind), texts, sure)
 
 
-def _suggestion(uid: str, proposal: Proposal) -> MemorySuggestion:
-    """Under an id that the same entry and content always has."""
+def _suggestion(raw: RawEntry, proposal: Proposal) -> MemorySuggestion:
+    """About the same people, and under an id that the same entry and content always has."""
     kind, content, confidence = proposal
-    said = orjson.dumps([uid, kind, content], option=orjson.OPT_SORT_KEYS)
+    said = orjson.dumps([raw.id, kind, content], option=orjson.OPT_SORT_KEYS)
     known = f"sug_{hashlib.blake2b(said, digest_size=12).hexdigest()}"
-    return MemorySuggestion(known, "", kind, content, confidence, [uid])
+    return MemorySuggestion(
+        known, "", kind, content, confidence, [raw.id], subject_ids=raw.subject_ids,
+        access_grants=raw.access_grants, consent_grants=raw.consent_grants,
+    )  # fmt: skip

@@ -66,17 +66,22 @@ REQUIRED = {
     "RelationshipHistoryEntry": 5, "EntityModel": 5, "SearchResult": 4, "QueuedChange": 4, "SyncConflict": 7,
 }  # fmt: skip
 
+RESULTS = {"SearchResult", "QueuedChange", "SyncConflict"}  # no memories
+
 
 @rows("name", PROTOCOL)
 def test_a_type_has_the_fields_of_the_protocol_in_their_order(name: str) -> None:
     found = fields(getattr(types, name))
-    assert [one.name for one in found] == list(dict.fromkeys(PROTOCOL[name].split()))
+    names, wanted = [one.name for one in found], list(dict.fromkeys(PROTOCOL[name].split()))
+    assert names[: len(wanted)] == wanted
+    assert names[len(wanted) :] in ([], ["subject_ids"], PRIV.split())  # what is ours comes last
+    assert (name in RESULTS) is ("subject_ids" not in names), "every memory can say whom it is about"
     needed = [one.name for one in found if one.default is MISSING and one.default_factory is MISSING]
     assert needed == [one.name for one in found][: REQUIRED[name]]
 
 
 def test_lists_are_none_until_they_are_given() -> None:
-    for name in PROTOCOL.keys() - {"SearchResult", "SyncConflict"}:  # no memories
+    for name in PROTOCOL.keys() - {"SearchResult", "SyncConflict"}:
         for one in fields(getattr(types, name)):
             assert one.default_factory is MISSING
             assert one.default is MISSING or not isinstance(one.default, list)
