@@ -71,7 +71,7 @@ class Gate:
         number = self.space.places.find(place)
         embedder, vector = self.space.usable_embedder, self.space.own_vector(text)
         if number is None or embedder is None or vector is None:
-            return [], 0
+            return [], self.space.records.last()  # there is nothing to compare, nor will there be
         close, last = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
         proposed, equal = self.space.records.proposed(close, number, text)
         sharing = (one for one in close if one not in equal and shares(terms, proposed[one]))
