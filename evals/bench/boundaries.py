@@ -117,19 +117,20 @@ def _sourced_call(folder: Path, log: EventLog) -> Comparison:
     )
 
 
+def _of_tools(
+    runtime: Runtime, name: str, tool_id: str, floor: str, floor_id: str, *, bar: float
+) -> Comparison:
+    """A tool's call in proportion to that of another one."""
+    return compare(name, _executed(runtime, tool_id), floor, _executed(runtime, floor_id), calls=200, bar=bar)
+
+
 def _gated_result(folder: Path) -> Comparison:
     """A call whose result, a kilobyte of prose, passes the output gate."""
     with _runtime(folder / "gated", {"output_gate.results": ("bench.text",)}) as runtime:
         runtime.registry.register_fn("bench.text", "Text", lambda: _PROSE)
         runtime.registry.register_fn("bench.free", "Free", lambda: _PROSE)
-        return compare(
-            "read-only call, a kilobyte of its result through the output gate",
-            _executed(runtime, "bench.text"),
-            "the same call without the gate",
-            _executed(runtime, "bench.free"),
-            calls=200,
-            bar=2.5,
-        )
+        name = "read-only call, a kilobyte of its result through the output gate"
+        return _of_tools(runtime, name, "bench.text", "the same call without the gate", "bench.free", bar=2.5)
 
 
 def _credentialed_call(folder: Path) -> Comparison:
@@ -140,14 +141,8 @@ def _credentialed_call(folder: Path) -> Comparison:
         given = {"credentials": {"token": "bench"}}
         runtime.registry.register_fn("bench.pay", "Pay", _length, metadata=given)
         runtime.registry.register_fn("bench.plain", "Plain", lambda: 21)
-        return compare(
-            "read-only call with a credential of the environment",
-            _executed(runtime, "bench.pay"),
-            "the same without",
-            _executed(runtime, "bench.plain"),
-            calls=200,
-            bar=3.0,
-        )
+        name = "read-only call with a credential of the environment"
+        return _of_tools(runtime, name, "bench.pay", "the same without", "bench.plain", bar=3.0)
 
 
 def _read_for_a_purpose(folder: Path) -> Comparison:

@@ -29,10 +29,8 @@ from sb.store.index.statistics import TextStatistics, counted
 _PATIENCE_S = 5.0  # that the end of a memory waits for a step, at most; no step takes as long
 _LOOK_S = 0.05  # how often a thread that waits for the database looks whether to stop
 DELAY_S = 0.05  # a process that is done by then loads nothing
-_TEXTS, _AT_ONCE = (
-    5_000,
-    100,
-)  # the newest, which are met; so many between two looks at whether to stop
+# The newest records, which are read in advance, and how many of them between two looks at whether to stop.
+_TEXTS, _AT_ONCE = 5_000, 100
 _WARMED = ("static", "none")  # settings of the embedder: others ask a server, or load for seconds
 _READ = 2_000  # characters of each: searches that come meanwhile wait until the words of so many texts are learned
 _RANKED = 5  # of what that finds

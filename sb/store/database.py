@@ -135,9 +135,8 @@ class Database:
         self._ids = ids
         self._vectors = False
         self._synchronous = "NORMAL"
-        self._version = (
-            0  # of the data, which changes when another connection has written, as it was last asked for
-        )
+        # Of the data, as it was last asked for: it changes when another connection has written.
+        self._version = 0
         self._normal = self._connect()
         self._process_write = _Write(self, self._normal, "NORMAL")
         self._power_write = _Write(self, self._normal, "FULL")

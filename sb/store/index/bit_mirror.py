@@ -1,8 +1,8 @@
 """A place's bit vectors, kept in this process: writes and searches ask for the nearest again and again.
 
-Read once from the index, then only what was written since is added: what this process itself wrote without reading it again,
-if nothing of others stands between. For a search they are read again once a record or a
-vector has changed; a write goes on with former bits, since the bits only propose.
+Read once from the index; then only what was written since is added. What this process wrote itself is added without
+reading it again, if no other process wrote in between. For a search all are read again once a record or a vector has
+changed; a write goes on with the former bits, since bits only propose.
 """
 
 from __future__ import annotations
