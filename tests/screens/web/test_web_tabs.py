@@ -108,6 +108,20 @@ def test_an_app_that_fails_is_explained_in_the_terminal_without_its_escape_seque
     assert err == ""
 
 
+def test_an_app_that_ends_at_once_is_explained_too(start: Start) -> None:
+    server = start(command=("sh", "-c", "echo no such console >&2; exit 2"))
+
+    async def look() -> None:
+        async with browser(server) as signed_in:
+            for _ in range(4):
+                async with signed_in.open_tab() as tab:
+                    assert await closed(tab) == 1000
+
+    asyncio.run(look())
+    out = server.stop()[1]
+    assert out.count("a tab ended with an error:\nno such console\n") == 4
+
+
 def test_at_most_eight_tabs_are_open_and_a_process_that_ignores_us_is_killed(start: Start) -> None:
     server = start(command=(sys.executable, "-c", "import time; time.sleep(1000)"))
 
@@ -129,7 +143,7 @@ def test_at_most_eight_tabs_are_open_and_a_process_that_ignores_us_is_killed(sta
 
 
 def test_nonsense_on_the_websocket_closes_that_tab(start: Start) -> None:
-    server = start(command=("cat",))  # no app is asked for anything
+    server = start(command=("sh", "-c", "exec head -c 1"))  # it ends when it is asked for anything
 
     async def look() -> None:
         async with browser(server) as signed_in:
