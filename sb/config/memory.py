@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from sb.config import kinds
 from sb.config.access import Access, access_kind, fewer_agents
-from sb.config.gate import gate_kind
 from sb.config.guards import ATTACKS_IN_MEMORY
+from sb.config.memory_gate import gate_kind
 from sb.config.narrowing import (
     larger,
     only_off,
@@ -92,7 +92,7 @@ class Memory:
         gate_kind(),
         "What a memory has to be worth to be saved as one of its own, by scope or pattern of scopes (a longer "
         "one changes what a shorter one sets) and category (or *): numbers by the names of "
-        "`sb.config.gate.GateSettings`. threshold: 0 admits every memory.",
+        "`sb.config.memory_gate.GateSettings`. threshold: 0 admits every memory.",
         example='{"*": {lesson: {threshold: 0.4}}, "project:notes": {"*": {threshold: 0}}}',
     )
     trust_floor: float = setting(

@@ -11,7 +11,7 @@ import orjson
 from sb.canonical import digest
 from sb.config import Config, check
 from sb.config.editing import with_values
-from sb.config.gate import DEFAULTS, GateSettings, gate_settings
+from sb.config.memory_gate import DEFAULTS, GateSettings, gate_settings
 from sb.errors import ConfigError, NotFoundError, UsageError
 from sb.files import write_atomic
 from sb.memory.calibration import Outcome, Proposal, Ranking

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sb.config import Config
 from sb.errors import NotFoundError
-from sb.memory.gate.admission import Gate
+from sb.memory.gate.incoming import Gate
 from sb.memory.lazy import lazy
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter

@@ -21,7 +21,7 @@ from sb.store.records.sessions import Session
 from sb.text import checked_name
 
 if TYPE_CHECKING:
-    from sb.memory.gate.admission import Gate
+    from sb.memory.gate.incoming import Gate
     from sb.memory.gate.worth import Verdict
 
 
@@ -147,19 +147,19 @@ class SessionWriter:
         rows = [row for row, _ in pairs]
         quarantined = hold_back(rows, screened)
         self.record_writer.masked |= redacted(screened)
-        admission = gate.look(*pairs[0], place) if gate is not None else None
+        incoming = gate.look(*pairs[0], place) if gate is not None else None
         with attacks_on_record(self.space), self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
             session = self._opened(execute)
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
-            merged = admission is not None and admission.merges()
-            if admission is not None and merged:
+            merged = incoming is not None and incoming.merges()
+            if incoming is not None and merged:
                 quarantined |= self.record_writer.holding.hold(rows[:1])
                 merged = rows[0].get("state") != QUARANTINED  # such a one says nothing about others
                 if merged:
-                    admission.merge(execute, session.number)
+                    incoming.merge(execute, session.number)
             self.record_writer.keep(execute, pairs[merged:], quarantined)
             at = self.space.clock.now()
             settle(execute, rows[merged:], screened[merged:], self.agent, place.scope, at)
@@ -167,8 +167,8 @@ class SessionWriter:
                 also(execute, session)
         self.session = session
         self.space.vectors.committed([row["id"] for row in rows])
-        if admission is not None:
-            self.verdict = admission.verdict
+        if incoming is not None:
+            self.verdict = incoming.verdict
         return [row["uid"] for row, _ in pairs]
 
     def _opened(self, execute: Execute) -> Session:

@@ -24,7 +24,7 @@ from sb.store.records.places import Place
 from sb.types import Belief, Episode, SourceType
 
 if TYPE_CHECKING:  # who only reads a stack has no need of the gate
-    from sb.memory.gate.admission import Gate
+    from sb.memory.gate.incoming import Gate
 
 _EPISODES = 500  # the newest ones, which are gone through
 _FEWEST = 3  # episodes: fewer say nothing of what recurs
@@ -135,7 +135,7 @@ class Promoter:
         Raises:
             DeniedError: the attached core may not promote in the scope of one of them. Nothing was made then.
         """
-        from sb.memory.gate.admission import Gate
+        from sb.memory.gate.incoming import Gate
 
         if not patterns:
             return []

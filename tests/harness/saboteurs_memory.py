@@ -23,7 +23,7 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.memory import context_package, erasure, handoffs, provenance
 from sb.memory.brain import Brain
 from sb.memory.context_package import Orienting
-from sb.memory.gate import admission, likeness
+from sb.memory.gate import incoming, likeness
 from sb.memory.handoffs import Handoffs
 from sb.memory.quarantine import holding, spreading
 from sb.memory.record_writer import RecordWriter
@@ -168,12 +168,12 @@ def gate_merges_whatever_is_alike(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-05")
 def gate_admits_everything(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(admission.Admission, "merges", lambda *_: False)
+    patch.setattr(incoming.IncomingRecord, "merges", lambda *_: False)
 
 
 @breaks("HA-05")
 def gate_trusts_everybody_alike(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(admission, "_trust", lambda *_: 1.0)
+    patch.setattr(incoming, "_trust", lambda *_: 1.0)
 
 
 @breaks("HA-05")

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from sb.config.gate import gate_settings
+from sb.config.memory_gate import gate_settings
 from sb.errors import UsageError
 from sb.memory import Brain
 from sb.memory.consent import about
-from sb.memory.gate.admission import Admission, Gate
 from sb.memory.gate.confidence import calibrations
+from sb.memory.gate.incoming import Gate, IncomingRecord
 from sb.store.database import open_database
 from sb.store.records.columns import Row
 from sb.store.records.places import Place
@@ -224,11 +224,11 @@ def test_what_was_written_after_the_look_is_compared_before_the_write(agents: Ag
         for number, writes in enumerate((None, other, apart)):
             fact = Fact(f"Deploys of team {'ABC'[number]} go out on Tuesdays.")
             [(new, _)] = brain.writer.record_writer.pairs([fact])
-            admission = brain.gate.look(new, fact, place)
+            incoming = brain.gate.look(new, fact, place)
             first = writes.remember(fact.content) if writes is not None else ""
             with agents.database.write():
-                assert admission.merges() == (writes is not None)
-            assert admission.verdict.nearest == first
+                assert incoming.merges() == (writes is not None)
+            assert incoming.verdict.nearest == first
 
 
 def test_equal_text_is_merged_among_many_that_differ_in_one_number(agents: Agents) -> None:
@@ -330,13 +330,13 @@ def test_outcomes_move_confidence_and_are_scored(agents: Agents) -> None:
 WRITER = """
 import sys
 from sb.memory import Brain
-from sb.memory.gate.admission import Gate
+from sb.memory.gate.incoming import Gate
 looked = Gate.look
 def look(*arguments):
-    admission = looked(*arguments)
+    incoming = looked(*arguments)
     print("looked", flush=True)
     sys.stdin.readline()
-    return admission
+    return incoming
 Gate.look = look
 brain = Brain(sys.argv[2], path=sys.argv[1])
 for team in "ABCDE":
@@ -386,10 +386,10 @@ class InterruptedGate(Gate):
         super().__init__(brain.space, brain.writer.record_writer)
         self._meanwhile = meanwhile
 
-    def look(self, row: Row, record: Any, place: Place) -> Admission:
-        admission = super().look(row, record, place)
+    def look(self, row: Row, record: Any, place: Place) -> IncomingRecord:
+        incoming = super().look(row, record, place)
         self._meanwhile()
-        return admission
+        return incoming
 
 
 def test_what_others_changed_since_the_gate_looked_counts_when_it_writes(agents: Agents) -> None:
@@ -408,7 +408,7 @@ def test_what_others_changed_since_the_gate_looked_counts_when_it_writes(agents:
 KILLED = """
 import os, signal, sys
 from sb.memory import Brain
-from sb.memory.gate.admission import Gate
+from sb.memory.gate.incoming import Gate
 brain = Brain("killed", path=sys.argv[1])
 looked = Gate.look
 def look(*arguments):

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sb.config.gate import DEFAULTS, GateSettings
-from sb.memory.gate.admission import _COUNTED, _FIRST, _SHARE
+from sb.config.memory_gate import DEFAULTS, GateSettings
 from sb.memory.gate.confidence import Beta
+from sb.memory.gate.incoming import _COUNTED, _FIRST, _SHARE
 from sb.memory.gate.likeness import Comparer
 from sb.memory.gate.values import changed, values_of
 from sb.memory.gate.worth import Candidate, decide, terms_of, worth

@@ -180,7 +180,7 @@ class _Session:
     def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> Verdict:
         """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
         changes = governed.changes
-        from sb.hosts.hooks.keeping import KEPT_TOOLS, unkept, with_extra, with_snapshot
+        from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
         first = with_snapshot(governed, self._context, self._runtime, self._ctx)
         with with_extra(first):
@@ -243,7 +243,7 @@ class _Session:
         named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids}
         named |= {"nonce": nonce, "again": self._event.again}
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
-            from sb.hosts.hooks.keeping import report_of
+            from sb.hosts.hooks.snapshots import report_of
 
             args = self._calls.announced_args(pending)
             if secret and call.error:

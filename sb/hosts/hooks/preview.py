@@ -10,9 +10,9 @@ from typing import NamedTuple
 from sb.config import Config
 from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, judging_context
-from sb.hosts.hooks.keeping import area_of, kept_in
 from sb.hosts.hooks.project import project_of
 from sb.hosts.hooks.secrets import guard_reading
+from sb.hosts.hooks.snapshots import area_of, kept_in
 from sb.hosts.hooks.translation import govern
 from sb.kernel.calls.mutations import Reversibility
 from sb.kernel.contracts import SafetyClass

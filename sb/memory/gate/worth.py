@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-from sb.config.gate import GateSettings
+from sb.config.memory_gate import GateSettings
 from sb.frozen import frozen
 from sb.memory.decay import faded
 from sb.memory.gate.likeness import Comparer

@@ -124,7 +124,7 @@ def forks() -> Iterator[Forks]:
         "sb.hosts.hooks.main",
         "sb.hosts.hooks.judging",
         "sb.hosts.hooks.advising",
-        "sb.hosts.hooks.keeping",
+        "sb.hosts.hooks.snapshots",
         "sb.hosts.hooks.remembering",
         "sb.shell.git_keeping",
         "sb.shell.landing",

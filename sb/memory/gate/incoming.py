@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from sb.config.gate import GateSettings, gate_settings
+from sb.config.memory_gate import GateSettings, gate_settings
 from sb.memory.gate.confidence import Beta
 from sb.memory.gate.likeness import Comparer
 from sb.memory.gate.worth import Candidate, Verdict, decide, shares, terms_of
@@ -60,11 +60,11 @@ class Gate:
             self._known[key] = gate_settings(self.space.settings.gate, *key)
         return self._known[key]
 
-    def look(self, row: Row, record: Any, place: Place) -> Admission:
+    def look(self, row: Row, record: Any, place: Place) -> IncomingRecord:
         """Compare a new record with what there is, before anything is written."""
-        admission = Admission(self, row, record, place)
-        admission.look()
-        return admission
+        incoming = IncomingRecord(self, row, record, place)
+        incoming.look()
+        return incoming
 
     def nearest(self, text: str, terms: frozenset[int], place: Place) -> tuple[list[Row], int]:
         """The records of a place that may say the same, and the number up to which all with a vector were looked at."""
@@ -103,7 +103,7 @@ class Gate:
         return [row for row in found if self.space.is_readable(row)]
 
 
-class Admission:
+class IncomingRecord:
     """One new record on its way through the gate."""
 
     def __init__(self, gate: Gate, row: Row, record: Any, place: Place) -> None:

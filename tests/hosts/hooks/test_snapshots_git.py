@@ -8,7 +8,7 @@ import pytest
 
 from sb.hosts.hooks.event import Decision, Verdict
 from tests.hosts.hooks.conftest import Host
-from tests.hosts.hooks.test_keeping import bash, run, tree, undo_all
+from tests.hosts.hooks.test_snapshots import bash, run, tree, undo_all
 
 
 @pytest.mark.parametrize(
