@@ -44,8 +44,7 @@ def denied(result: ToolResult, refused: str, host: str) -> str:
     why = result.error_message
     if refused.endswith(NEEDS_AGENT):
         return f"SecondBrain: not run: {why}. Repeat it with `--agent {host}`."
-    begins = "SecondBrain: not run:" if result.rule in _AFTER else "SecondBrain denied this call:"
-    return f"{begins} {why}. {after_refusal(result.rule)}"
+    return f"SecondBrain: not run: {why}. {after_refusal(result.rule)}"
 
 
 def after_refusal(rule: str) -> str:
