@@ -25,7 +25,7 @@ _MODULES = (
     "sb.hosts.hooks.remembering",
     *(
         f"sb.hosts.hooks.{name}"
-        for name in ("advising", "arguments", "keeping", "mcp", "scratch", "searching")
+        for name in ("advising", "arguments", "mcp", "scratch", "searching", "snapshots")
     ),
     *(
         f"sb.shell.{name}"
