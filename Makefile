@@ -28,9 +28,11 @@ test: style $(FRAMEWORKS)  ## lint, types, tests, evals
 	@$(MAKE) --no-print-directory -j 2 types test-all
 	@$(MAKE) --no-print-directory evals
 
-# More processes than cores, since many tests wait for others.
-test-all: $(FRAMEWORKS) tests/__pycache__  ## the tests alone
-	$(BIN)/python -m pytest -q -n 4 --dist worksteal
+# Two processes more than cores, since many tests wait for others; each takes 400 MB, so at most eight by themselves.
+WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 6 ? cores + 2 : 8)))
+
+test-all: $(FRAMEWORKS) tests/__pycache__  ## the tests alone, by WORKERS processes
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # pytest rewrites the modules of a fresh checkout in one process, beside the types: not in each of four. What fails here
 # is said by the run itself.
