@@ -35,14 +35,14 @@ _COLUMNS = {
     "speaker": "speaker",
     "tags": "tags",
 }
-_OF_BRAINS = {
+_BRAIN_COLUMNS = {
     "agent_id": "agent",
     "evidence_n": "evidence_n",
     "happened_at": "happened_at",
     "created_at": "created_at",
     "updated_at": "updated_at",
 }
-_OF_STACKS = {"created_at": "happened_at", "local_updated_at": "updated_at"}
+_STACK_COLUMNS = {"created_at": "happened_at", "local_updated_at": "updated_at"}
 READ = {
     "times_accessed": "accessed",
     "last_accessed": "last_accessed",
@@ -144,7 +144,7 @@ class Descriptor:
     @cached_property
     def column_of(self) -> Mapping[str, str]:
         """Attribute to column."""
-        mapped = _COLUMNS | (_OF_BRAINS if self.of_a_brain else _OF_STACKS) | dict(self.columns)
+        mapped = _COLUMNS | (_BRAIN_COLUMNS if self.of_a_brain else _STACK_COLUMNS) | dict(self.columns)
         if self.category:
             mapped[self.category] = "category"
         return {name: mapped[name] for name in self.attributes if name in mapped}
