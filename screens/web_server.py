@@ -229,15 +229,13 @@ class _Tab(AppService):
         self._process.stderr = asyncio.StreamReader()  # the base class would print it as it came
         self._process.stderr.feed_eof()
         try:
-            with suppress(
-                asyncio.CancelledError
-            ):  # the base class cancels its reader, and fails if that has not begun
+            # The base class cancels its reader of errors, and fails if that has not begun.
+            with suppress(asyncio.CancelledError):
                 await super().run()
         finally:
             await self._close()
-            await asyncio.wait(
-                {errors}, timeout=_GRACE_S
-            )  # an app that ended at once: what it said is still to be read
+            # What an app said that ended at once is still to be read.
+            await asyncio.wait({errors}, timeout=_GRACE_S)
             errors.cancel()
         if self._errors:
             self._announce(f"a tab ended with an error:\n{plain(self._errors.decode('utf-8', 'replace'))}")

@@ -41,8 +41,8 @@ class Memory:
         EMBEDDERS[0],
         kinds.choice(*EMBEDDERS),
         "What makes vectors of texts, so that a memory is found by what it means: static is installed with `sb` and uses "
-        "no network, ollama asks a server, transformers runs a model inside `sb` (the extra "
-        "transformers), none leaves search to words alone. After a change, vectors are made again as housekeeping comes to them.",
+        "no network, ollama asks a server, transformers runs a model inside `sb` (the extra transformers), none leaves "
+        "search to words alone. After a change, vectors are made again as housekeeping comes to them.",
     )
     ollama_url: str = setting(
         "http://127.0.0.1:11434",
