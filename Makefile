@@ -31,11 +31,11 @@ test: style $(FRAMEWORKS)  ## lint, types, tests, evals
 # Two processes more than cores, since many tests wait for others; each takes 400 MB, so at most eight by themselves.
 WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 6 ? cores + 2 : 8)))
 
-test-all: $(FRAMEWORKS) tests/__pycache__  ## the tests alone, by WORKERS processes
+test-all: $(FRAMEWORKS) tests/__pycache__  ## the tests alone; WORKERS=8 makes it eight processes
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-# pytest rewrites the modules of a fresh checkout in one process, beside the types: not in each of four. What fails here
-# is said by the run itself.
+# pytest rewrites the modules of a fresh checkout in one process, beside the types: not in each worker. What fails
+# here is said by the run itself.
 tests/__pycache__: | $(FRAMEWORKS)
 	-@$(BIN)/python -m pytest -q --collect-only > /dev/null
 

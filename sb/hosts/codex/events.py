@@ -60,7 +60,7 @@ class Codex(Adapter):
 
     def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
         """Exactly one deny; an empty reason would let the call run."""
-        reason = verdict.reason.strip() or "SecondBrain denies this call"
+        reason = verdict.reason.strip() or "SecondBrain: not run: it was denied"
         return as_json(specific("PreToolUse", **denial(reason)))
 
 

@@ -170,7 +170,7 @@ class Verdict(NamedTuple):
 
 def cannot_judge(why: str) -> Verdict:
     """The denial of a call that could not be judged."""
-    return Verdict(Decision.DENY, f"SecondBrain cannot judge this call, so it was not run: {why}. {INSTEAD}")
+    return Verdict(Decision.DENY, f"SecondBrain: not run: `sb` cannot judge this call: {why}. {INSTEAD}")
 
 
 class Answer(NamedTuple):
