@@ -26,14 +26,10 @@ from sb.tools.hosted.guarding import interpreter
 START = """\
 import sys
 sys.path += {entries!r}
-import sb
-sb.__path__.append({folders!r})
 from sb.__main__ import main
 main({start})
 """
-FOLDERS = (
-    Path(__file__).parents[2] / ".typing" / "sb"
-)  # commands and screens, as an installed package has them
+ROOT = Path(__file__).parents[2]
 WAIT_S = 20.0
 client._CONNECT_S = WAIT_S  # of what tests ask for in their own process: the machine may have much else to do
 T = TypeVar("T")
@@ -53,12 +49,13 @@ class Site:
     """A home, and a project in which an agent works.
 
     Args:
-        start: the file that hooks start with. database: instead of the one in the home.
+        start: the file that hooks start with. packages: where it finds `sb`. database: instead of the one in the home.
     """
 
     home: Home
     project: Path
     start: Path
+    packages: Path
     database: Path | None = None
     begun: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -118,19 +115,31 @@ class Site:
         self.home.config_file.write_text(text, encoding="utf-8")
 
 
-def started(start: str) -> str:
+def started(packages: Path, start: str) -> str:
     """A program that runs `sb` as it is here, by the interpreter alone."""
-    entries = [entry for entry in sys.path if entry]
-    return START.format(entries=entries, folders=str(FOLDERS), start=start)
+    entries = [str(packages), *(entry for entry in sys.path if entry and Path(entry) != ROOT)]
+    return START.format(entries=entries, start=start)
+
+
+def link_package(packages: Path) -> None:
+    """Put `sb` into a folder as an installed package has it.
+
+    A helper ends when something is new beside its package, and the checkout is written to while tests run.
+    """
+    package = packages / "sb"
+    package.mkdir(parents=True)
+    for path in (*(ROOT / "sb").iterdir(), ROOT / "commands", ROOT / "screens"):
+        (package / path.name).symlink_to(path)
 
 
 def made(folder: Path) -> Iterator[Site]:
     """A site, whose helpers end with it."""
-    site = Site(Home(folder / "sb"), folder / "shop", folder / "v-1" / "start.py")
+    site = Site(Home(folder / "sb"), folder / "shop", folder / "v-1" / "start.py", folder / "packages")
+    link_package(site.packages)
     (site.project / ".git").mkdir(parents=True)
     site.home.create()
     site.start.parent.mkdir()
-    site.start.write_text(started("__file__"), encoding="utf-8")
+    site.start.write_text(started(site.packages, "__file__"), encoding="utf-8")
     yield site
     if (left := resident.running(site.home)) is not None:
         os.killpg(left.pid, signal.SIGKILL)

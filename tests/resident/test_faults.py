@@ -177,11 +177,13 @@ def test_other_namespace_root_or_user_is_judged_where_it_is(
     assert intents(helped) == 0
 
 
-@pytest.mark.parametrize("change", ["version", "code"])
+@pytest.mark.parametrize("change", ["version", "code", "packages"])
 def test_helper_of_other_code_refuses_and_ends(change: str, site: Site) -> None:
     helper = site.begin()
     if change == "code":
         os.utime(site.start, (1, 1))
+    elif change == "packages":
+        (site.packages / "installed_meanwhile").mkdir()
     else:
         site.start = site.start.with_name("another.py")
     assert not refused(site).again
