@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -14,7 +13,7 @@ from sb.hosts.explaining import HOST
 from sb.hosts.hooks.advising import shell_call
 from sb.hosts.hooks.preview import Preview
 from tests.forked import ROOT, Forks
-from tests.hosts.hooks.afternoon import Afternoon
+from tests.hosts.hooks.afternoon import Afternoon, lasting_folder
 
 LISTS = ROOT / "tests" / "shell" / "lists"
 # What is judged otherwise than a list says, and why that stays so.
@@ -61,11 +60,8 @@ MORE = {
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A repository that is in no temporary folder, where more may be deleted."""
-    cache = ROOT / ".pytest_cache"
-    cache.mkdir(exist_ok=True)
-    with TemporaryDirectory(dir=cache) as folder, Forks() as forks:
-        afternoon = Afternoon(Path(folder), tmp_path_factory.mktemp("outside"), forks)
+    with lasting_folder() as folder, Forks() as forks:
+        afternoon = Afternoon(folder, tmp_path_factory.mktemp("outside"), forks)
         afternoon.prepare()
         for name, text in MORE.items():
             path = afternoon.project / name

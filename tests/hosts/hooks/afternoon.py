@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tests.forked import Forks
+from tests.forked import ROOT, Forks
 
 FOLDER = Path(__file__).parent
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
@@ -61,6 +63,15 @@ git remote add origin ../origin.git && git push -q -u origin main && ln -s deep.
 
 
 Files = dict[str, tuple[object, int]]
+
+
+@contextmanager
+def lasting_folder() -> Iterator[Path]:
+    """A folder that counts as a project's: in one for temporary files more may be deleted."""
+    cache = ROOT / ".pytest_cache"
+    cache.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=cache) as folder:
+        yield Path(folder)
 
 
 class Step(NamedTuple):

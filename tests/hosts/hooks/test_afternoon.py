@@ -6,13 +6,20 @@ import json
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.forked import ROOT, Forks
-from tests.hosts.hooks.afternoon import KEY, SETTINGS, Afternoon, Files, Step, Told, read_steps
+from tests.forked import Forks
+from tests.hosts.hooks.afternoon import (
+    KEY,
+    SETTINGS,
+    Afternoon,
+    Files,
+    Step,
+    Told,
+    lasting_folder,
+    read_steps,
+)
 
 MOST_UNWANTED = 1  # prompts
 # New files that stay: made by a program, by `touch` or `ln`, or under a name of which no snapshot is taken.
@@ -41,11 +48,8 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Iterator[Played]:
-    cache = ROOT / ".pytest_cache"
-    cache.mkdir(exist_ok=True)
-    # In a temporary folder more may be deleted than in a project.
-    with TemporaryDirectory(dir=cache) as folder:
-        yield play(Afternoon(Path(folder), tmp_path_factory.mktemp("afternoon"), forks))
+    with lasting_folder() as folder:
+        yield play(Afternoon(folder, tmp_path_factory.mktemp("afternoon"), forks))
 
 
 def play(afternoon: Afternoon) -> Played:
