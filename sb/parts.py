@@ -12,7 +12,6 @@ from sb.config import Config
 from sb.config.guards import OFF
 from sb.config.organization import FOLDER as ORGANIZATION_FOLDER
 from sb.kernel.approvals.decisions import Approvals
-from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
 from sb.kernel.baselines.seen import SURFACES
@@ -348,11 +347,3 @@ def open_releases(
     from sb.kernel.boundaries.releases import Releases
 
     return Releases(config, log, ContractBaselineStore(log, authority, RELEASE_SURFACE), registry, charters)
-
-
-def approval_settings(config: Config) -> ApprovalSettings:
-    """How long requests wait, and whether two people have to agree."""
-    limits = config.approvals
-    return ApprovalSettings(
-        limits.overdue_after_minutes * 60, limits.expire_after_minutes * 60, limits.dual_control
-    )

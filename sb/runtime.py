@@ -26,7 +26,6 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.log.event_log import EventLog
 from sb.parts import (
-    approval_settings,
     baselines_of,
     granted_permissions,
     open_authority,
@@ -360,7 +359,7 @@ def open_runtime(
             contract_baseline_store=baselines,
             authority=authority,
             kill_switch=kill_switch,
-            approvals=approval_settings(config),
+            approvals=config.approvals,
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),
             boundaries=open_boundaries(config, log, authority, registry),

@@ -13,7 +13,7 @@ from sb.shell.guarded import Guarded
 from sb.shell.overwriting import Change, Unknown, written
 from sb.shell.places import located
 from sb.shell.secret_files import PRIVATE, secret_path
-from sb.shell.sensitive import folded, host_setting, sensitive
+from sb.shell.sensitive import LOOKS_SPECIAL, folded, host_setting, sensitive
 from sb.shell.words import compiled
 from sb.text import human_bytes, normal_name
 
@@ -39,10 +39,6 @@ def temporary_folders() -> tuple[str, ...]:
     own = os.confstr("CS_DARWIN_USER_TEMP_DIR") if "CS_DARWIN_USER_TEMP_DIR" in os.confstr_names else None
     names = ("/tmp", "/var/tmp", *((own,) if own else ()))
     return tuple(os.path.realpath(name) for name in names)
-
-
-# Names that may begin a host's settings, a repository or an environment file; of other names none does.
-_LOOKS_SPECIAL = r"(?i)/(?:\.|opencode\.json|code|vscodium|cursor|windsurf|claude)|\.code-workspace$"
 
 
 class TooLarge(Exception):
@@ -291,7 +287,7 @@ def _entries(change: Change) -> Iterator[tuple[str, os.stat_result]]:
 def _refuse_entry(path: str, top: str, area: Area, root: str) -> None:
     """`_refuse_name` for an entry below a checked folder; most names need no close look."""
     below = path[len(top) :]
-    if not below.isascii() or compiled(_LOOKS_SPECIAL).search(below):
+    if not below.isascii() or compiled(LOOKS_SPECIAL).search(below):
         _refuse_name(path, area, root)
 
 

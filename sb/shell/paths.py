@@ -18,6 +18,7 @@ from sb.shell.sensitive import (
     HOLDING,
     HOST_SETTINGS,
     PROJECTS_OWN,
+    SETTINGS_IN_CODE,
     folded,
     held_by,
     host_setting,
@@ -45,12 +46,6 @@ _MOST_LOOKS = 5000
 _LONGEST_PATH = 4096
 _OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
 _QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
-_SETTINGS_IN_CODE = (
-    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/\w+\.json|\.cursor/(?:hooks|mcp|cli[\w-]*)\.json|\.mcp\.json"
-    r"|\.vscode/(?:settings|tasks|mcp)\.json|code/user/\w+\.json|\.github/hooks/|\.copilot/|\.opencode/|opencode\.jsonc?"
-    r"|\.windsurf/(?:\w+\.json|transcripts)|codeium/windsurf/"
-    r"|\.claude/projects/[^'\"\n]{0,200}\.jsonl|\.gemini/tmp/[^'\"\n]{0,200}chats|agent-transcripts/"
-)
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 
 
@@ -339,7 +334,7 @@ class Paths:
 
     def settings_in(self, code: str) -> str:
         """The settings of a host that a program's text names as they are written, or ""."""
-        found = compiled(_SETTINGS_IN_CODE).search(code.casefold())
+        found = compiled(SETTINGS_IN_CODE).search(code.casefold())
         return found[0] if found else ""
 
     def sensitive(self, word: str) -> str:

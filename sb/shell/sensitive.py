@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -59,8 +60,18 @@ HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     (".cursor", "projects", "*", "agent-transcripts"),
     (".windsurf", "transcripts"),
 )
+# How the text of a program names one of these.
+SETTINGS_IN_CODE = (
+    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/\w+\.json|\.cursor/(?:hooks|mcp|cli[\w-]*)\.json|\.mcp\.json"
+    r"|\.vscode/(?:settings|tasks|mcp)\.json|code/user/\w+\.json|\.github/hooks/|\.copilot/|\.opencode/|opencode\.jsonc?"
+    r"|\.windsurf/(?:\w+\.json|transcripts)|codeium/windsurf/"
+    r"|\.claude/projects/[^'\"\n]{0,200}\.jsonl|\.gemini/tmp/[^'\"\n]{0,200}chats|agent-transcripts/"
+)
 # Looked up by their first component: many begin alike, and every path is compared with each.
 _BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
+# Names that may begin a host's settings, a repository or an environment file; of other names none does.
+_HEADS = sorted({head.rstrip("*") for head in _BY_HEAD if head[0] not in ".*"})
+LOOKS_SPECIAL = rf"(?i)/(?:\.|{'|'.join(map(re.escape, _HEADS))})|{re.escape(WORKSPACE.lstrip('*'))}$"
 # Variables that name another folder for one of these; `sb install` follows them too.
 _MOVED_BY = {
     "CLAUDE_CONFIG_DIR": ".claude",

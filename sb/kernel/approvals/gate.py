@@ -7,9 +7,10 @@ of the intent, where an approval is used up once and for all.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 from sb.canonical import encode
+from sb.config import groups
 from sb.errors import NotFoundError, SBError
 from sb.kernel.approvals.background import background
 from sb.kernel.approvals.decisions import Approvals
@@ -41,25 +42,12 @@ from sb.sources import MICROSECONDS, iso_micros
 POLL_S = 0.1
 
 
-class ApprovalSettings(NamedTuple):
-    """How long requests wait, and which tools need two people.
-
-    Args:
-        overdue_after_s, expire_after_s: seconds after the request.
-        dual_control: patterns of tool ids.
-    """
-
-    overdue_after_s: int = 30 * 60
-    expire_after_s: int = 4 * 3600
-    dual_control: tuple[str, ...] = ()
-
-
 class ApprovalGate:
     """Stands between admission and the intent of calls that a person has to agree to."""
 
-    def __init__(self, approvals: Approvals, settings: ApprovalSettings | None = None) -> None:
+    def __init__(self, approvals: Approvals, settings: groups.Approvals | None = None) -> None:
         self.approvals = approvals
-        self._settings = settings or ApprovalSettings()
+        self._settings = settings or groups.Approvals()
         self._log = approvals.log
 
     def require(self, call: ToolCall) -> None:
@@ -256,7 +244,7 @@ class ApprovalGate:
             raise _refused(f"{reasons}, and no person can be asked: {call.unshowable}")
         shown = background(self.approvals, call)
         now = self.approvals.now()
-        expires_at = now + self._settings.expire_after_s * MICROSECONDS
+        expires_at = now + self._settings.expire_after_minutes * 60 * MICROSECONDS
         if call.recovery is not None:
             shown |= {"recovery": call.recovery.facts}
             expires_at = call.recovery.expires_at or expires_at
@@ -274,7 +262,7 @@ class ApprovalGate:
             waiter="",
             needed=self._needed(call),
             requested_at=now,
-            due_at=now + self._settings.overdue_after_s * MICROSECONDS,
+            due_at=now + self._settings.overdue_after_minutes * 60 * MICROSECONDS,
             expires_at=expires_at,
             decided_at=None,
             decided_by="",

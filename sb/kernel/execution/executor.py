@@ -14,9 +14,10 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sb.config import groups
 from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.decisions import Approvals
-from sb.kernel.approvals.gate import ApprovalGate, ApprovalSettings
+from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.baselines.store import ContractBaselineStore
@@ -60,8 +61,7 @@ class ToolExecutor:
     """Runs tools, and is the only thing that does.
 
     Args:
-        registry: the tools.
-        policy: defaults to `ToolPolicy.normal()`.
+        registry: the tools. policy: defaults to `ToolPolicy.normal()`.
         event_log: defaults to a log in memory that lives as long as this executor.
         contract_enforcement: "off", "observe" (log a changed contract) or "enforce" (deny it where it has side
             effects).
@@ -98,7 +98,7 @@ class ToolExecutor:
         permissions: Mapping[str, Collection[str]] | None = None,
         authority: Authority | None = None,
         kill_switch: KillSwitch | None = None,
-        approvals: ApprovalSettings | None = None,
+        approvals: groups.Approvals | None = None,
         reversibility: str = "off",
         irreversibility_ceilings: Mapping[str, float] | None = None,
         boundaries: Boundaries | None = None,

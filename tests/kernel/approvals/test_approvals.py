@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.config import groups
 from sb.errors import DeniedError, NotFoundError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode, ToolExecutor, ToolRegistry, ToolResult
 from sb.kernel.approvals.decisions import AlreadyDecided, Approvals
-from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.call import ToolCall
@@ -46,7 +46,7 @@ class Bank:
         )
         self.log = EventLog(open_database(path, clock=clock), clock=clock)
         self.executor = ToolExecutor(
-            self.registry, event_log=self.log, clock=clock, approvals=ApprovalSettings(**settings)
+            self.registry, event_log=self.log, clock=clock, approvals=groups.Approvals(**settings)
         )
         self.approvals = self.executor.approvals
         self.ctx = RunContext.create("clerk", intent="pay the bills")

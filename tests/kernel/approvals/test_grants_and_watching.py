@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sb.config import groups
 from sb.errors import DeniedError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
-from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.approvals.watching import Watcher
 from sb.kernel.authority.signing import Label
 from sb.kernel.policy.permissions import PolicyAction, PolicyDecision, ToolPolicy
@@ -47,7 +47,7 @@ class Office:
             AskAlways(),
             self.log,
             clock=clock,
-            approvals=ApprovalSettings(**settings),  # type: ignore[arg-type]
+            approvals=groups.Approvals(**settings),  # type: ignore[arg-type]
         )
         self.approvals = self.executor.approvals
         self.ctx = RunContext.create("clerk")

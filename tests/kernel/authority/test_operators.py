@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.config import groups
 from sb.errors import ConfigError, DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
-from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority import keys as key_module
 from sb.kernel.authority.authority import Assurance, Authority, Unauthorised
 from sb.kernel.authority.enrolment import Enrolment, decider, login_name
@@ -51,7 +51,7 @@ class Office:
             registry,
             event_log=self.log,
             authority=self.authority,
-            approvals=ApprovalSettings(**settings),
+            approvals=groups.Approvals(**settings),
             clock=clock,
         )
         self.approvals = self.executor.approvals
