@@ -91,14 +91,17 @@ class Console:
         await asyncio.sleep(1.5 * self.app._look_every_s)
         await self.until(pilot, lambda: True)
 
-    def _busy(self) -> bool:
-        screen = self.app.screen
-        if self.app._typed or self.app._batch_count or screen._layout_required or screen._scroll_required:
-            return True
-        if screen._callbacks or any(worker.group != "look" for worker in self.app.workers):
-            return True
+    def _busy(self) -> str:
+        """What is under way; "" for nothing."""
+        screen, app = self.app.screen, self.app
+        if app._typed or app._batch_count or screen._layout_required or screen._scroll_required:
+            return f"keys {list(app._typed)}, batches {app._batch_count}, layout {screen._layout_required}"
+        if screen._callbacks:
+            return f"callbacks of {screen}: {screen._callbacks}"
+        if workers := [worker for worker in app.workers if worker.group != "look"]:
+            return f"workers {workers}"
         # Scrollbars too, which no query finds.
-        return any(node.message_queue_size for node in list(self.app._registry))
+        return next((f"messages of {node!r}" for node in list(app._registry) if node.message_queue_size), "")
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         """Wait until it holds, and nothing is under way; then render the screen."""
@@ -113,7 +116,8 @@ class Console:
         end, calm, pause_s, failed_s = time.monotonic() + 60, 0, BLINK_S, FRAME_S / 4
         while True:
             await asyncio.sleep(pause_s)
-            idle = not self._busy()
+            busy = self._busy()
+            idle = not busy
             calm = calm + 1 if idle else 0
             pause_s = BLINK_S if idle else min(2 * pause_s, FRAME_S / 4)
             if calm == 4:
@@ -121,7 +125,7 @@ class Console:
                     return
                 calm, pause_s = 0, failed_s
                 failed_s = min(1.5 * failed_s, LONGEST_PAUSE_S)
-            assert time.monotonic() < end, "it did not come to that:\n" + self.text()
+            assert time.monotonic() < end, f"it did not come to that ({busy or 'idle'}):\n{self.text()}"
 
     def _paint(self) -> None:
         """Render every widget on screen. Textual's joining of their lines is left to `text`: half of the time."""
