@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.recovery.compensation import CompensationDispatcher
     from sb.kernel.recovery.loop import RecoveryLoop, RuntimeDecisionRecord
     from sb.kernel.recovery.service import Recovery
-    from sb.kernel.recovery.watching import Looked
+    from sb.kernel.recovery.watching import AssumptionReport
     from sb.kernel.workflows.journal import WorkflowJournal
     from sb.memory import Brain
     from sb.memory.access import ScopeRefusal
@@ -227,14 +227,14 @@ class Runtime:
         self.recovery.note(event)
         return self.loop.handle(event)
 
-    def watch(self) -> tuple[Looked, list[RuntimeDecisionRecord]]:
-        """Look at every assumption that can be looked at, and recover from those that do not hold; what people have
-        agreed to meanwhile is performed first."""
-        from sb.kernel.recovery.watching import Watch
+    def watch(self) -> tuple[AssumptionReport, list[RuntimeDecisionRecord]]:
+        """Perform the reversals that people have approved, check every assumption that can be checked, and recover from
+        those that do not hold."""
+        from sb.kernel.recovery.watching import AssumptionCheck
 
         performed = self.recovery.perform_approved()
-        looked = replace(Watch(self.recovery).look(), performed=performed)
-        return looked, [decision for event in looked.false for decision in self.invalidate(event)]
+        report = replace(AssumptionCheck(self.recovery).run(), performed=performed)
+        return report, [decision for event in report.false for decision in self.invalidate(event)]
 
     @property
     def approvals(self) -> Approvals:

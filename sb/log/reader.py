@@ -11,11 +11,11 @@ from sb.store.database import Database
 
 _PAGE = 500  # rows read at once: short reads hold nobody up, and a reader may take its time between them
 MOST_LOOKED_AT = 20_000  # rows: 40 ms where their pages are not in memory
-OF_PEOPLE = "substr(kind, 1, 7) <> 'kernel.'"  # names the index of their events
+OF_PEOPLE = "substr(kind, 1, 7) <> 'kernel.'"  # as the index of people's events has it
 
 
 class EventReader:
-    """The stored events of one stream of a database.
+    """Reads the stored events of one stream of a database; `EventLog` adds writing.
 
     Args:
         first_id: the row id before that of the stream's first event.

@@ -180,7 +180,7 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         if rest[0].startswith((UNKNOWN, OPERAND)):
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         for word in rest:
-            inspect_code(judge, word)
+            inspect_code(judge, word)  # for its refusals alone: an argument is not run as code
         if (written := judge.written_script(rest[0], kind)) is not None:
             return interpreter(judge, name, ["-"], written)
         program = rest[0].rpartition("/")[2]

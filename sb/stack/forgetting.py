@@ -19,12 +19,14 @@ from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
-from sb.types.vocabulary import WEAK
+from sb.types.vocabulary import WEAK, MemoryType
 
-FADING_KINDS = ("episode", "belief", "goal", "note", "relationship")  # as a stack calls them
+FADING_KINDS = tuple(kind for kind in map(str, MemoryType) if math.isfinite(DESCRIPTORS[kind].half_life_days))
 SWEPT_AT = "swept_at"  # the setting of a stack: up to when strengths have faded, in seconds since the epoch
-GONE = 0.05  # strength below which a memory that fades is forgotten: two half-lives after it was last found
-_ASLEEP_AT_ONCE = 200  # memories that a transaction takes out of the index, some 0.1 s
+# Below WEAK a memory is dormant: out of the index, in state 'forgotten'. Two half-lives later, below this strength, it
+# is forgotten: its strength is 0, until somebody recovers it.
+GONE = 0.05
+_DORMANT_AT_ONCE = 200  # memories that a transaction takes out of the index, some 0.1 s
 _DAY = 86_400.0
 _ACTOR = f"{SYSTEM}forgetting"
 _GONE_REASON = "it faded away"
@@ -87,11 +89,11 @@ class Forgetting:
             if since is not None and now > since:
                 decayed = self._weaken(execute, seen, since, now, half_lives)
                 self._weaken(execute, beyond, since, now, half_lives)
-        dormant = self._let_sleep(here)
-        self._let_sleep(self._here(FADING_KINDS, beyond))
+        dormant = self._make_dormant(here)
+        self._make_dormant(self._here(FADING_KINDS, beyond))
         with self._space.database.write() as execute:
-            self._let_go(execute, self._here(FADING_KINDS, beyond), now)
-            gone = self._let_go(execute, here, now)
+            self._forget_gone(execute, self._here(FADING_KINDS, beyond), now)
+            gone = self._forget_gone(execute, here, now)
         return Swept(swept, decayed, dormant, gone, protected)
 
     def _weaken(
@@ -112,15 +114,15 @@ class Forgetting:
                 days = half_lives.get(kind, DESCRIPTORS[own].half_life(category))
                 if days == math.inf:
                     continue
-                these, whose = f"{where} AND kind = ? AND category IS ?", (*values, own, category)
+                which, which_values = f"{where} AND kind = ? AND category IS ?", (*values, own, category)
                 decayed += execute(
-                    f"UPDATE records SET strength = strength * ? WHERE {these} AND max(created_at, updated_at) <= ?",
-                    (faded(1.0, (now - since) / _DAY, days), *whose, since),
+                    f"UPDATE records SET strength = strength * ? WHERE {which} AND max(created_at, updated_at) <= ?",
+                    (faded(1.0, (now - since) / _DAY, days), *which_values, since),
                 ).rowcount
                 touched = execute(
                     f"SELECT id, strength, max(created_at, updated_at) FROM records"
-                    f" WHERE {these} AND max(created_at, updated_at) > ?",
-                    (*whose, since),
+                    f" WHERE {which} AND max(created_at, updated_at) > ?",
+                    (*which_values, since),
                 ).fetchall()
                 for number, strength, at in touched:
                     left = faded(strength, (now - at) / _DAY, days)
@@ -128,7 +130,7 @@ class Forgetting:
                 decayed += len(touched)
         return decayed
 
-    def _let_sleep(self, here: Conditions) -> int:
+    def _make_dormant(self, here: Conditions) -> int:
         """Removes memories that became too weak from the index, in short transactions.
 
         What an interruption leaves the next sweep does.
@@ -136,7 +138,7 @@ class Forgetting:
         where, values = here
         weak = f"{where} AND protected = 0 AND state = '{ACTIVE}' AND strength < ?"
         done = 0
-        while rows := list(self._space.records.select(weak, (*values, WEAK), limit=_ASLEEP_AT_ONCE)):
+        while rows := list(self._space.records.select(weak, (*values, WEAK), limit=_DORMANT_AT_ONCE)):
             with self._space.database.write() as execute:
                 for row in self._space.records.rows([row["id"] for row in rows]):
                     if row["strength"] < WEAK:  # nobody recovered it meanwhile
@@ -144,7 +146,7 @@ class Forgetting:
             done += len(rows)
         return done
 
-    def _let_go(self, execute: Execute, here: Conditions, now: float) -> int:
+    def _forget_gone(self, execute: Execute, here: Conditions, now: float) -> int:
         """Forget what faded away, and say so in its history: it can be recovered."""
         where, values = here
         gone = f"{where} AND protected = 0 AND strength > 0 AND strength < ?"
@@ -156,7 +158,7 @@ class Forgetting:
         )
         return int(execute(f"UPDATE records SET strength = 0 WHERE {gone}", (*values, GONE)).rowcount)
 
-    def apply(self, *, protect_identity: bool) -> dict[str, Any]:
+    def forget_unimportant(self, *, protect_identity: bool) -> dict[str, Any]:
         """Forget a few memories in view that are weak and hardly matter, those that matter least first.
 
         Args:
@@ -197,9 +199,9 @@ class Forgetting:
             times, last = reads.get(row["id"], (0, row["happened_at"]))
             since = (now - max(last, row["happened_at"])) / _DAY
             days = DESCRIPTORS[row["kind"]].half_life(row["category"])
-            its = salience(row["confidence"], times, since, days)
-            if its < _LEAST_SALIENCE:
-                yield row["strength"] * its, row["id"]
+            worth = salience(row["confidence"], times, since, days)
+            if worth < _LEAST_SALIENCE:
+                yield row["strength"] * worth, row["id"]
 
     def _is_identity(self, row: Row) -> bool:
         if row["kind"] == "goal":

@@ -165,7 +165,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         Raises:
             MaintenanceModeError, StoreReadOnly: nothing may be written now.
         """
-        return self._storage.forgetting.apply(protect_identity=protect_identity)
+        return self._storage.forgetting.forget_unimportant(protect_identity=protect_identity)
 
     # Composition
 

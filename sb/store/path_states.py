@@ -13,7 +13,8 @@ from sb.store.pack_scan import CannotKeep, Scan, entry_of
 
 OTHER = "other"  # kind of what is neither a file, nor a link, nor a folder, or cannot be read
 MOST_ROWS = 1000  # of one call besides the paths that it names; each is a line of its undo record
-_LARGEST = 64 << 20  # bytes of a file whose content is compared; of larger ones size and time are
+_LARGEST = 64 << 20  # bytes of a file whose content is hashed; of a larger one its size and time stand for it
+_ANY_SIZE = 1 << 62  # bytes in all: nothing is kept
 _MOST_FILES = 20_000
 
 
@@ -33,7 +34,7 @@ class _Hashing:
 
 @mutable
 class _States(Scan):
-    """Reads states; what no pack could hold is a state as well."""
+    """Reads states; what no pack could hold is recorded as OTHER."""
 
     deep: bool = True
 
@@ -68,7 +69,7 @@ def states(paths: Iterable[str], *, deep: bool = True) -> dict[str, Entry]:
     Raises:
         CannotKeep: there are too many, or one lies behind a link.
     """
-    scan = _States(_Hashing(), 1 << 62, _MOST_FILES, deep=deep)
+    scan = _States(_Hashing(), _ANY_SIZE, _MOST_FILES, deep=deep)
     for path in paths:
         scan.add(path)
     return {entry.path: entry for entry in scan.entries if entry.kind != ABSENT}

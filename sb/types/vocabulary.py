@@ -101,8 +101,8 @@ NARRATIVE_TYPES = _words("identity developmental aspirational")
 MODEL_TYPES = _words("behavioral preference capability")
 RELATIONSHIP_EVENTS = _words("interaction trust_change type_change note")
 
-# Strength tiers of the stack protocol: strong from 0.8, fading from 0.5, weak from 0.2, dormant above 0.
 CONTINUE = "continue from: "  # begins the next step of a handoff that left nothing open
+# Strength tiers of the stack protocol: strong from 0.8, fading from 0.5, weak from 0.2, dormant above 0.
 STRONG, FADING, WEAK = 0.8, 0.5, 0.2
 
 # The token budget of what is loaded at once, and how tokens are estimated: a quarter of the characters, and a margin.

@@ -1,7 +1,7 @@
 """Let a call pass that needs a person: find a grant or a decision, or open a request.
 
-Asked twice: before the budget is spent, to find what may be used or to queue the request; and inside the transaction
-of the intent, where an approval is used up once and for all.
+Asked twice: at the end of admission, to find what may be used or to queue the request; and inside the transaction of
+the intent, where an approval is used up once and for all.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ AFTER = {
 
 
 @mutable
-class Look:
+class ReadOnlyCall:
     """A read-only call of recovery: a probe, a preview, or a question whether an assumption holds."""
 
     facts: dict[str, Any] = field(default_factory=dict)

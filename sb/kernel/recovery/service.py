@@ -19,7 +19,7 @@ from sb.kernel.contracts import ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.answers import Plan, Undone
-from sb.kernel.recovery.calls import Look, PartialReversal, Reversal, open_escalation
+from sb.kernel.recovery.calls import PartialReversal, ReadOnlyCall, Reversal, open_escalation
 from sb.kernel.recovery.compensation import begins_itself
 from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.recovery.loop import (
@@ -111,7 +111,7 @@ class Recovery:
         call = f"would call {wanted.tool_id}"
         if not ref.preview_tool:
             return Plan(ref, True, f"{call}; whether that works now is not known", args, checked=False)
-        look = Look({"previews": ref.mutation_id}, secrets_of(ref))
+        look = ReadOnlyCall({"previews": ref.mutation_id}, secrets_of(ref))
         found = self.executor.execute_recovery(ctx, ref.preview_tool, wanted.args, look)
         answer = found.data if found.success and isinstance(found.data, dict) else {}
         if "ok" not in answer:

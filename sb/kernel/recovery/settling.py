@@ -13,7 +13,7 @@ from sb.kernel.calls.intents import Intent, IntentState, Step, StepResult
 from sb.kernel.calls.mutations import Done, sources_of
 from sb.kernel.contracts import Assumption, ReversalSpec
 from sb.kernel.recovery.answers import Undone
-from sb.kernel.recovery.calls import AFTER, Look
+from sb.kernel.recovery.calls import AFTER, ReadOnlyCall
 from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.recovery.service import Recovery
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names
@@ -114,7 +114,7 @@ class Settling:
                 f"{intent.tool_id} declares no probe", "find out by hand, then sb recovery settle"
             )
         ctx = self._recovery.context(f"find out whether {call_id} happened")
-        look = Look({"probes": call_id})
+        look = ReadOnlyCall({"probes": call_id})
         found = self._recovery.executor.execute_recovery(ctx, tool, {"key": intent.idempotency_key}, look)
         answer = found.data if found.success and isinstance(found.data, dict) else {}
         if not isinstance(answer.get("done"), bool):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from sb.errors import StoreCorrupt
 from sb.frozen import frozen
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.answers import Undone
-from sb.kernel.recovery.calls import Look
+from sb.kernel.recovery.calls import ReadOnlyCall
 from sb.kernel.recovery.service import Recovery
 from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.reversal_contracts import found_at
@@ -28,7 +28,7 @@ from sb.sources import iso_micros
 
 LONGEST_SHOWN = 200  # characters of an answer
 
-# Those of calls that can still be undone, and that nobody has been asked about for this reason.
+# Assumptions `a` of calls `m` that can still be undone, and about which nobody has been asked for this reason.
 _UNDECIDED = """m.state = 'committed'
     AND NOT EXISTS (SELECT 1 FROM escalations AS x WHERE x.call_id = m.call_id AND x.cause = a.ref)"""
 _OPEN = f"""SELECT a.ref, a.run_id, a.holds_until, a.watch, m.id FROM assumptions AS a
@@ -44,13 +44,13 @@ _SAID_FALSE = f"""SELECT a.ref, a.run_id, m.id, e.id FROM events AS e JOIN assum
 
 
 @frozen
-class Looked:
-    """One look at all assumptions.
+class AssumptionReport:
+    """What one check of all assumptions found.
 
     Args:
-        checked: how many were looked at. false: those that do not hold.
+        checked: how many there were. false: those that do not hold.
         unclear: why of some it could not be told; they count as holding.
-        performed: what came of the reversals that people had agreed to in the queue of approvals.
+        performed: added by `Runtime.watch`: the reversals that people had approved, performed before the check.
     """
 
     checked: int = 0
@@ -59,15 +59,15 @@ class Looked:
     performed: list[Undone] = field(default_factory=list)
 
 
-class Watch:
-    """Looks at the assumptions of calls that can still be undone."""
+class AssumptionCheck:
+    """Checks the assumptions of calls that can still be undone."""
 
     def __init__(self, recovery: Recovery) -> None:
         self._recovery = recovery
 
-    def look(self) -> Looked:
-        """Ask about each assumption once; the same question is not asked twice."""
-        found = Looked()
+    def run(self) -> AssumptionReport:
+        """Check each assumption; a question that several have in common is asked once."""
+        found = AssumptionReport()
         ctx = self._recovery.context("look whether assumptions still hold")
         answers: dict[str, str | None] = {}
         checked = 0
@@ -92,17 +92,17 @@ class Watch:
                         AssumptionInvalidated(ref, run_id, str(answers[watch]), mutation.mutation_id)
                     )
         self._add_said_false(found)
-        return Looked(checked, found.false, found.unclear)
+        return replace(found, checked=checked)
 
-    def _add_said_false(self, found: Looked) -> None:
+    def _add_said_false(self, found: AssumptionReport) -> None:
         """What is on the log, and came too early to recover from."""
         log, mutations = self._recovery.log, self._recovery.mutations
         known = {(one.assumption_ref, one.mutation_id) for one in found.false}
         for ref, run_id, number, event_id in log.database.query(_SAID_FALSE, (RECOVERY_INVALIDATED,)):
             mutation = mutations.numbered(number)
-            this = (ref, mutation.mutation_id)
+            known_as = (ref, mutation.mutation_id)
             if (
-                this in known
+                known_as in known
                 or ref not in mutation.assumption_refs
                 or not mutation.in_window(mutations.now())
             ):
@@ -113,14 +113,15 @@ class Watch:
             except StoreCorrupt as error:
                 found.unclear.append(error.message)
                 continue
-            if said.get("mutation", this[1]) == this[1]:
-                found.false.append(AssumptionInvalidated(ref, run_id, str(said.get("reason", "")), this[1]))
-                known.add(this)
+            if said.get("mutation", mutation.mutation_id) == mutation.mutation_id:
+                reason = str(said.get("reason", ""))
+                found.false.append(AssumptionInvalidated(ref, run_id, reason, mutation.mutation_id))
+                known.add(known_as)
 
     def _open(self) -> Iterator[tuple[str, str, int | None, str, int]]:
         yield from self._recovery.log.database.query(_OPEN)
 
-    def _ask(self, ctx: RunContext, watch: str, found: Looked) -> str | None:
+    def _ask(self, ctx: RunContext, watch: str, found: AssumptionReport) -> str | None:
         """Why it does not hold, or None if it does or nobody can tell."""
         try:
             question: dict[str, Any] = json.loads(watch)
@@ -128,8 +129,8 @@ class Watch:
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             found.unclear.append(f"a question cannot be read: {error!r} (sb log verify)")
             return None
-        look = Look({"watches": path}, secret_texts(question.get("secrets", [])))
-        result = self._recovery.executor.execute_recovery(ctx, tool, question["args"], look)
+        call = ReadOnlyCall({"watches": path}, secret_texts(question.get("secrets", [])))
+        result = self._recovery.executor.execute_recovery(ctx, tool, question["args"], call)
         if not result.success:
             found.unclear.append(f"{tool}: {result.error_message}")
             return None
@@ -140,7 +141,7 @@ class Watch:
             return None
         if present == wanted:
             return None
-        is_, was = (_shown(value, look.secrets) for value in (present, wanted))
+        is_, was = (_shown(value, call.secrets) for value in (present, wanted))
         return f"{tool}: {path or 'the answer'} is {is_}, not {was}"
 
 

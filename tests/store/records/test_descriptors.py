@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sb.stack.dump import LISTS
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, to_row
 from sb.types import (
@@ -29,6 +30,7 @@ from tests.rows import rows
 def test_every_type_of_a_stack_and_of_a_brain_is_a_kind() -> None:
     of_brains = {"event", "fact", "decision", "entity", "affect", "trigger", "lesson", "handoff"}
     assert set(DESCRIPTORS) == {*map(str, MemoryType), *of_brains, "relationship_history"}
+    assert set(LISTS) == set(DESCRIPTORS) - of_brains  # or a dump of the stack would leave some out
     assert all(DESCRIPTORS[kind].type is type_ for type_, kind in KIND_OF.items())
 
 
