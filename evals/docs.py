@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,14 @@ def between(path: Path, mark: str, text: str, document: str = "") -> str:
 
 
 @cache
-def score(lines: int) -> str:
-    """What `sb harness audit` begins with, as a console shows it."""
-    shown = "\n".join(list(scorecard(audit()))[:lines])
+def scored() -> tuple[str, ...]:
+    """The lines of `sb harness audit`."""
+    return tuple(scorecard(audit()))
+
+
+def console_of_audit(lines: Iterable[str]) -> str:
+    """These lines of `sb harness audit`, as a console shows them."""
+    shown = "\n".join(lines)
     return f"```console\n$ sb harness audit\n{shown}\n…\n```\n"
 
 
@@ -89,6 +94,7 @@ def files() -> dict[Path, str]:
     configuration = DOCS / "reference" / "configuration.md"
     grades = DOCS / "reference" / "harness-audit.md"
     readme = ROOT / "README.md"
+    blocking = [line for line in scored() if " P0 fail " in line]
     return {
         CLI_PAGE: conventions(),
         COMMANDS_PAGE: cli_reference(),
@@ -103,8 +109,8 @@ def files() -> dict[Path, str]:
             render_table(),
             between(configuration, "files", TOPICS["files"].table()),
         ),
-        grades: between(grades, "score", score(10)),
-        readme: between(readme, "score", score(1)),
+        grades: between(grades, "score", console_of_audit(scored()[:10])),
+        readme: between(readme, "score", console_of_audit((scored()[0], "…", *blocking))),
     }
 
 
