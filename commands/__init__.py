@@ -1,2 +1,1 @@
-"""The `sb` command tree: a file for each group, and for each part of a large one
-(`memory_*`, `agent_*`). Installed as `sb.commands`. Commands parse, call and print; rules live below."""
+"""The `sb` command tree, installed as `sb.commands`: a file a group, or a part of a group. Rules live below."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.commands import output
 
-from sb.evals.results import Verdict
+from sb.evals.results import CaseVerdict
 from sb.text import counted, json_text
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def verdict_line(short: RunSummary, decided: GateResult) -> str:
 
 def _cases(made: EvalRun) -> Iterator[str]:
     """The cases that are not simply passed, by suite."""
-    telling = [result for result in made.results if result.verdict is not Verdict.PASSED]
+    telling = [result for result in made.results if result.verdict is not CaseVerdict.PASSED]
     for suite, results in groupby(telling[:_MOST_CASES], key=lambda result: result.suite):
         yield suite
         for result in results:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sb.kernel.recovery.answers import Undone
     from sb.kernel.recovery.escalations import Escalation
     from sb.kernel.recovery.loop import RuntimeDecisionRecord
-    from sb.kernel.recovery.settling import Verdict
+    from sb.kernel.recovery.settling import Settlement
     from sb.runtime import Runtime
 
 app = group("Review reversals and calls with unknown outcomes.")
@@ -186,7 +186,7 @@ def settle(
     as_json: AsJson = False,
 ) -> None:
     """Settle a call whose outcome is unknown."""
-    from sb.kernel.recovery.settling import Settling, Verdict
+    from sb.kernel.recovery.settling import Settlement, Settling
 
     with runtime(ctx) as opened:
         call = full_id(opened.log.database, call)
@@ -195,7 +195,7 @@ def settle(
         if not verdict:
             _settled(opened, intent, settling.probe(call), "its probe", as_json)
             return
-        meant: Verdict = choice("verdict", verdict, Verdict)
+        meant: Settlement = choice("verdict", verdict, Settlement)
         _require(reason)
         by = decider(ctx, opened.approvals.authority, who)
         undone = settling.settle(call, meant, by, reason, _json(result))
@@ -205,7 +205,7 @@ def settle(
             _settled(opened, intent, meant, by.name, as_json)
 
 
-def _settled(opened: Runtime, intent: Intent, verdict: Verdict, by: str, as_json: bool) -> None:
+def _settled(opened: Runtime, intent: Intent, verdict: Settlement, by: str, as_json: bool) -> None:
     call = intent.call_id
     left = opened.recovery.mutations.for_call(call)
     if as_json:

@@ -13,7 +13,7 @@ from sb.demo.tools import TOOLS, ledger_of
 from sb.entity.composition import Present
 from sb.evals.answer import Answer
 from sb.evals.report import report_document
-from sb.evals.results import Attempt, CaseResult, EvalRun, Verdict
+from sb.evals.results import Attempt, CaseResult, CaseVerdict, EvalRun
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import summary
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
@@ -119,7 +119,7 @@ def _evaluate(config: Config, now: float) -> None:
             answer = Answer("refund issued", made, cost_cents=0.4, seconds=0.3)
             failures = (graded.line,) if graded.line else ()
             attempt = Attempt(answer, graded.passed, failures, graded)
-            verdict = Verdict.PASSED if graded.passed else Verdict.FAILED
+            verdict = CaseVerdict.PASSED if graded.passed else CaseVerdict.FAILED
             results.append(CaseResult("evals/refund.yaml", case_id, verdict, (attempt,), trajectory=expected))
         at = now - (5 - number) * HOUR_S
         run = EvalRun(f"eval_{number:06}", at, "python:shop:run", tuple(results), {"evals/refund.yaml": "1"})

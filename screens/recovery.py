@@ -451,10 +451,10 @@ class RecoveryScreen(CountedList):
             self.app.push_screen(ResultScreen(item.call.object), given)
 
     def _record(self, verb: str, item: Item, by: Decider, reason: str, result: str) -> str:
-        from sb.kernel.recovery.settling import Settling, Verdict
+        from sb.kernel.recovery.settling import Settlement, Settling
 
         value = json.loads(result) if result else None
-        settling, verdict = Settling(self.records.runtime().recovery), Verdict(VERDICTS[verb])
+        settling, verdict = Settling(self.records.runtime().recovery), Settlement(VERDICTS[verb])
         undone = settling.settle(item.name, verdict, by, reason, value)
         return _outcome(undone) if undone else settled_sentence(item.call.object, verdict, by.name, item.name)
 

@@ -8,7 +8,7 @@ from math import comb
 from typing import NamedTuple
 
 from sb.errors import ContractError, ExitCode, UsageError
-from sb.evals.results import Verdict
+from sb.evals.results import CaseVerdict
 from sb.evals.summary import CaseSummary, RunSummary
 from sb.frozen import frozen
 from sb.kernel.boundaries.release import PartChange, ReleaseTuple, diff
@@ -85,7 +85,7 @@ def compare(
         was = old.get(key)
         if was is None:
             changes["added"].append(CaseChange(None, case, "new"))
-        elif case.verdict is Verdict.SKIPPED and was.verdict is not Verdict.SKIPPED:
+        elif case.verdict is CaseVerdict.SKIPPED and was.verdict is not CaseVerdict.SKIPPED:
             changes["skipped"].append(CaseChange(was, case, f"{was.verdict} before"))
         elif why := regression(was, case, max_cost_growth):
             changes["regressed"].append(CaseChange(was, case, why))
@@ -169,7 +169,7 @@ def gate(
     """
     if run.interrupted:
         return GateResult(ExitCode.INTERRUPTED, ("interrupted: the report holds what had ended",))
-    broken = [case for case in run.cases if case.verdict is Verdict.ERROR]
+    broken = [case for case in run.cases if case.verdict is CaseVerdict.ERROR]
     if broken:
         return GateResult(ExitCode.AGENT, (f"the agent could not be run for {counted(len(broken), 'case')}",))
     least = fail_under if fail_under is not None else (0.0 if comparison else 1.0)

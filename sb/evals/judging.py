@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sb.evals.answer import Answer
-from sb.evals.results import Attempt, CaseResult, Verdict
+from sb.evals.results import Attempt, CaseResult, CaseVerdict
 from sb.evals.suite import Case
 from sb.kernel.trajectories.grading import grade
 
@@ -55,14 +55,14 @@ def case_result(suite: str, case: Case, attempts: Sequence[Attempt], needed: int
     )
 
 
-def _verdict(case: Case, attempts: Sequence[Attempt]) -> Verdict:
+def _verdict(case: Case, attempts: Sequence[Attempt]) -> CaseVerdict:
     if case.skip:
-        return Verdict.SKIPPED
+        return CaseVerdict.SKIPPED
     if any(attempt.answer.error for attempt in attempts):
-        return Verdict.ERROR
+        return CaseVerdict.ERROR
     passes = sum(attempt.passed for attempt in attempts)
     if case.xfail:
-        return Verdict.UNEXPECTED if passes == len(attempts) else Verdict.EXPECTED
+        return CaseVerdict.UNEXPECTED if passes == len(attempts) else CaseVerdict.EXPECTED
     if passes == len(attempts):
-        return Verdict.PASSED
-    return Verdict.FLAKY if passes else Verdict.FAILED
+        return CaseVerdict.PASSED
+    return CaseVerdict.FLAKY if passes else CaseVerdict.FAILED

@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sb.evals.report import report_document
-from sb.evals.results import EvalRun, Verdict
+from sb.evals.results import CaseVerdict, EvalRun
 from sb.present.reports import xml_line
 
 _SHOWN_CALLS = 50  # of an attempt; the JSON report has them all
@@ -54,13 +54,13 @@ def _case(case: Mapping[str, Any]) -> ElementTree.Element:
     element = ElementTree.Element("testcase", names)
     lines = [line for attempt in case["attempts"] for line in attempt["failures"]]
     message = xml_line(lines[0] if lines else case["verdict"])
-    if case["verdict"] == Verdict.ERROR:
+    if case["verdict"] == CaseVerdict.ERROR:
         ElementTree.SubElement(element, "error", {"type": "agent", "message": message}).text = _text(lines)
     elif not case["holds"]:
         ElementTree.SubElement(
             element, "failure", {"type": case["verdict"], "message": message}
         ).text = _text(lines)
-    elif case["verdict"] in (Verdict.SKIPPED, Verdict.EXPECTED):
+    elif case["verdict"] in (CaseVerdict.SKIPPED, CaseVerdict.EXPECTED):
         reason = xml_line(f"{case['verdict']}: {case['reason']}")
         ElementTree.SubElement(element, "skipped", {"message": reason})
     ElementTree.SubElement(element, "system-out").text = _text(_output(case))

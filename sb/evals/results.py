@@ -12,7 +12,7 @@ from sb.frozen import frozen
 from sb.kernel.trajectories.model import Trajectory, TrajectoryGrade
 
 
-class Verdict(StrEnum):
+class CaseVerdict(StrEnum):
     """What a case comes to."""
 
     PASSED = "passed"
@@ -52,7 +52,7 @@ class CaseResult:
 
     suite: str
     id: str
-    verdict: Verdict
+    verdict: CaseVerdict
     attempts: tuple[Attempt, ...] = ()
     needed: int = 1
     reason: str = ""
@@ -66,9 +66,9 @@ class CaseResult:
     @property
     def holds(self) -> bool:
         """Whether a gate lets the case pass: a flaky one only if enough of its attempts passed."""
-        if self.verdict is Verdict.FLAKY:
+        if self.verdict is CaseVerdict.FLAKY:
             return self.passes >= self.needed
-        return self.verdict not in (Verdict.FAILED, Verdict.ERROR)
+        return self.verdict not in (CaseVerdict.FAILED, CaseVerdict.ERROR)
 
 
 @frozen

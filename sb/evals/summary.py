@@ -13,7 +13,7 @@ from typing import Any
 
 from sb import __version__
 from sb.errors import UsageError
-from sb.evals.results import CaseResult, EvalRun, Verdict
+from sb.evals.results import CaseResult, CaseVerdict, EvalRun
 from sb.frozen import frozen
 from sb.redaction import one_line
 
@@ -21,7 +21,7 @@ FORMAT = "sb-agent-eval"
 VERSION = 1
 OF_THE_LOG = "run:"  # what the agent's name begins with where a run of the log was graded
 LONGEST = 256 << 20  # bytes of a report; 10 000 cases of ten calls take some 30 MB
-_COMPARED = (Verdict.PASSED, Verdict.FAILED, Verdict.FLAKY, Verdict.ERROR)
+_COMPARED = (CaseVerdict.PASSED, CaseVerdict.FAILED, CaseVerdict.FLAKY, CaseVerdict.ERROR)
 
 
 @frozen
@@ -36,7 +36,7 @@ class CaseSummary:
 
     suite: str
     id: str
-    verdict: Verdict
+    verdict: CaseVerdict
     holds: bool
     passes: int
     runs: int
@@ -223,7 +223,7 @@ def _read_case(document: Mapping[str, Any]) -> CaseSummary:
     return CaseSummary(
         str(document["suite"]),
         str(document["id"]),
-        Verdict(document["verdict"]),
+        CaseVerdict(document["verdict"]),
         bool(document["holds"]),
         passes,
         runs,

@@ -107,14 +107,14 @@ class Prompt(NamedTuple):
     of_subagent: bool = False
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What an agent wrote to whoever asked; before its last call of a turn it is a remark, after it the answer."""
 
     text: str
     at: float | None = None
 
 
-Item = RecordedCall | CallEnded | Used | Prompt | Answer
+Item = RecordedCall | CallEnded | Used | Prompt | Reply
 
 
 class TranscriptReader(ABC):
@@ -221,7 +221,7 @@ class Transcript:
             key: object = None
             if isinstance(item, RecordedCall):
                 key = item.call.use_id or None
-            elif isinstance(item, Prompt | Answer):
+            elif isinstance(item, Prompt | Reply):
                 key = None if item.at is None else (type(item), item.at, hash(item.text))
             if key is not None:
                 if key in seen:

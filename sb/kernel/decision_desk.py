@@ -20,7 +20,7 @@ from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalations, EscalationState
-from sb.kernel.recovery.settling import Verdict, settlement
+from sb.kernel.recovery.settling import Settlement, settlement
 from sb.log.event_log import EventLog
 from sb.redaction import one_line
 
@@ -122,10 +122,10 @@ class DecisionDesk:
     def _settlement(self, approvals: Approvals, said: Mapping[str, Any]) -> dict[str, Any]:
         intents = Intents(approvals.log)
         intent = next((one for one in intents.in_doubt() if one.call_id == said["call"]), None)
-        if intent is None or said["verdict"] not in tuple(Verdict):
+        if intent is None or said["verdict"] not in tuple(Settlement):
             raise NotFoundError("no such call is in doubt", "sb recovery list shows those that are")
         intents.announced(intent)
-        about = settlement(approvals.log, intent, Verdict(said["verdict"]))
+        about = settlement(approvals.log, intent, Settlement(said["verdict"]))
         return approvals.signed(self._by, "settle", about, required(said["reason"]))
 
 

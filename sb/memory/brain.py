@@ -26,7 +26,7 @@ from sb.store.database import Database, open_database
 from sb.text import checked_name
 
 if TYPE_CHECKING:
-    from sb.memory.gate.worth import Verdict
+    from sb.memory.gate.worth import GateVerdict
 
 DEFAULT_STACK = "default"
 _TIDIED_AT_ONCE = 500  # records, which takes about a tenth of a second; the next one to close goes on
@@ -109,7 +109,7 @@ class Brain(Writes, Reads, Sessions):
         return tuple(self.writer.masked)
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> GateVerdict | None:
         """The gate's answer to the last `remember`; None before the first."""
         verdict = self.writer.verdict
         return None if verdict is None else self.space.shown_verdict(verdict)

@@ -22,7 +22,7 @@ from sb.text import checked_name
 
 if TYPE_CHECKING:
     from sb.memory.gate.incoming import Gate
-    from sb.memory.gate.worth import Verdict
+    from sb.memory.gate.worth import GateVerdict
 
 
 class SessionWriter:
@@ -43,7 +43,7 @@ class SessionWriter:
         self.is_person = False  # whether it is believed that a user wrote something
         self.stack = refuse_secret("stack", stack)
         self.name = _checked("session", session) if session else self._new_name()
-        self.verdict: Verdict | None = None  # of the gate, on the last record that went through it
+        self.verdict: GateVerdict | None = None  # of the gate, on the last record that went through it
         self.session: Session | None = None  # once something was written in it by this process
         known = self.begun() if session else None
         self.scope = self._allowed_scope(scope or (known.scope if known else GLOBAL))

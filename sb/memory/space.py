@@ -43,7 +43,7 @@ from sb.types import StackState
 
 if TYPE_CHECKING:
     from sb.kernel.memory_read_policy import ReadPolicy
-    from sb.memory.gate.worth import Verdict
+    from sb.memory.gate.worth import GateVerdict
     from sb.store.embedding.embedder import Vectors
 
 ID_PREFIX = "mem_"
@@ -232,7 +232,7 @@ class Space:
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)
         return shown
 
-    def shown_verdict(self, verdict: Verdict) -> Verdict:
+    def shown_verdict(self, verdict: GateVerdict) -> GateVerdict:
         """The gate's answer as the agent may read it: the memories that it compares with may hold personal data."""
         if self.shows_personal_data:
             return verdict

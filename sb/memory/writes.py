@@ -16,7 +16,7 @@ from sb.store.records.places import Execute, Place
 from sb.types import Decision, EntityRecord, Event, Fact
 
 if TYPE_CHECKING:
-    from sb.memory.gate.worth import Verdict
+    from sb.memory.gate.worth import GateVerdict
 
 
 class Writes(Operations):
@@ -62,7 +62,7 @@ class Writes(Operations):
         scope: str | None = None,
         private: bool = False,
         **more: Any,
-    ) -> Verdict:
+    ) -> GateVerdict:
         """Say what `remember` would do with a fact, and why; saves nothing. The arguments are those of `remember`.
 
         Raises:
@@ -73,14 +73,14 @@ class Writes(Operations):
         screened = self.space.screening.look(fact, place.scope)
         held = f"personal data ({', '.join(screened.labels)})"
         [(row, _)] = self.writer.record_writer.pairs([fact])
-        from sb.memory.gate.worth import REFUSED, Verdict
+        from sb.memory.gate.worth import REFUSED, GateVerdict
 
         if screened.refused:
-            return Verdict(False, f"{held}, which {place.scope} does not keep", held=REFUSED)
+            return GateVerdict(False, f"{held}, which {place.scope} does not keep", held=REFUSED)
         if screened.labels and screened.action == ESCALATE:
-            return Verdict(True, held, held=QUARANTINED)
+            return GateVerdict(True, held, held=QUARANTINED)
         if row["source_type"] in self.space.untrusted_sources:
-            return Verdict(True, f"{row['source_type']} is an untrusted source", held=QUARANTINED)
+            return GateVerdict(True, f"{row['source_type']} is an untrusted source", held=QUARANTINED)
         return self.space.shown_verdict(self.gate.look(row, fact, place).verdict)
 
     def _fact(self, content: str, category: str, place: Place, more: dict[str, Any]) -> Fact:

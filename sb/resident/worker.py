@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from sb.hosts.hooks.event import Answer
+from sb.hosts.hooks.event import HookAnswer
 from sb.hosts.hooks.main import Given, main
 from sb.hosts.hooks.opening import Opening
 from sb.resident import wire
@@ -157,7 +157,7 @@ class _Child:
             self._run(more[0], files, connection, send)
 
     def _hook(self, arguments: list[str], data: bytes, nonce: str, send: Callable[..., None]) -> None:
-        def deliver(answer: Answer) -> None:
+        def deliver(answer: HookAnswer) -> None:
             texts = (answer.stdout, answer.stderr)
             send(ANSWERED, answer.code, *(text.encode("utf-8", "backslashreplace") for text in texts))
 

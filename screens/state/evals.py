@@ -13,7 +13,7 @@ from sb.screens.state.listing import Cell, Column, Row
 from sb.errors import UsageError
 from sb.evals.alignment import ALSO, EXTRA, FORBIDDEN, MISSING, OK, WRONG, AlignedStep, aligned
 from sb.evals.comparison import CaseChange, Comparison, compare
-from sb.evals.results import Verdict
+from sb.evals.results import CaseVerdict
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import CaseSummary, RunSummary, command_again
 from sb.fitting import Cut, relative_age
@@ -42,13 +42,13 @@ TREND = 6  # runs of the sparkline
 _LONGEST = 2_000  # characters of an answer
 _MOST_LISTED = 20
 _WORDS = {  # of a verdict, with its tone; `unexpected_pass` would not fit its column
-    Verdict.PASSED: ("passed", "soft"),
-    Verdict.FAILED: ("failed", "danger"),
-    Verdict.FLAKY: ("flaky", "warn"),
-    Verdict.ERROR: ("error", "danger"),
-    Verdict.SKIPPED: ("skipped", "soft"),
-    Verdict.EXPECTED: ("xfail", "soft"),
-    Verdict.UNEXPECTED: ("xpass", "warn"),
+    CaseVerdict.PASSED: ("passed", "soft"),
+    CaseVerdict.FAILED: ("failed", "danger"),
+    CaseVerdict.FLAKY: ("flaky", "warn"),
+    CaseVerdict.ERROR: ("error", "danger"),
+    CaseVerdict.SKIPPED: ("skipped", "soft"),
+    CaseVerdict.EXPECTED: ("xfail", "soft"),
+    CaseVerdict.UNEXPECTED: ("xpass", "warn"),
 }
 _TONES = {OK: "ok", WRONG: "danger", MISSING: "danger", EXTRA: "danger", FORBIDDEN: "danger", ALSO: "soft"}
 
@@ -160,11 +160,11 @@ def row_of(saved: Saved, node: Node, opened: frozenset[Node], now: int) -> Row:
 
 def _badge(run: RunSummary, cases: Sequence[CaseSummary]) -> Cell:
     verdicts = {case.verdict for case in cases if not case.holds}
-    if Verdict.FAILED in verdicts:
+    if CaseVerdict.FAILED in verdicts:
         return Cell("failed", "danger", badge=True)
-    if Verdict.ERROR in verdicts:
+    if CaseVerdict.ERROR in verdicts:
         return Cell("error", "danger", badge=True)
-    if verdicts or any(case.verdict is Verdict.FLAKY for case in cases):
+    if verdicts or any(case.verdict is CaseVerdict.FLAKY for case in cases):
         return Cell("flaky", "warn", badge=True)
     return Cell("cut short", "warn") if run.interrupted else Cell("ok", "soft")
 
@@ -270,7 +270,7 @@ def _case_fields(report: Mapping[str, Any], node: Node) -> Iterator[Field]:
     if case is None:
         yield Field("not in this run")
         return
-    word, tone = _WORDS[Verdict(case["verdict"])]
+    word, tone = _WORDS[CaseVerdict(case["verdict"])]
     yield Field(node.case)
     runs = f", {case['passes']} of {case['runs']} attempts" if case["runs"] > 1 else ""
     score = "" if case["score"] is None else f", score {case['score']:.2f}"

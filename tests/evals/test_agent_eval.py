@@ -16,7 +16,7 @@ import pytest
 from sb.commands.agent_eval_progress import progress_on
 
 from sb.evals.answer import Answer
-from sb.evals.results import Attempt, CaseResult, Verdict
+from sb.evals.results import Attempt, CaseResult, CaseVerdict
 from sb.evals.running import Progress
 from sb.runtime import open_runtime
 from tests.conftest import CommandLine
@@ -366,7 +366,7 @@ def test_on_a_terminal_one_line_changes_and_is_gone_at_the_end(monkeypatch: pyte
         progress.running["suite.yaml", "b\x1b[31m#0"] = time.monotonic() - 7
         watch(progress, None)
         failed = CaseResult(
-            "suite.yaml", "a", Verdict.FAILED, (Attempt(Answer("x"), False, ("no\x1b[31m",)),)
+            "suite.yaml", "a", CaseVerdict.FAILED, (Attempt(Answer("x"), False, ("no\x1b[31m",)),)
         )
         watch(progress, failed)
     shown = screen.getvalue()

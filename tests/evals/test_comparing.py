@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sb.errors import ExitCode, UsageError
 from sb.evals.comparison import compare, fewer_passes, gate, regression
-from sb.evals.results import Verdict
+from sb.evals.results import CaseVerdict
 from sb.evals.summary import CaseSummary, RunSummary, baseline_text, read_summary
 from sb.kernel.boundaries.release import PARTS, ReleasePart, ReleaseTuple
 
@@ -18,7 +18,7 @@ SUITE = "evals/refund.yaml"
 
 
 def case(name: str = "refund", passes: int = 1, runs: int = 1, **changed: object) -> CaseSummary:
-    verdict = Verdict.PASSED if passes == runs else Verdict.FLAKY if passes else Verdict.FAILED
+    verdict = CaseVerdict.PASSED if passes == runs else CaseVerdict.FLAKY if passes else CaseVerdict.FAILED
     made = CaseSummary(SUITE, name, verdict, passes == runs, passes, runs, None, 0.1, None)
     return replace(made, **changed)  # type: ignore[arg-type]
 
@@ -29,7 +29,7 @@ def run(*cases: CaseSummary, **changed: object) -> RunSummary:
 
 
 def skipped(name: str = "refund") -> CaseSummary:
-    return case(name, 0, 0, verdict=Verdict.SKIPPED, holds=True)
+    return case(name, 0, 0, verdict=CaseVerdict.SKIPPED, holds=True)
 
 
 def test_a_case_that_passed_and_fails_now_is_a_regression_and_the_gate_fails() -> None:
@@ -106,7 +106,7 @@ def test_a_case_may_cost_more_only_within_the_share_that_is_given() -> None:
 
 
 def test_an_agent_that_could_not_be_run_has_a_code_of_its_own_and_an_interruption_too() -> None:
-    broken = run(case(passes=0, verdict=Verdict.ERROR), case("other", 0))
+    broken = run(case(passes=0, verdict=CaseVerdict.ERROR), case("other", 0))
     assert gate(broken).exit_code == ExitCode.AGENT
     assert gate(replace(broken, interrupted=True)).exit_code == ExitCode.INTERRUPTED
 

@@ -16,7 +16,7 @@ from sb.evals import junit, markdown
 from sb.evals.answer import Answer
 from sb.evals.comparison import compare, gate
 from sb.evals.report import report_document
-from sb.evals.results import Attempt, CaseResult, EvalRun, Verdict
+from sb.evals.results import Attempt, CaseResult, CaseVerdict, EvalRun
 from sb.evals.shelf import KEPT, EvalShelf
 from sb.evals.summary import command_again, read_summary, summary
 from sb.kernel.contracts import SafetyClass
@@ -33,7 +33,7 @@ GRADE = TrajectoryGrade(
 )
 
 
-def result(name: str, verdict: Verdict, *attempts: Attempt, suite: str = SUITE) -> CaseResult:
+def result(name: str, verdict: CaseVerdict, *attempts: Attempt, suite: str = SUITE) -> CaseResult:
     expected = Trajectory((TrajectoryStep("orders.read"), TrajectoryStep("payments.issue_refund")))
     return CaseResult(suite, name, verdict, attempts, len(attempts), "not today", trajectory=expected)
 
@@ -48,11 +48,11 @@ RUN = EvalRun(
     1_790_000_000.0,
     "python:shop:run",
     (
-        result("right", Verdict.PASSED, RIGHT),
-        result("wrong`<i>", Verdict.FAILED, WRONG),
-        result("flaky", Verdict.FLAKY, RIGHT, WRONG),
-        result("dead", Verdict.ERROR, DEAD, suite="evals/files.yaml"),
-        result("later", Verdict.SKIPPED, suite="evals/files.yaml"),
+        result("right", CaseVerdict.PASSED, RIGHT),
+        result("wrong`<i>", CaseVerdict.FAILED, WRONG),
+        result("flaky", CaseVerdict.FLAKY, RIGHT, WRONG),
+        result("dead", CaseVerdict.ERROR, DEAD, suite="evals/files.yaml"),
+        result("later", CaseVerdict.SKIPPED, suite="evals/files.yaml"),
     ),
     {SUITE: "d1", "evals/files.yaml": "d2"},
 )
@@ -116,7 +116,7 @@ def test_the_command_that_runs_a_case_again_is_one_that_a_shell_takes(
 
 
 def test_markdown_puts_what_is_worse_beside_what_changed() -> None:
-    before = replace(RUN, id="eval_old", results=(result("wrong`<i>", Verdict.PASSED, RIGHT),))
+    before = replace(RUN, id="eval_old", results=(result("wrong`<i>", CaseVerdict.PASSED, RIGHT),))
     comparison = compare(summary(before), summary(RUN))
     text = markdown.render(RUN, gate(summary(RUN), comparison), comparison)
     assert "## Worse than before" in text

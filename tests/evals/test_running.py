@@ -22,7 +22,7 @@ from sb.evals.agents.python import FunctionAgent
 from sb.evals.answer import Answer, Task
 from sb.evals.judging import attempts_of, case_result
 from sb.evals.kernel import home_config, open_kernel
-from sb.evals.results import Attempt, Verdict
+from sb.evals.results import Attempt, CaseVerdict
 from sb.evals.running import Options, run_suites
 from sb.evals.suite import Suite
 from sb.kernel.trajectories.model import RecordedCall, Trajectory, TrajectoryStep
@@ -62,7 +62,7 @@ def echo(task: Task) -> Answer:
     return Answer(str(task.input))
 
 
-def verdicts(made: Any) -> dict[str, Verdict]:
+def verdicts(made: Any) -> dict[str, CaseVerdict]:
     return {result.id: result.verdict for result in made.results}
 
 
@@ -74,7 +74,7 @@ def test_results_are_in_the_order_of_the_file_whatever_ends_first(tmp_path: Path
     cases = [case(f"c{number}", matchers=(Says("hello"),)) for number in range(20)]
     made = run(Scripted(slower_first), tmp_path, *cases, options=Options(jobs=8))
     assert [result.id for result in made.results] == [f"c{number}" for number in range(20)]
-    assert {result.verdict for result in made.results} == {Verdict.PASSED}
+    assert {result.verdict for result in made.results} == {CaseVerdict.PASSED}
 
 
 def test_jobs_run_at_the_same_time_and_no_more_of_them(tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_a_case_passes_only_if_all_its_demands_hold(tmp_path: Path) -> None:
         case("cost", matchers=(Says("done"),), max_cost_cents=4.9),
     )
     assert verdicts(made) == {
-        "right": Verdict.PASSED,
-        "words": Verdict.FAILED,
-        "calls": Verdict.FAILED,
-        "cost": Verdict.FAILED,
+        "right": CaseVerdict.PASSED,
+        "words": CaseVerdict.FAILED,
+        "calls": CaseVerdict.FAILED,
+        "cost": CaseVerdict.FAILED,
     }
     lines = [line for result in made.results for one in result.attempts for line in one.failures]
     assert lines[0] == "'done' does not contain 'never'"
@@ -121,7 +121,7 @@ def test_a_case_passes_only_if_all_its_demands_hold(tmp_path: Path) -> None:
 
 def test_a_case_with_a_limit_of_cost_fails_if_the_agent_does_not_say_what_it_cost(tmp_path: Path) -> None:
     made = run(Scripted(echo), tmp_path, case(matchers=(Says("hello"),), max_cost_cents=1))
-    assert verdicts(made) == {"c": Verdict.FAILED}
+    assert verdicts(made) == {"c": CaseVerdict.FAILED}
 
 
 def test_a_flaky_case_is_a_verdict_of_its_own_and_is_not_tried_into_green(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_flaky_case_is_a_verdict_of_its_own_and_is_not_tried_into_green(tmp_pa
         case("lenient", matchers=(Says("hello"),), repeat=4, min_pass=2),
         options=Options(retry_errors=3),
     )
-    assert verdicts(made) == {"strict": Verdict.FLAKY, "lenient": Verdict.FLAKY}
+    assert verdicts(made) == {"strict": CaseVerdict.FLAKY, "lenient": CaseVerdict.FLAKY}
     assert [result.holds for result in made.results] == [False, True]
     assert len(agent.tasks) == 8
     assert len({task.seed for task in agent.tasks}) == 8
@@ -158,7 +158,7 @@ def test_only_errors_are_tried_again_and_only_so_often(tmp_path: Path) -> None:
         case("always", matchers=(Says("hello"),)),
         options=Options(retry_errors=2),
     )
-    assert verdicts(made) == {"twice": Verdict.PASSED, "always": Verdict.ERROR}
+    assert verdicts(made) == {"twice": CaseVerdict.PASSED, "always": CaseVerdict.ERROR}
     assert failures["always"] == 99 - 3
 
 
@@ -171,7 +171,11 @@ def test_skipped_cases_do_not_run_and_expected_failures_that_pass_are_told(tmp_p
         case("fails", matchers=(Says("never"),), xfail="not yet"),
         case("passes", matchers=(Says("hello"),), xfail="not yet"),
     )
-    assert list(verdicts(made).values()) == [Verdict.SKIPPED, Verdict.EXPECTED, Verdict.UNEXPECTED]
+    assert list(verdicts(made).values()) == [
+        CaseVerdict.SKIPPED,
+        CaseVerdict.EXPECTED,
+        CaseVerdict.UNEXPECTED,
+    ]
     assert [task.case_id for task in agent.tasks] == ["fails", "passes"]
 
 
@@ -191,7 +195,10 @@ def test_no_case_begins_once_the_run_has_cost_what_it_may(tmp_path: Path) -> Non
     cases = [case(f"c{number}", matchers=(Says("hello"),)) for number in range(4)]
     made = run(agent, tmp_path, *cases, options=Options(max_cost_cents=8))
     assert len(agent.tasks) == 2
-    assert [result.verdict for result in made.results] == [*[Verdict.PASSED] * 2, *[Verdict.ERROR] * 2]
+    assert [result.verdict for result in made.results] == [
+        *[CaseVerdict.PASSED] * 2,
+        *[CaseVerdict.ERROR] * 2,
+    ]
 
 
 def test_an_interrupted_run_reports_what_had_ended_and_stops_the_agent(tmp_path: Path) -> None:
@@ -248,7 +255,7 @@ def test_the_real_home_is_the_same_byte_for_byte_after_a_run(
         return "done"
 
     made = run(FunctionAgent(curious), tmp_path, case(matchers=(Says("done"),)))
-    assert verdicts(made) == {"c": Verdict.PASSED}, made.results[0].attempts[0].failures
+    assert verdicts(made) == {"c": CaseVerdict.PASSED}, made.results[0].attempts[0].failures
     assert "None" not in seen
     assert digest_of(real) == before
 
@@ -314,7 +321,7 @@ def test_a_setup_that_cannot_be_made_is_an_error_of_its_case(
     setup: Setup, reason: str, tmp_path: Path
 ) -> None:
     made = run(FunctionAgent(lambda text: "done"), tmp_path, case(setup=setup))
-    assert verdicts(made) == {"c": Verdict.ERROR}
+    assert verdicts(made) == {"c": CaseVerdict.ERROR}
     assert reason in made.results[0].attempts[0].failures[0]
 
 
@@ -416,8 +423,8 @@ def test_as_many_attempts_as_before_have_to_pass_of_each_hundred(repeat: int, ot
 def test_a_verdict_says_what_the_attempts_were(kinds: list[str], xfail: bool) -> None:
     attempts = [Attempt(Answer(error="x" if kind == "error" else ""), kind == "pass") for kind in kinds]
     result = case_result("s", case(xfail="later" if xfail else ""), attempts, len(kinds))
-    assert (result.verdict is Verdict.ERROR) == ("error" in kinds)
+    assert (result.verdict is CaseVerdict.ERROR) == ("error" in kinds)
     if "error" not in kinds:
         clean = set(kinds) == {"pass"}
-        assert (result.verdict in (Verdict.PASSED, Verdict.UNEXPECTED)) == clean
-        assert (result.verdict is Verdict.FLAKY) == (not xfail and len(set(kinds)) > 1)
+        assert (result.verdict in (CaseVerdict.PASSED, CaseVerdict.UNEXPECTED)) == clean
+        assert (result.verdict is CaseVerdict.FLAKY) == (not xfail and len(set(kinds)) > 1)

@@ -10,7 +10,7 @@ import pytest
 
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import MutationState
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.kernel.review.log_verification import verify
 from tests.faults.recovery_child import POINTS, open_here, prepare, recover, recover_by_own_loop
 from tests.forked import Forks
@@ -47,7 +47,7 @@ def test_a_killed_recovery_never_undoes_twice(forks: Forks, tmp_path: Path, poin
             assert point in ("inside", "done", "settled")
             assert ref.state is MutationState.REVERSING
             happened = effects(tmp_path) == 1
-            verdict = Verdict.DONE if happened else Verdict.NOT_DONE
+            verdict = Settlement.DONE if happened else Settlement.NOT_DONE
             Settling(runtime.recovery).settle(doubtful[0].call_id, verdict, Label("ada"), "I looked")
             ref = runtime.recovery.mutations.get(mutation_id)
             assert ref.state is (MutationState.REVERSED if happened else MutationState.COMMITTED)
@@ -70,7 +70,7 @@ def test_a_killed_loop_of_ones_own_never_undoes_twice(forks: Forks, tmp_path: Pa
             assert effects(tmp_path) == happened
         if point != "never":
             (doubtful,) = runtime.executor.in_doubt()
-            verdict = Verdict.DONE if happened else Verdict.NOT_DONE
+            verdict = Settlement.DONE if happened else Settlement.NOT_DONE
             Settling(runtime.recovery).settle(doubtful.call_id, verdict, Label("ada"), "I looked")
         recover_by_own_loop(runtime)
         assert effects(tmp_path) == 1

@@ -18,7 +18,7 @@ from sb.kernel.contracts import KERNEL_SURFACE, ToolSpec
 from sb.kernel.execution import recorder
 from sb.kernel.execution.recorder import Recorder
 from sb.kernel.execution.telemetry import _OtelSpan
-from sb.kernel.policy.rules import DENY, Hit, Verdict, WrittenPolicy
+from sb.kernel.policy.rules import DENY, Hit, PolicyVerdict, WrittenPolicy
 from sb.kernel.review import log_verification
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.log.event import Subject
@@ -67,7 +67,7 @@ def packs_of_every_scope_are_visible(patch: pytest.MonkeyPatch) -> None:
 def written_denials_do_not_count(patch: pytest.MonkeyPatch) -> None:
     real = WrittenPolicy._verdict
 
-    def verdict(policy: WrittenPolicy, hits: list[Hit]) -> Verdict:
+    def verdict(policy: WrittenPolicy, hits: list[Hit]) -> PolicyVerdict:
         return real(policy, [hit for hit in hits if hit.effect != DENY])
 
     patch.setattr(WrittenPolicy, "_verdict", verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sb.config import Home
 from sb.evals.answer import Answer
 from sb.evals.report import report_document
-from sb.evals.results import Attempt, CaseResult, EvalRun, Verdict
+from sb.evals.results import Attempt, CaseResult, CaseVerdict, EvalRun
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import summary
 from sb.kernel.trajectories.grading import grade
@@ -53,7 +53,9 @@ def attempt(
 
 def case(case_id: str, suite: str, *attempts: Attempt) -> CaseResult:
     passes = sum(one.passed for one in attempts)
-    verdict = Verdict.PASSED if passes == len(attempts) else Verdict.FLAKY if passes else Verdict.FAILED
+    verdict = (
+        CaseVerdict.PASSED if passes == len(attempts) else CaseVerdict.FLAKY if passes else CaseVerdict.FAILED
+    )
     return CaseResult(suite, case_id, verdict, attempts, len(attempts), trajectory=EXPECTED)
 
 

@@ -34,7 +34,7 @@ DECIDE = """
 import json, os, sys
 from sb.config import current_config
 from sb.errors import SBError
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settling, Settlement
 from sb.screens.state.records import Records
 from sb.screens.state.signer import Signer
 said = json.loads(sys.stdin.readline())
@@ -50,7 +50,7 @@ switch = records.kill_switch("write")
 switch.lift("agent", "clerk", by, "go on", number=switch.in_force()["agent:clerk"].number)
 recovery = records.runtime().recovery
 recovery.dismiss(said["dismiss"], by, "leave it")
-Settling(recovery).settle(said["settle"], Verdict.DONE, by, "the bank says so")
+Settling(recovery).settle(said["settle"], Settlement.DONE, by, "the bank says so")
 try:
     by.sign(b"anything at all")
 except SBError as error:

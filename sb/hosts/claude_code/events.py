@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json, specific
-from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import number, table, text
 
 _WATCHED = ("default", "acceptEdits", "plan")
@@ -63,7 +63,7 @@ class ClaudeCode(Adapter):
             number(payload, "duration_ms"),
         )
 
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         fields = {"permissionDecision": str(verdict.decision), "permissionDecisionReason": verdict.reason}
         return as_json(specific(event.name, **fields))
 

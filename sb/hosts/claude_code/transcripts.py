@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
-    Answer,
     CallEnded,
     Item,
     Prompt,
     RecordedCall,
+    Reply,
     Session,
     TranscriptReader,
     Used,
@@ -88,7 +88,7 @@ def _texts(record: dict[str, Any], message: dict[str, Any], at: float | None) ->
     if kind == "assistant":
         text = written([block for block in blocks(content) if block.get("type") == "text"])
         if text:
-            yield Answer(text, at)
+            yield Reply(text, at)
     elif kind == "user" and not (record.get("isMeta") or record.get("isCompactSummary")):
         parts = [content] if isinstance(content, str) else [block.get("text") for block in blocks(content)]
         asked = [part for part in parts if isinstance(part, str) and not part.lstrip().startswith(_NOT_ASKED)]

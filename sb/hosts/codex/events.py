@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json, denial, specific
-from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import table, text
 
 _OF_A_SESSION = ("SessionStart", "SessionEnd")  # events that belong to no turn
@@ -58,7 +58,7 @@ class Codex(Adapter):
             folder_unknown=not text(args, "workdir"),  # a model may choose another folder than the turn's
         )
 
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         """Exactly one deny; an empty reason would let the call run."""
         reason = verdict.reason.strip() or "SecondBrain: not run: it was denied"
         return as_json(specific("PreToolUse", **denial(reason)))

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
-    Answer,
     CallEnded,
     Item,
     Prompt,
     RecordedCall,
+    Reply,
     Session,
     TranscriptReader,
     Used,
@@ -76,7 +76,7 @@ def _is_rollout(path: Path) -> bool:
 def _message(payload: dict[str, Any], at: float | None) -> Iterator[Item]:
     text = written(payload.get("content"))
     if text and payload.get("role") == "assistant":
-        yield Answer(text, at)
+        yield Reply(text, at)
     elif text and payload.get("role") == "user" and not _is_its_own(text):
         yield Prompt(text, at)
 

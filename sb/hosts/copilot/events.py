@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json, denial, specific
-from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import error_text, table, text
 
 SEPARATOR = "-"  # between the names of an MCP server and its tool, as in `github-mcp-server-list_issues`
@@ -70,7 +70,7 @@ class Copilot(Adapter):
             separator=SEPARATOR,
         )
 
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         """A deny with its reason, in both forms: entries in Claude Code's form may look for it in Claude's place."""
         denied = denial(verdict.reason)
         return as_json(denied | specific("PreToolUse", **denied))

@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json
-from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import Decision, HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import decoded, number, table, text
 
 # Events whose answer has a `permission`.
@@ -78,7 +78,7 @@ class Cursor(Adapter):
             text(payload, "cwd"),
         )
 
-    def answer(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def answer(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         """Always an object. No opinion: Cursor asks where it can, since allowing would skip its own prompt."""
         if event.name == "beforeSubmitPrompt":
             return as_json({"continue": True})
@@ -87,7 +87,7 @@ class Cursor(Adapter):
         starts = event.moment is Moment.SESSION_STARTED and verdict.context
         return as_json({"additional_context": verdict.context} if starts else {})
 
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         asks = event.name in self.asks_on
         if verdict.decision is Decision.NONE:
             return as_json({"permission": "ask" if asks else "allow"})

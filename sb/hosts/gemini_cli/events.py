@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json
-from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import error_text, table, text
 
 # Events that no other host has; events of other names are its own if they have a time.
@@ -51,7 +51,7 @@ class GeminiCLI(Adapter):
             address=_address(server) if isinstance(server, dict) else "",
         )
 
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         return as_json({"decision": "deny", "reason": verdict.reason})
 
 

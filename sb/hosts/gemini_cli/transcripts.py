@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
-    Answer,
     Item,
     Prompt,
     RecordedCall,
+    Reply,
     Session,
     TranscriptReader,
     Used,
@@ -68,7 +68,7 @@ def _message(message: dict[str, Any], session: Session) -> Iterator[Item]:
     session.note(at=at, model=text(message, "model"))
     answer = written(message.get("content"))
     if answer:
-        yield Answer(answer, at)
+        yield Reply(answer, at)
     for one in blocks(message.get("toolCalls")):
         name, args, status = text(one, "name"), table(one, "args"), text(one, "status")
         if not name:

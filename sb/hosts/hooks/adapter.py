@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import Decision, HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import text
 
 BLOCKED = 2  # the exit code that blocks a call, on every host that has one
@@ -53,7 +53,7 @@ class Adapter(ABC):
         """The call that an event is about; None if another event reports it."""
 
     @abstractmethod
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         """The answer that denies a call, or has the host ask its user."""
 
     def read(self, payload: dict[str, Any]) -> HookEvent:
@@ -80,7 +80,7 @@ class Adapter(ABC):
         """Whether the host would ask its person now, and a person is there."""
         return event.name in self.asks_on
 
-    def answer(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def answer(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         """What the host is answered; silence for no opinion, so that the user's own rules and prompts stay as they are."""
         if event.moment is Moment.BEFORE and verdict.decision is not Decision.NONE:
             return self.decided(event, verdict)
@@ -91,7 +91,7 @@ class Adapter(ABC):
             shown = {"systemMessage": verdict.context} if self.shows_context and not starts else {}
             name = "SessionStart" if starts else event.name
             return as_json({**shown, **specific(name, additionalContext=verdict.context)})
-        return Answer()
+        return HookAnswer()
 
     def takes(self, event: HookEvent) -> bool:
         """Whether the host hands its model a text in answer to this event."""
@@ -121,10 +121,10 @@ def denial(reason: str) -> dict[str, str]:
     return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 
 
-def as_json(fields: dict[str, Any]) -> Answer:
-    return Answer(json.dumps(fields))
+def as_json(fields: dict[str, Any]) -> HookAnswer:
+    return HookAnswer(json.dumps(fields))
 
 
-def by_exit_code(verdict: Verdict) -> Answer:
+def by_exit_code(verdict: HookVerdict) -> HookAnswer:
     """A denial for hosts that look at the exit code alone, with the reason on stderr."""
-    return Answer(stderr=f"{verdict.reason}\n", code=BLOCKED)
+    return HookAnswer(stderr=f"{verdict.reason}\n", code=BLOCKED)

@@ -155,7 +155,7 @@ class Decision(StrEnum):
     DENY = "deny"
 
 
-class Verdict(NamedTuple):
+class HookVerdict(NamedTuple):
     """The decision on an event, and what goes with it.
 
     Args:
@@ -168,12 +168,12 @@ class Verdict(NamedTuple):
     context: str = ""
 
 
-def cannot_judge(why: str) -> Verdict:
+def cannot_judge(why: str) -> HookVerdict:
     """The denial of a call that could not be judged."""
-    return Verdict(Decision.DENY, f"SecondBrain: not run: `sb` cannot judge this call: {why}. {INSTEAD}")
+    return HookVerdict(Decision.DENY, f"SecondBrain: not run: `sb` cannot judge this call: {why}. {INSTEAD}")
 
 
-class Answer(NamedTuple):
+class HookAnswer(NamedTuple):
     """What the process prints, and its exit code."""
 
     stdout: str = ""

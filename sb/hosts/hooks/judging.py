@@ -16,9 +16,9 @@ from sb.hosts.hooks.event import (
     Decision,
     GovernedCall,
     HookEvent,
+    HookVerdict,
     Moment,
     NativeCall,
-    Verdict,
     cannot_judge,
 )
 from sb.hosts.hooks.judging_context import judging_context
@@ -69,7 +69,7 @@ def _rules(config: Config) -> Ruleset:
         return SHIPPED_RULES
 
 
-def judge(config: Config, adapter: Adapter, event: HookEvent, opening: Opening | None = None) -> Verdict:
+def judge(config: Config, adapter: Adapter, event: HookEvent, opening: Opening | None = None) -> HookVerdict:
     """Judge a call before it is made, or record the outcome of calls.
 
     Args:
@@ -98,10 +98,10 @@ class _Session:
         self._context = judging_context(runtime.config, event, self._files, _rules(runtime.config))
         self.sessions = Sessions(runtime, adapter, event, self._ctx)
 
-    def handle(self) -> Verdict:
+    def handle(self) -> HookVerdict:
         event = self._event
         if event.moment is Moment.BEFORE:
-            return self._before(event.calls[0]) if event.calls else Verdict()
+            return self._before(event.calls[0]) if event.calls else HookVerdict()
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
             return self._remembering()
@@ -119,20 +119,20 @@ class _Session:
             self._calls.leave(self._ctx)
             self._files.expire(self._runtime.executor.mutations.promised_keys)
             return self._remembering()
-        return Verdict(context=warning)
+        return HookVerdict(context=warning)
 
-    def _gate_message(self) -> Verdict:
+    def _gate_message(self) -> HookVerdict:
         """Put on record what the last message of a turn holds that is not for whoever reads it, and have it written again."""
         from sb.parts import output_gate
 
         gate, ctx = output_gate(self._runtime.log), self._ctx
         _, labels = gate.gated(self._event.text, ctx)
         if not labels:
-            return Verdict()
+            return HookVerdict()
         action = self._config.output_gate.messages if self._event.may_go_on else MARK
         subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
         gate.record(subject, labels, place="message", action=action)
-        return Verdict(Decision.DENY, message_refused(labels)) if action == REFUSE else Verdict()
+        return HookVerdict(Decision.DENY, message_refused(labels)) if action == REFUSE else HookVerdict()
 
     @cached_property
     def _screening(self) -> Screening:
@@ -148,24 +148,24 @@ class _Session:
         warnings += [self._screening.prompt()] if self._event.moment is Moment.PROMPT else []
         return " ".join(dict.fromkeys(filter(None, warnings)))
 
-    def _remembering(self) -> Verdict:
+    def _remembering(self) -> HookVerdict:
         """Memory at the start and the end of a session; a failure is reported and stops nothing."""
         if not self._config.memory.hooks:
-            return Verdict()
+            return HookVerdict()
         from sb.hosts.hooks.remembering import begin, end
 
         try:
             if self._event.moment is Moment.SESSION_STARTED:
-                return Verdict(context=begin(self._runtime, self._event))
+                return HookVerdict(context=begin(self._runtime, self._event))
             end(self._runtime, self._event, self._ctx.run_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the host's session goes on without it, and is told so
             known = isinstance(error, SBError | ValueError)
-            return Verdict(
+            return HookVerdict(
                 reason=f"memory: {_brief(str(error) if known else f'{type(error).__name__}: {error}')}"
             )
-        return Verdict()
+        return HookVerdict()
 
-    def _before(self, call: NativeCall) -> Verdict:
+    def _before(self, call: NativeCall) -> HookVerdict:
         governed = self.sessions.limit(govern(call, self._context))
         secrets = guard_secrets(
             governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
@@ -177,7 +177,7 @@ class _Session:
             _verdict(self._announce(call, governed, secrets), governed, self._event.host), governed
         )
 
-    def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> Verdict:
+    def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> HookVerdict:
         """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
         changes = governed.changes
         from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
@@ -218,7 +218,7 @@ class _Session:
             return ()
         return self._screening.asked()
 
-    def _advised(self, verdict: Verdict, governed: GovernedCall) -> Verdict:
+    def _advised(self, verdict: HookVerdict, governed: GovernedCall) -> HookVerdict:
         """The verdict on a call that does not go on, with a safer command where there is one."""
         if verdict.decision is Decision.NONE or "command" not in governed.args:
             return verdict
@@ -321,18 +321,18 @@ def _shown(response: Any) -> Any:
     return {"begins": begins.decode(errors="replace"), "bytes": len(encoded)}
 
 
-def _verdict(result: ToolResult, governed: GovernedCall, host: str) -> Verdict:
+def _verdict(result: ToolResult, governed: GovernedCall, host: str) -> HookVerdict:
     data = result.data if isinstance(result.data, dict) else {}
     if result.success:
         return (
-            Verdict(Decision.ASK, f"SecondBrain: {_because(governed, data)}")
+            HookVerdict(Decision.ASK, f"SecondBrain: {_because(governed, data)}")
             if data.get("ask")
-            else Verdict()
+            else HookVerdict()
         )
     approval_id = data.get("approval_id")
     if approval_id is None:
-        return Verdict(Decision.DENY, denied(result, governed.refused, host))
-    return Verdict(Decision.DENY, waits(_because(governed, data), approval_id, data))
+        return HookVerdict(Decision.DENY, denied(result, governed.refused, host))
+    return HookVerdict(Decision.DENY, waits(_because(governed, data), approval_id, data))
 
 
 def _because(governed: GovernedCall, data: dict[str, Any]) -> str:
@@ -360,7 +360,7 @@ def _brief(text: str) -> str:
     return one_line(text, MOST_OF_A_REASON)
 
 
-def unjudged(setting: str, governed: GovernedCall | None, why: str) -> Verdict:
+def unjudged(setting: str, governed: GovernedCall | None, why: str) -> HookVerdict:
     """The verdict on a call that cannot be judged.
 
     Args:
@@ -370,5 +370,5 @@ def unjudged(setting: str, governed: GovernedCall | None, why: str) -> Verdict:
     reads = governed is not None and governed.safety_class is SafetyClass.READ_ONLY and not governed.refused
     reads = reads and not (governed is not None and governed.secrets)
     if setting == "all" or (setting == "reads" and reads):
-        return Verdict(reason=f"allowed without a verdict (hooks.unjudged = {setting}): {why}")
+        return HookVerdict(reason=f"allowed without a verdict (hooks.unjudged = {setting}): {why}")
     return cannot_judge(why)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import BLOCKED, Adapter
-from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, Verdict, cannot_judge
+from sb.hosts.hooks.event import Decision, HookAnswer, HookEvent, HookVerdict, Moment, cannot_judge
 
 LONGEST_PAYLOAD = 64 << 20  # bytes
 DEFAULT_DEADLINE_S = 20.0
@@ -27,7 +27,7 @@ _LEAST_S = 1.0  # for an event that another process has tried to judge
 DEFAULT_UNJUDGED = "reads"
 
 
-def print_answer(answer: Answer) -> None:
+def print_answer(answer: HookAnswer) -> None:
     """Print an answer on the standard streams.
 
     Raises:
@@ -56,7 +56,7 @@ class Given(NamedTuple):
     nonce: str = ""
     again: bool = False
     spent_s: float = 0.0
-    answer: Callable[[Answer], None] = print_answer
+    answer: Callable[[HookAnswer], None] = print_answer
     afterwards: Callable[[Any, str], None] = lambda config, cwd: None
     opening: Any = None
 
@@ -98,9 +98,9 @@ class _Process:
         self._answered = threading.Lock()
         self._moved = threading.Condition()
         self._until = math.inf
-        self._late: Callable[[], Answer] | None = None
+        self._late: Callable[[], HookAnswer] | None = None
 
-    def expire_after(self, seconds: float, late: Callable[[], Answer]) -> None:
+    def expire_after(self, seconds: float, late: Callable[[], HookAnswer]) -> None:
         """Answer with what `late` gives, unless there was an answer before; replaces the former deadline."""
         until = time.monotonic() + max(seconds - self._given.spent_s, _LEAST_S)
         with self._moved:
@@ -119,7 +119,7 @@ class _Process:
         if late is not None:
             self.end(late())
 
-    def end(self, answer: Answer, done: _Settings | None = None) -> None:
+    def end(self, answer: HookAnswer, done: _Settings | None = None) -> None:
         """Deliver it and end the process, without waiting for anything that hangs.
 
         Args:
@@ -151,8 +151,8 @@ def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
     return timer
 
 
-def _unreadable(why: str) -> Answer:
-    return Answer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
+def _unreadable(why: str) -> HookAnswer:
+    return HookAnswer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
 
 
 def _stdin() -> bytes:
@@ -179,12 +179,12 @@ def _read_event(arguments: list[str], given: Given) -> tuple[Adapter, HookEvent]
     return adapter, adapter.read(payload)._replace(nonce=given.nonce, again=given.again)
 
 
-def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> Verdict:
+def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> HookVerdict:
     from sb.hosts.hooks.judging import judge, matters
     from sb.hosts.hooks.opening import Opening
 
     if not matters(event):
-        return Verdict()
+        return HookVerdict()
     config, fault = _configured(event)
     settings.config, settings.unjudged, settings.cwd = config, config.hooks.unjudged, event.cwd
     process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
@@ -218,16 +218,16 @@ def settings_folder(cwd: str) -> Any:
     return Path(cwd) if os.path.isdir(cwd) else Path("/")
 
 
-def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:
+def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> HookAnswer:
     """Answer in time; the call itself may be what takes so long, so after a while it is denied uninspected."""
     why = "it took too long"
     refused = event.moment is Moment.BEFORE and settings.unjudged != "all"
-    verdict = cannot_judge(why) if refused else Verdict()
+    verdict = cannot_judge(why) if refused else HookVerdict()
     _timer(_INSPECTING_S, lambda: process.end(_answer(adapter, event, verdict)))
     return _answer(adapter, event, _unjudged(adapter, event, settings, why))
 
 
-def _answer(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
+def _answer(adapter: Adapter, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
     try:
         answer = adapter.answer(event, verdict)
         if verdict.decision is Decision.NONE and verdict.reason:  # a failure stops nothing, and is reported
@@ -235,13 +235,13 @@ def _answer(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
         return answer
     except Exception as error:  # noqa: BLE001 - a verdict that cannot be printed lets no call run
         refused = event.moment is Moment.BEFORE
-        return Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
+        return HookAnswer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
 
 
-def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> Verdict:
+def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> HookVerdict:
     """A call that cannot be judged is denied, unless it only reads; any other event needs no answer."""
     if event.moment is not Moment.BEFORE or not event.calls:
-        return Verdict(reason=f"event not recorded: {why}")
+        return HookVerdict(reason=f"event not recorded: {why}")
     try:
         from sb.hosts.hooks.judging import unjudged
         from sb.hosts.hooks.judging_context import judging_context

@@ -14,7 +14,7 @@ from typing import Any
 from sb.hosts.hooks.arguments import bare, command_lines
 from sb.hosts.hooks.event import GovernedCall, NativeCall, Server
 from sb.hosts.hooks.judging_context import JudgingContext
-from sb.kernel.calls.call import Answer, Ask
+from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.shell.rules import DESTROY, QUIET, READ
 from sb.tools.hosted.contracts import MCP, MCP_DESTRUCTIVE
@@ -223,9 +223,9 @@ def _first_use(tool: str, server: Server) -> Ask:
     if not server.digest:
         where = f"server {server.name}" if server.name else "a server that the host does not name"
         why = f"{bare(tool)} of {where}, whose configuration is not known, so a person must approve each use"
-        return Ask("mcp_server", why, Answer.BY_HOST)
+        return Ask("mcp_server", why, AnsweredBy.BY_HOST)
     why = (
         f"first use of MCP server {server.name} ({server.configured}): approving lets the agent use its tools, "
         "except those that delete or run something, until its configuration changes"
     )
-    return Ask("mcp_server", why, Answer.BY_HOST, server.grant_key)
+    return Ask("mcp_server", why, AnsweredBy.BY_HOST, server.grant_key)

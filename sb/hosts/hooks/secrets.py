@@ -12,7 +12,7 @@ from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
 from sb.hosts.hooks.remotes import is_known, remotes_of
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
-from sb.kernel.calls.call import Answer, Ask
+from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.redaction import one_line
 from sb.shell import classify
@@ -128,8 +128,8 @@ def guard_reading(governed: GovernedCall, setting: str) -> SecretGuard:
     return SecretGuard("", tuple(asked), {READ_SECRET: True})
 
 
-def _answer(permitted: bool) -> Answer:
-    return Answer.PERMITTED if permitted else Answer.QUEUED
+def _answer(permitted: bool) -> AnsweredBy:
+    return AnsweredBy.PERMITTED if permitted else AnsweredBy.QUEUED
 
 
 def _sent(governed: GovernedCall, calls: ExternalCalls, event: HookEvent, run_id: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.errors import SBError
 from sb.hosts.hooks.adapter import Adapter
-from sb.hosts.hooks.event import Decision, GovernedCall, HookEvent, Moment, Verdict
+from sb.hosts.hooks.event import Decision, GovernedCall, HookEvent, HookVerdict, Moment
 from sb.kernel.review.session_conflicts import Conflict, SessionConflicts
 from sb.redaction import one_line
 from sb.runtime import Runtime
@@ -44,7 +44,7 @@ class Sessions:
             return governed._replace(refused=why, rule=SESSION_CONFLICT)
         return governed
 
-    def follow(self, verdict: Verdict) -> Verdict:
+    def follow(self, verdict: HookVerdict) -> HookVerdict:
         """Read the session's tokens when a turn is over, and tell it what it was not told of yet."""
         if self._event.moment in _TURN_OVER and self._event.transcript:
             from sb.hosts.usage import advance
@@ -53,7 +53,7 @@ class Sessions:
                 advance(self._runtime.config.home.usage, self._run_id, self._event)
         return self._tell(verdict)
 
-    def _tell(self, verdict: Verdict) -> Verdict:
+    def _tell(self, verdict: HookVerdict) -> HookVerdict:
         """The verdict, with what the session was not told of yet, where its host can be told."""
         if self._runtime.config.hooks.conflicts == OFF or not self._event.session_id:
             return verdict

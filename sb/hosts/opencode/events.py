@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, by_exit_code
-from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import table, text
 
 
@@ -48,7 +48,7 @@ class OpenCode(Adapter):
             separator="_",
         )
 
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         return by_exit_code(verdict)
 
 

@@ -14,11 +14,11 @@ from sb.hosts.hooks.project import project_of
 from sb.hosts.past.changes import changed_files
 from sb.hosts.transcripts import (
     LONGEST_PATH,
-    Answer,
     CallEnded,
     Item,
     Prompt,
     RecordedCall,
+    Reply,
     Session,
     Transcript,
 )
@@ -42,7 +42,7 @@ class _Turn:
 
     prompt: Prompt
     cwd: str
-    answer: Answer | None = None
+    answer: Reply | None = None
     changed: dict[str, list[str]] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
     calls: int = 0
@@ -89,7 +89,7 @@ def events(transcript: Transcript, *, ended: bool) -> Iterator[ForeignMemory]:
 
 
 def _take(turn: _Turn, item: Item) -> None:
-    if isinstance(item, Answer):
+    if isinstance(item, Reply):
         turn.answer = item
     elif isinstance(item, RecordedCall):
         turn.add(item)

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, by_exit_code
-from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.fields import decoded, table, text
 
 _CALLS = ("read_code", "write_code", "run_command", "mcp_tool_use")
@@ -58,7 +58,7 @@ class Windsurf(Adapter):
             server=server,
         )
 
-    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+    def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         return by_exit_code(verdict)
 
 

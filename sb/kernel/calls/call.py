@@ -89,7 +89,7 @@ class RecoveryCall(Protocol):
         ...
 
 
-class Answer(StrEnum):
+class AnsweredBy(StrEnum):
     """Whose yes to an `Ask` counts."""
 
     QUEUED = "queued"  # a decision on the request alone
@@ -107,7 +107,7 @@ class Ask(NamedTuple):
 
     rule: str
     reason: str
-    answer: Answer = Answer.QUEUED
+    answer: AnsweredBy = AnsweredBy.QUEUED
     standing: str = ""
 
     def to_dict(self) -> dict[str, str]:

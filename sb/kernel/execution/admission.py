@@ -17,7 +17,7 @@ from sb.errors import ContractError
 from sb.frozen import frozen
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.calls.call import Answer, Refused, ToolCall
+from sb.kernel.calls.call import AnsweredBy, Refused, ToolCall
 from sb.kernel.calls.consequence import Consequences, give_back
 from sb.kernel.calls.intents import KnownStep
 from sb.kernel.contracts import ToolErrorCode
@@ -310,9 +310,9 @@ class Admission:
         asked = [
             ask for ask in call.asked if ask.to_dict() in call.reasons
         ]  # a grant may have settled others
-        if any(ask.answer is Answer.QUEUED for ask in asked):
+        if any(ask.answer is AnsweredBy.QUEUED for ask in asked):
             return False
-        if len(asked) == len(call.reasons) and all(ask.answer is Answer.PERMITTED for ask in asked):
+        if len(asked) == len(call.reasons) and all(ask.answer is AnsweredBy.PERMITTED for ask in asked):
             return call.host_permits and self.gate.host_may_permit(call)
         return call.host_asks and self.gate.host_may_ask(call)
 

@@ -33,7 +33,7 @@ class Hit(NamedTuple):
         return cls(rule.name, rule.effect, rule.reason or in_words(rule))
 
 
-class Verdict(NamedTuple):
+class PolicyVerdict(NamedTuple):
     """What the rules say together.
 
     Args:
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
 class _Known(NamedTuple):
     """What is known without the arguments: the verdict, and the rules that still depend on them."""
 
-    verdict: Verdict
+    verdict: PolicyVerdict
     open_rules: tuple[PolicyRule, ...]
 
 
@@ -65,7 +65,9 @@ class WrittenPolicy:
         self._known: dict[tuple[str, str, SafetyClass], _Known] = {}
         self.version = digest(canonical_bytes([_plain(rule) for rule in self.rules]))[:16]
 
-    def decide(self, tool_id: str, agent: str, safety_class: SafetyClass, args: dict[str, Any]) -> Verdict:
+    def decide(
+        self, tool_id: str, agent: str, safety_class: SafetyClass, args: dict[str, Any]
+    ) -> PolicyVerdict:
         """The verdict on one call.
 
         Args:
@@ -78,7 +80,7 @@ class WrittenPolicy:
         hits = [Hit.of(rule) for rule in known.open_rules if fits_arguments(rule, args, spelled)]
         return self._verdict([*known.verdict.hits, *hits]) if hits else known.verdict
 
-    def joined(self, own: Verdict, others: Sequence[Verdict]) -> Verdict:
+    def joined(self, own: PolicyVerdict, others: Sequence[PolicyVerdict]) -> PolicyVerdict:
         """The verdict on a call that stands in for others: what denies or asks for one of them does so for it.
 
         It is allowed by a rule of its own, or if each of the others is.
@@ -86,7 +88,7 @@ class WrittenPolicy:
         hits = list(dict.fromkeys(hit for verdict in (own, *others) for hit in verdict.hits))
         found = self._verdict(hits)
         allowed = own.effect != DENY or all(verdict.effect != DENY for verdict in others)
-        return found if found.effect == DENY or allowed else Verdict(DENY)
+        return found if found.effect == DENY or allowed else PolicyVerdict(DENY)
 
     def conditional(self, tool_id: str, agent: str, safety_class: SafetyClass) -> tuple[PolicyRule, ...]:
         """The rules about this tool, agent and class that depend on the arguments."""
@@ -108,13 +110,13 @@ class WrittenPolicy:
             return _Known(verdict, ())
         return _Known(verdict, tuple(rule for rule in about if rule.args or rule.runs))
 
-    def _verdict(self, hits: list[Hit]) -> Verdict:
+    def _verdict(self, hits: list[Hit]) -> PolicyVerdict:
         for effect in (DENY, APPROVE, ALLOW):
             found = tuple(hit for hit in hits if hit.effect == effect)
             if found:
                 # Lesser hits are kept too: a conditional rule may still beat this one.
-                return Verdict(effect, tuple(sorted(hits, key=lambda hit: hit.effect != effect)))
-        return Verdict(DENY if self._allows else ALLOW)
+                return PolicyVerdict(effect, tuple(sorted(hits, key=lambda hit: hit.effect != effect)))
+        return PolicyVerdict(DENY if self._allows else ALLOW)
 
 
 def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyClass) -> bool:

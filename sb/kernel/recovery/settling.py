@@ -30,7 +30,7 @@ _NOT_OPEN_ANY_MORE = (
 )
 
 
-class Verdict(StrEnum):
+class Settlement(StrEnum):
     """What is decided about a call in doubt."""
 
     DONE = "done"
@@ -70,7 +70,7 @@ class Settling:
         return doubtful[call_id]
 
     def settle(
-        self, call_id: str, verdict: Verdict, by: Decider, reason: str, result: Any = None
+        self, call_id: str, verdict: Settlement, by: Decider, reason: str, result: Any = None
     ) -> Undone | None:
         """Record whether a call happened, as a person says.
 
@@ -88,18 +88,18 @@ class Settling:
             UsageError: the reason is missing, or the result is not JSON.
         """
         intent, reason = self.in_doubt(call_id), required(reason)
-        if verdict is Verdict.COMPENSATE:
+        if verdict is Settlement.COMPENSATE:
             self._require_way_back(intent, result)
         about = settlement(self._log, intent, verdict)
         signed = self._recovery.approvals.signed(by, "settle", about, reason)
         said = {"verdict": str(verdict), "by": by.name, "reason": reason}
-        happened = verdict is not Verdict.NOT_DONE
+        happened = verdict is not Settlement.NOT_DONE
         mutation_id = self._record(intent, happened, result, said, {"signed": signed})
-        if verdict is not Verdict.COMPENSATE:
+        if verdict is not Settlement.COMPENSATE:
             return None
         return self._recovery.undo(self._recovery.mutations.get(mutation_id), by, reason)
 
-    def probe(self, call_id: str) -> Verdict:
+    def probe(self, call_id: str) -> Settlement:
         """Ask the tool's probe with the call's idempotency key, and record what it says.
 
         Raises:
@@ -119,7 +119,7 @@ class Settling:
         answer = found.data if found.success and isinstance(found.data, dict) else {}
         if not isinstance(answer.get("done"), bool):
             raise NoVerdict(f"{tool} could not tell: {found.error_message or 'it did not answer done'}")
-        verdict = Verdict.DONE if answer["done"] else Verdict.NOT_DONE
+        verdict = Settlement.DONE if answer["done"] else Settlement.NOT_DONE
         said = {"verdict": str(verdict), "by": f"probe {tool}", "reason": str(answer.get("detail", ""))}
         self._record(intent, answer["done"], answer.get("result"), said, {"probe": found.call_id})
         return verdict
@@ -211,7 +211,7 @@ class Settling:
         return StepResult(step, redact_json(value) if size <= LONGEST_LOGGED_VALUE else None, "")
 
 
-def settlement(log: EventLog, intent: Intent, verdict: Verdict) -> dict[str, Any]:
+def settlement(log: EventLog, intent: Intent, verdict: Settlement) -> dict[str, Any]:
     """What a statement that settles a call is about."""
     return {
         "call": intent.call_id,

@@ -14,7 +14,7 @@ from typing import Any
 from sb.config.memory_gate import GateSettings, gate_settings
 from sb.memory.gate.confidence import Beta
 from sb.memory.gate.likeness import Comparer
-from sb.memory.gate.worth import Candidate, Verdict, decide, shares, terms_of
+from sb.memory.gate.worth import Candidate, GateVerdict, decide, shares, terms_of
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.trust.scores import Standing, trust_in_memory
@@ -123,17 +123,17 @@ class IncomingRecord:
         self._last = 0  # record that was looked at
         self._rows: list[Row] = []
         self._into: Row | None = None
-        self.verdict: Verdict
+        self.verdict: GateVerdict
 
     def look(self) -> None:
         """Compare it with what there is."""
         if not self._settings.threshold:
-            self.verdict = Verdict(True, "the gate is off", trust=self._candidate.trust)
+            self.verdict = GateVerdict(True, "the gate is off", trust=self._candidate.trust)
             return
         self._mark = self._gate.space.database.mark()
         if missing := self._gate.cannot_compare:
             self._last = self._gate.space.records.last()
-            self.verdict = Verdict(True, missing, trust=self._candidate.trust)
+            self.verdict = GateVerdict(True, missing, trust=self._candidate.trust)
             return
         self._rows, self._last = self._gate.nearest(self._candidate.text, self._candidate.terms, self._place)
         self._decide(self._rows)
@@ -152,9 +152,9 @@ class IncomingRecord:
         if self._into is not None and self._candidate.trust < _trust(self._into, known):
             self.verdict = self._downgraded()
 
-    def _downgraded(self) -> Verdict:
+    def _downgraded(self) -> GateVerdict:
         found = self.verdict.as_json() | {"downgraded": True, "others": self.verdict.others}
-        return Verdict(**found | {"reason": f"{self.verdict.reason}; trusted less, so without effect"})
+        return GateVerdict(**found | {"reason": f"{self.verdict.reason}; trusted less, so without effect"})
 
     def merges(self) -> bool:
         """Whether it says what a record says; of a write transaction that is open, what was written since counts too."""

@@ -47,7 +47,7 @@ class Other(View):
 
 
 @frozen
-class Verdict(View):
+class GateVerdict(View):
     """The gate's answer for one memory.
 
     Args:
@@ -116,7 +116,7 @@ def worth(settings: GateSettings, likeness: float, recent: float, trust: float) 
 
 def decide(
     candidate: Candidate, rows: Sequence[Row], settings: GateSettings, comparer: Comparer, now: float
-) -> tuple[Verdict, Row | None]:
+) -> tuple[GateVerdict, Row | None]:
     """Returns the verdict on a memory, and the row that it is merged into, if it is.
 
     Args:
@@ -141,7 +141,7 @@ def decide(
         why = "nothing says the same" if not others else f"another {others[0].changed} than {others[0].id}"
         shifted = importance(settings, candidate.trust)
         most = settings.surprise + settings.novelty + settings.importance * shifted
-        return Verdict(
+        return GateVerdict(
             True, why, round(most, 3), settings.threshold, importance=shifted, trust=candidate.trust,
             others=tuple(others),
         ), None  # fmt: skip
@@ -157,7 +157,7 @@ def decide(
     value = worth(settings, likeness, recent, candidate.trust)
     admitted = value >= settings.threshold
     sign = "reaches" if admitted else "is below"
-    verdict = Verdict(
+    verdict = GateVerdict(
         admitted,
         f"W(m) {value:.2f} {sign} {settings.threshold:g}",
         round(value, 3),

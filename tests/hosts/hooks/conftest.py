@@ -17,7 +17,7 @@ import pytest
 
 from sb.config import Config, load_config
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
-from sb.hosts.hooks.event import Verdict
+from sb.hosts.hooks.event import HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.registry import WITH_HOOKS, events_module
 from sb.log.event import Event
@@ -46,11 +46,11 @@ class Host:
         common |= {"permission_mode": self.mode}
         return {**common, "hook_event_name": event, **fields}
 
-    def tell(self, event: str, **fields: Any) -> Verdict:
+    def tell(self, event: str, **fields: Any) -> HookVerdict:
         """One event, in this process."""
         return judge(self.config(), CLAUDE_CODE, CLAUDE_CODE.read(self.payload(event, **fields)))
 
-    def before(self, tool: str, use_id: str = "", **tool_input: Any) -> Verdict:
+    def before(self, tool: str, use_id: str = "", **tool_input: Any) -> HookVerdict:
         use_id = use_id or f"toolu_{next(self._ids)}"
         return self.tell("PreToolUse", tool_name=tool, tool_use_id=use_id, tool_input=tool_input)
 
@@ -61,7 +61,7 @@ class Host:
     def write(self, path: Path, content: str, use_id: str) -> None:
         """The agent writes a file, and the host tells of it before and after."""
         given = {"file_path": str(path), "content": content}
-        assert self.before("Write", use_id, **given) == Verdict()
+        assert self.before("Write", use_id, **given) == HookVerdict()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
         self.after("Write", use_id, {"type": "update"}, **given)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.event import Decision, HookEvent, Moment, Verdict
+from sb.hosts.hooks.event import Decision, HookEvent, HookVerdict, Moment
 from sb.hosts.hooks.judging import judge
 from sb.hosts.hooks.main import _answer
 from sb.hosts.registry import WITH_HOOKS, adapter_for
@@ -136,7 +136,9 @@ def test_only_cursor_claude_code_and_vs_code_ask_their_user(host: Host, name: st
 @rows("named", WITH_HOOKS)
 def test_no_refusal_is_without_a_reason(named: str) -> None:
     event = HookEvent(named, "preToolUse", Moment.BEFORE, "s", "/")
-    said = adapter_for(named, {}).answer(event, Verdict(Decision.DENY, "  " if named == "codex" else "why"))
+    said = adapter_for(named, {}).answer(
+        event, HookVerdict(Decision.DENY, "  " if named == "codex" else "why")
+    )
     assert (said.stdout or said.stderr).strip()
     if named == "codex":
         assert json.loads(said.stdout)["hookSpecificOutput"]["permissionDecisionReason"].strip()

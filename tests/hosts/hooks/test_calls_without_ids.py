@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sb.hosts.gemini_cli.events import ADAPTER as GEMINI_CLI
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.log_verification import verify
@@ -28,7 +28,7 @@ class Gemini:
         sent = recorded.payload("gemini-cli", event, self.host.project)
         return sent | {"tool_name": tool, "tool_input": args} if args else sent
 
-    def tell(self, event: str, *tool: str, **args: Any) -> Verdict:
+    def tell(self, event: str, *tool: str, **args: Any) -> HookVerdict:
         read = GEMINI_CLI.read(self.payload(event, *tool, **args))
         return judge(self.host.config(), GEMINI_CLI, read)
 
@@ -48,7 +48,7 @@ def gemini(host: Host) -> Gemini:
 
 def test_the_same_call_twice_in_a_row_is_two_calls(gemini: Gemini) -> None:
     for _ in range(2):
-        assert gemini.tell("BeforeTool", command="make") == Verdict()
+        assert gemini.tell("BeforeTool", command="make") == HookVerdict()
         gemini.tell("AfterTool", command="make")
     calls = gemini.calls()
     assert [state for _, state in calls] == ["intent", "done", "intent", "done"]
@@ -91,7 +91,7 @@ def test_one_approval_lets_one_of_equal_calls_pass(gemini: Gemini) -> None:
     with gemini.host.open() as runtime:
         (waiting,) = runtime.approvals.page()
         runtime.approvals.approve(waiting.id, ADA, "once")
-    assert gemini.tell("BeforeTool", command="rm -rf /data/build") == Verdict()
+    assert gemini.tell("BeforeTool", command="rm -rf /data/build") == HookVerdict()
     assert gemini.tell("BeforeTool", command="rm -rf /data/build").decision is Decision.DENY
     gemini.tell("AfterTool", command="rm -rf /data/build")
     assert gemini.tell("BeforeTool", command="rm -rf /data/build").decision is Decision.DENY

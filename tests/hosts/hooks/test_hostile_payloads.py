@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.hosts.hooks.event import Decision, Moment, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict, Moment
 from sb.hosts.registry import WITH_HOOKS, adapter_for
 from tests.hosts.hooks import recorded
 from tests.rows import rows
@@ -37,7 +37,7 @@ def test_every_payload_is_read_and_every_event_answered(host: str, data: st.Data
     for call in event.calls:
         assert isinstance(call.args, dict)
         assert 0 <= call.ms < 1e12
-    for verdict in (Verdict(), Verdict(Decision.ASK, "\ud800"), Verdict(Decision.DENY, "no\n")):
+    for verdict in (HookVerdict(), HookVerdict(Decision.ASK, "\ud800"), HookVerdict(Decision.DENY, "no\n")):
         said = adapter.answer(event, verdict)
         assert said.stdout == "" or isinstance(json.loads(said.stdout), dict)
         refuses = verdict.decision is not Decision.NONE and event.moment is Moment.BEFORE

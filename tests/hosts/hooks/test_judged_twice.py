@@ -10,7 +10,7 @@ import pytest
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.gemini_cli.events import ADAPTER as GEMINI_CLI
 from sb.hosts.hooks.adapter import Adapter
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded
@@ -20,12 +20,14 @@ from tests.hosts.hooks.test_sessions import undo_all
 Payload = dict[str, Any]
 
 
-def verdict_on(host: Host, adapter: Adapter, payload: Payload, nonce: str, *, again: bool = False) -> Verdict:
+def verdict_on(
+    host: Host, adapter: Adapter, payload: Payload, nonce: str, *, again: bool = False
+) -> HookVerdict:
     event = adapter.read(payload)._replace(nonce=nonce, again=again)
     return judge(host.config(), adapter, event)
 
 
-def twice(host: Host, adapter: Adapter, payload: Payload, nonce: str) -> list[Verdict]:
+def twice(host: Host, adapter: Adapter, payload: Payload, nonce: str) -> list[HookVerdict]:
     return [verdict_on(host, adapter, payload, nonce, again=again) for again in (False, True)]
 
 
@@ -47,7 +49,7 @@ def states(host: Host, agent: str) -> list[str]:
 
 
 def test_call_without_id_is_one_call_under_one_nonce(host: Host) -> None:
-    assert twice(host, GEMINI_CLI, gemini(host, "BeforeTool"), "n1") == [Verdict(), Verdict()]
+    assert twice(host, GEMINI_CLI, gemini(host, "BeforeTool"), "n1") == [HookVerdict(), HookVerdict()]
     assert states(host, "gemini-cli") == ["intent"]
     verdict_on(host, GEMINI_CLI, gemini(host, "BeforeTool"), "n2")
     assert states(host, "gemini-cli") == ["intent", "intent"]
@@ -83,7 +85,7 @@ def test_approval_is_used_once_and_lets_the_call_go(host: Host) -> None:
     with host.open() as runtime:
         (request,) = runtime.approvals.page()
         runtime.approvals.approve(request.id, Label("ada"), "old data")
-    assert twice(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n2") == [Verdict(), Verdict()]
+    assert twice(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n2") == [HookVerdict(), HookVerdict()]
     verdict_on(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data", "PostToolUse"), "n3")
     another = bash(host, "rm -rf /srv/data") | {"tool_use_id": "t2"}
     assert verdict_on(host, CLAUDE_CODE, another, "n4").decision is Decision.DENY
@@ -97,7 +99,7 @@ def test_snapshot_that_the_first_judging_did_not_come_to_is_taken(host: Host) ->
     payload = host.payload("PreToolUse", **fields)
     verdict_on(host, CLAUDE_CODE, payload, "n1")
     shutil.rmtree(host.config().home.snapshots)  # killed between its two halves
-    assert verdict_on(host, CLAUDE_CODE, payload, "n1", again=True) == Verdict()
+    assert verdict_on(host, CLAUDE_CODE, payload, "n1", again=True) == HookVerdict()
     path.write_text("after", encoding="utf-8")
     verdict_on(host, CLAUDE_CODE, host.payload("PostToolUse", **fields, tool_response="ok"), "n2")
     assert undo_all(host) == ["reversed"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.event import Decision, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import Decision, HookEvent, HookVerdict, Moment, NativeCall
 from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.hooks.mcp import ALWAYS, ONCE, PASSES, judged
 from sb.hosts.hooks.translation import govern
@@ -117,8 +117,8 @@ def test_server_is_approved_once_and_again_when_its_command_changes(host: Host) 
     assert asked.decision is Decision.DENY
     assert "first use of MCP server tracker (npx -y tracker-mcp@1)" in asked.reason
     assert "tracker-mcp@1" in approve(host)
-    assert host.before("mcp__tracker__create_issue", title="a") == Verdict()
-    assert host.before("mcp__tracker__update_issue", title="b") == Verdict()
+    assert host.before("mcp__tracker__create_issue", title="a") == HookVerdict()
+    assert host.before("mcp__tracker__update_issue", title="b") == HookVerdict()
     assert host.before("mcp__tracker__delete_issue", id="1").decision is Decision.DENY
     assert host.before("mcp__other__create_issue", title="a").decision is Decision.DENY
     with host.open() as runtime:
@@ -138,11 +138,11 @@ def test_hosts_that_only_put_the_servers_name_first_are_judged_like_others(
     entry = {"command": ["npx", "tracker-mcp"]}
     (host.project / settings).write_text(json.dumps({key: {"tracker": entry}}), encoding="utf-8")
 
-    def verdict(tool: str) -> Verdict:
+    def verdict(tool: str) -> HookVerdict:
         sent = tool_call(named, WRITES[named][0], tool, {"title": "a"}, host.project)
         return verdict_on(host, named, sent | ({"callID": tool} if named == "opencode" else {}))
 
-    assert verdict(f"tracker{separator}get_issue") == Verdict()
+    assert verdict(f"tracker{separator}get_issue") == HookVerdict()
     assert "tool that may delete" in verdict(f"tracker{separator}delete_issue").reason
     asked = verdict(f"tracker{separator}create_issue")
     assert "first use of MCP server tracker (npx tracker-mcp)" in asked.reason
@@ -153,7 +153,7 @@ def test_server_whose_tools_are_called_as_a_hosts_own_is_judged_as_a_server(host
     servers = {name: {"command": [f"{name}-mcp"]} for name in ("create", "read")}
     (host.project / "opencode.json").write_text(json.dumps({"mcp": servers}), encoding="utf-8")
 
-    def verdict(tool: str) -> Verdict:
+    def verdict(tool: str) -> HookVerdict:
         sent = tool_call("opencode", WRITES["opencode"][0], tool, {"title": "a"}, host.project)
         return verdict_on(host, "opencode", sent | {"callID": tool})
 
@@ -162,12 +162,12 @@ def test_server_whose_tools_are_called_as_a_hosts_own_is_judged_as_a_server(host
 
 
 def test_tool_of_copilots_own_server_that_reads_goes_on(host: Host) -> None:
-    def verdict(tool: str) -> Verdict:
+    def verdict(tool: str) -> HookVerdict:
         return verdict_on(
             host, "copilot", tool_call("copilot", WRITES["copilot"][0], tool, {"id": 7}, host.project)
         )
 
-    assert verdict("github-mcp-server-list_issues") == Verdict()
+    assert verdict("github-mcp-server-list_issues") == HookVerdict()
     assert "a person must approve each use" in verdict("github-mcp-server-create_issue").reason
 
 
@@ -186,7 +186,7 @@ def test_new_token_of_a_server_is_no_new_server_and_is_not_recorded(host: Host) 
     host.before("mcp__gh__create_issue", title="a")
     assert token not in approve(host)
     configure(host, gh={"command": "gh-mcp", "env": {"GITHUB_TOKEN": token[::-1]}})
-    assert host.before("mcp__gh__create_issue", title="b") == Verdict()
+    assert host.before("mcp__gh__create_issue", title="b") == HookVerdict()
     configure(host, gh={"command": "gh-mcp", "env": {"GITHUB_TOKEN": token, "NODE_OPTIONS": "-r ./x.js"}})
     assert host.before("mcp__gh__create_issue", title="c").decision is Decision.DENY
 
@@ -195,7 +195,7 @@ def test_approval_of_a_server_that_the_host_does_not_name_is_for_one_use(host: H
     asked = host.before("mcp__cloud__create_note", title="a")
     assert "configuration is not known, so a person must approve each use" in asked.reason
     approve(host)
-    assert host.before("mcp__cloud__create_note", title="a") == Verdict()
+    assert host.before("mcp__cloud__create_note", title="a") == HookVerdict()
     assert host.before("mcp__cloud__create_note", title="b").decision is Decision.DENY
 
 
@@ -208,7 +208,7 @@ def test_approved_server_does_not_answer_for_the_policy(host: Host) -> None:
     configure(host, bank={"command": "bank-mcp"})
     host.before("mcp__bank__create_note", text="a")
     approve(host)
-    assert host.before("mcp__bank__create_note", text="b") == Verdict()
+    assert host.before("mcp__bank__create_note", text="b") == HookVerdict()
     host.configure('policy:\n- {approve: host.mcp, args: {tool: "mcp__bank__*"}, reason: look at the bank}\n')
     asked = host.before("mcp__bank__create_note", text="c")
     assert asked.decision is Decision.DENY
@@ -250,7 +250,7 @@ def test_metadata_address_waits_for_a_person(host: Host, tool: str, args: dict[s
     ],
 )
 def test_other_addresses_go_on(host: Host, tool: str, args: dict[str, str]) -> None:
-    assert host.before(tool, **args) == Verdict()
+    assert host.before(tool, **args) == HookVerdict()
 
 
 @pytest.mark.parametrize("name", ["get_d\u0435lete", "get_dele\u200bte", "l\u0456st"])

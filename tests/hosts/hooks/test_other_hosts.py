@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.event import Decision, GovernedCall, Moment, Verdict
+from sb.hosts.hooks.event import Decision, GovernedCall, HookVerdict, Moment
 from sb.hosts.hooks.judging import judge
 from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.hooks.translation import govern
@@ -67,7 +67,7 @@ def write(host: str, path: str, project: Path) -> dict[str, Any]:
     )
 
 
-def verdict_on(host: Host, named: str, sent: dict[str, Any]) -> Verdict:
+def verdict_on(host: Host, named: str, sent: dict[str, Any]) -> HookVerdict:
     adapter = adapter_for(named, sent)
     return judge(host.config(), adapter, adapter.read(sent))
 
@@ -312,7 +312,7 @@ def test_unknown_tool_is_approved_for_one_folder(host: Host, tmp_path: Path) -> 
     approve(host)
     other = sent | {"cwd": str(tmp_path), "sessionId": "another", "tool_use_id": "x1"}
     assert verdict_on(host, "vscode", other).decision is Decision.DENY
-    assert verdict_on(host, "vscode", sent | {"tool_use_id": "x2"}) == Verdict()
+    assert verdict_on(host, "vscode", sent | {"tool_use_id": "x2"}) == HookVerdict()
 
 
 def test_explanation_of_the_model_does_not_change_a_vs_code_command(host: Host) -> None:
@@ -323,7 +323,7 @@ def test_explanation_of_the_model_does_not_change_a_vs_code_command(host: Host) 
     again = tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project) | {"tool_use_id": "x"}
     background = again | {"tool_input": given | {"isBackground": True}}
     assert verdict_on(host, "vscode", background).decision is Decision.DENY
-    assert verdict_on(host, "vscode", again) == Verdict()
+    assert verdict_on(host, "vscode", again) == HookVerdict()
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_edit_is_undone_in_the_file_that_the_host_resolved(host: Host, named: st
     target.write_text("before", encoding="utf-8")
     link.symlink_to(target)
     sent = write(named, spelling.format(link), host.project)
-    assert verdict_on(host, named, sent) == Verdict()
+    assert verdict_on(host, named, sent) == HookVerdict()
     link.write_text("after", encoding="utf-8")
     verdict_on(host, named, sent | AFTER[named])
     with host.open() as runtime:

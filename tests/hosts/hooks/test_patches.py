@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.hosts.codex.events import ADAPTER as CODEX
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.hooks.patches import changed_paths
 from sb.kernel.authority.signing import Label
@@ -66,7 +66,7 @@ def test_a_large_patch_is_read_at_once() -> None:
     assert changed_paths(patch) == ["a", "b"]
 
 
-def verdict_on(host: Host, event: str, patch: str, use_id: str = "call_9") -> Verdict:
+def verdict_on(host: Host, event: str, patch: str, use_id: str = "call_9") -> HookVerdict:
     sent = recorded.payload("codex", f"{event}.apply_patch", host.project)
     sent |= {"tool_input": {"command": patch}, "tool_use_id": use_id}
     return judge(host.config(), CODEX, CODEX.read(json.loads(json.dumps(sent))))
@@ -83,7 +83,7 @@ def test_all_files_of_a_patch_have_snapshots_and_are_restored(host: Host) -> Non
         f"*** Update File: changed.txt\n@@\n-a\n+b\n*** Delete File: gone.txt\n*** Add File: {outside}\n+new\n{END}"
     )
     before = {path: path.read_bytes() for path in sorted(project.rglob("*.txt"))}
-    assert verdict_on(host, "PreToolUse", patch) == Verdict()
+    assert verdict_on(host, "PreToolUse", patch) == HookVerdict()
     (project / "old name.txt").unlink()
     (project / "sub/new name.txt").write_text("moved", encoding="utf-8")
     (project / "changed.txt").write_text("after", encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.event import Verdict
+from sb.hosts.hooks.event import HookVerdict
 from sb.hosts.hooks.remembering import scope_of
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
@@ -66,8 +66,8 @@ def test_a_session_starts_with_two_lines_on_how_to_use_memory_which_an_agent_may
         "To save what later sessions need: sb memory remember 'FACT' --agent claude-code --scope project:shop",
     ]
     for line in lines:
-        assert host.before("Bash", command=line.partition(": ")[2]) == Verdict()
-    assert host.tell("SessionStart", source="resume") == Verdict()
+        assert host.before("Bash", command=line.partition(": ")[2]) == HookVerdict()
+    assert host.tell("SessionStart", source="resume") == HookVerdict()
 
 
 def test_handoff_of_a_session_that_wrote_nothing_says_it_once(host: Host) -> None:
@@ -143,9 +143,9 @@ def test_session_that_ends_twice_leaves_one_handoff(host: Host) -> None:
 def test_memory_hooks_off_reads_and_writes_nothing(host: Host) -> None:
     remember(host, "a fact")
     host.configure("memory:\n  hooks: false\n")
-    assert host.tell("SessionStart", source="startup") == Verdict()
+    assert host.tell("SessionStart", source="startup") == HookVerdict()
     host.write(host.project / "a.txt", "one", "t1")
-    assert host.tell("SessionEnd", reason="other") == Verdict()
+    assert host.tell("SessionEnd", reason="other") == HookVerdict()
     assert len(records(host)) == 1
 
 
@@ -222,5 +222,5 @@ def test_a_host_without_rights_starts_without_memory_and_leaves_none(host: Host)
     assert "1000" not in context
     assert "claude-code may not read in project:shop" in context
     host.write(host.project / "cart.py", "x", "t1")
-    assert host.tell("SessionEnd", reason="exit") == Verdict()
+    assert host.tell("SessionEnd", reason="exit") == HookVerdict()
     assert [kind for kind, _, _ in records(host)] == ["fact"]

@@ -9,7 +9,7 @@ import pytest
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.codex.events import ADAPTER as CODEX
 from sb.hosts.hooks.adapter import Adapter
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from tests.hosts.hooks.conftest import Host
 
 ATTACK = (
@@ -80,7 +80,7 @@ def test_a_last_message_with_a_secret_is_written_again_once(host: Host) -> None:
 @pytest.mark.parametrize("adapter", [CLAUDE_CODE, CODEX])
 def test_a_host_is_told_to_go_on_with_a_turn(adapter: Adapter) -> None:
     payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": "/", "last_assistant_message": "text"}
-    answer = adapter.answer(adapter.read(payload), Verdict(Decision.DENY, "again"))
+    answer = adapter.answer(adapter.read(payload), HookVerdict(Decision.DENY, "again"))
     assert json.loads(answer.stdout) == {"decision": "block", "reason": "again"}
     ended = adapter.read(payload | {"stop_hook_active": True})
-    assert adapter.answer(ended, Verdict(Decision.DENY, "again")).stdout == ""
+    assert adapter.answer(ended, HookVerdict(Decision.DENY, "again")).stdout == ""

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.narrative import describe
-from sb.kernel.recovery.settling import Settling
-from sb.kernel.recovery.settling import Verdict as Settled
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.kernel.review.calls import run_turns
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.runs import first_events, runs_at
@@ -100,8 +99,8 @@ def test_approval_is_single_use_under_the_same_call_id(host: Host) -> None:
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
         runtime.approvals.approve(waiting.id, ADA, "once")
-    assert host.before("Bash", "t2", **RM) == Verdict()
-    assert host.before("Bash", "t2", **RM) == Verdict()  # two entries of the same host ask about one call
+    assert host.before("Bash", "t2", **RM) == HookVerdict()
+    assert host.before("Bash", "t2", **RM) == HookVerdict()  # two entries of the same host ask about one call
     host.after("Bash", "t2", **RM)
     again = host.before("Bash", "t2", **RM)
     assert (again.decision, "was made and reported" in again.reason) == (Decision.DENY, True)
@@ -151,7 +150,7 @@ def test_a_write_that_happened_and_was_not_reported_is_in_doubt_and_can_be_undon
         (intent,) = runtime.executor.in_doubt()
         left = {"files": hosted_files(host.config()).states([str(path)])}
         settling = Settling(runtime.recovery)
-        undone = settling.settle(intent.call_id, Settled.COMPENSATE, ADA, "it was written", left)
+        undone = settling.settle(intent.call_id, Settlement.COMPENSATE, ADA, "it was written", left)
         assert undone is not None
         assert undone.state == "reversed"
         assert verify(runtime.log).ok
@@ -185,7 +184,7 @@ def test_destructive_call_needs_approval_and_then_runs_once(host: Host) -> None:
         assert f"The request expires at {until} UTC." in verdict.reason
         assert waiting.request["args"]["command"] == RM["command"]
         runtime.approvals.approve(waiting.id, ADA, "it is only the build")
-    assert host.before("Bash", "t2", **RM, description="said otherwise") == Verdict()
+    assert host.before("Bash", "t2", **RM, description="said otherwise") == HookVerdict()
     assert host.before("Bash", "t3", **RM).decision is Decision.DENY
 
 
@@ -278,7 +277,7 @@ def test_change_of_a_hosts_settings_needs_approval(host: Host, name: str) -> Non
 def test_a_kill_and_a_rule_stop_the_next_call(host: Host) -> None:
     host.configure('policy:\n- {deny: "host.shell.*", args: {command: "make *"}, reason: not here}\n')
     assert "not here" in host.before("Bash", "t1", command="make all").reason
-    assert host.before("Bash", "t2", command="true") == Verdict()
+    assert host.before("Bash", "t2", command="true") == HookVerdict()
     with host.open() as runtime:
         runtime.kill.throw("agent", "claude-code", ADA, "stop")
     assert host.before("Read", "t3", file_path=str(host.project / "a")).decision is Decision.DENY
@@ -299,7 +298,7 @@ def test_unknown_tool_needs_approval_unless_listed_as_read_only(host: Host) -> N
     assert "LaunchRocket is an unknown tool" in verdict.reason
     assert "of server maps, whose configuration is not known" in host.before("mcp__maps__route", "t2").reason
     host.configure('hooks:\n  read_only: ["mcp__maps__*", "LaunchRocket"]\n')
-    assert host.before("LaunchRocket", "t3") == Verdict()
+    assert host.before("LaunchRocket", "t3") == HookVerdict()
     host.before("mcp__maps__route", "t4", to="home")
     assert host.phases().count("intent") == 0
 
@@ -366,7 +365,9 @@ def test_call_too_long_to_show_is_denied(host: Host) -> None:
     assert host.before("Bash", "t2", command="rm -r " + "x" * 70_000).decision is Decision.DENY
     with host.open() as runtime:
         assert [one.tool_id for one in runtime.approvals.page()] == ["host.shell.destructive"]
-    assert host.before("Write", "t3", file_path=str(host.project / "a"), content="x" * 70_000) == Verdict()
+    assert (
+        host.before("Write", "t3", file_path=str(host.project / "a"), content="x" * 70_000) == HookVerdict()
+    )
 
 
 def test_end_of_a_session_tells_of_no_budget(host: Host) -> None:

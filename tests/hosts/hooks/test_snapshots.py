@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from sb.config import Config
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.scratch import scratch
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
@@ -20,8 +20,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_added
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.recovery.settling import Settling
-from sb.kernel.recovery.settling import Verdict as Settled
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.parts import open_authority, open_log, open_snapshots, shipped_registry
 from sb.present.undo import undo_line
 from sb.shell.keep_area import Area, Limits, plan
@@ -33,7 +32,7 @@ from tests.rows import rows
 ADA = Label("ada")
 
 
-def run(host: Host, command: str, use_id: str, **given: object) -> Verdict:
+def run(host: Host, command: str, use_id: str, **given: object) -> HookVerdict:
     """The agent runs a command line in bash, if it may."""
     verdict = host.before("Bash", use_id, command=command, **given)
     if verdict.decision is Decision.NONE:
@@ -82,7 +81,7 @@ def undo_all(host: Host) -> list[str]:
 @rows("line", ["rm .env", "unlink .env", "rm -f ./.env"])
 def test_file_of_which_no_snapshot_may_be_taken_is_not_deleted_unasked(host: Host, line: str) -> None:
     (host.project / ".env").unlink(missing_ok=True)
-    assert host.before("Bash", command=line) == Verdict()
+    assert host.before("Bash", command=line) == HookVerdict()
     (host.project / ".env").write_text("KEY=1\n", encoding="utf-8")
     verdict = host.before("Bash", command=line)
     assert verdict.decision is Decision.DENY
@@ -96,7 +95,7 @@ def test_deleted_folder_comes_back_and_nobody_is_asked(host: Host) -> None:
     (folder / "run.sh").chmod(0o750)
     (folder / "link").symlink_to("run.sh")
     (folder / "empty").mkdir()
-    assert run(host, "rm -rf src", "t1") == Verdict()
+    assert run(host, "rm -rf src", "t1") == HookVerdict()
     assert not folder.exists()
     assert undo_all(host) == ["reversed"]
     assert (folder / "run.sh").read_bytes() == b"#!/bin/sh\xff\n"
@@ -110,7 +109,7 @@ def test_what_a_line_overwrites_comes_back(host: Host) -> None:
     (host.project / "old").mkdir()
     (host.project / "old" / "a").write_text("a")
     before = tree(host.project)
-    assert run(host, "cp old/a b && echo broken > cart.py && mv old new", "t1") == Verdict()
+    assert run(host, "cp old/a b && echo broken > cart.py && mv old new", "t1") == HookVerdict()
     assert tree(host.project) != before
     assert undo_all(host) == ["reversed"]
     assert tree(host.project) == before
@@ -137,14 +136,14 @@ def test_file_overwritten_by_a_name_of_other_case_comes_back(host: Host) -> None
     (host.project / "cart.py").write_text("total = 1\n")
     if not (host.project / "CART.py").exists():
         pytest.skip("this file system tells names by case")
-    assert run(host, "echo broken > CART.py", "t1") == Verdict()
+    assert run(host, "echo broken > CART.py", "t1") == HookVerdict()
     assert undo_all(host) == ["reversed"]
     assert (host.project / "cart.py").read_text() == "total = 1\n"
 
 
 def test_line_that_fails_half_way_can_be_undone(host: Host) -> None:
     (host.project / "a").write_text("a")
-    assert run(host, "rm a && false", "t1") == Verdict()
+    assert run(host, "rm a && false", "t1") == HookVerdict()
     assert undo_all(host) == ["reversed"]
     assert (host.project / "a").read_text() == "a"
 
@@ -169,11 +168,11 @@ def test_undo_record_names_command_and_paths(host: Host) -> None:
 
 def test_line_that_runs_programs_afterwards_stays_a_network_call(host: Host) -> None:
     (host.project / "dist").mkdir()
-    assert run(host, "rm -rf dist && nosuchprogram build", "t1") == Verdict()
+    assert run(host, "rm -rf dist && nosuchprogram build", "t1") == HookVerdict()
     assert host.events(kind="kernel.tool.dispatch")[0].subject.tool_id == "host.shell.kept_network"
     host.configure("policy:\n  - deny: host.shell.network\n")
     assert host.before("Bash", "t2", command="rm -rf dist && nosuchprogram").decision is Decision.DENY
-    assert host.before("Bash", "t3", command="rm -rf dist") == Verdict()
+    assert host.before("Bash", "t3", command="rm -rf dist") == HookVerdict()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +198,7 @@ def test_what_binds_destructive_calls_binds_snapshots_too(settings: str, host: H
 
 def test_rule_for_destructive_calls_leaves_ordinary_writes_alone(host: Host) -> None:
     host.configure("policy:\n  - deny: host.shell.destructive\n")
-    assert run(host, "echo x > a", "t1") == Verdict()
+    assert run(host, "echo x > a", "t1") == HookVerdict()
     host.configure("policy:\n  - deny: host.shell.write\n")
     assert host.before("Bash", "t2", command="echo x > a").decision is Decision.DENY
 
@@ -218,7 +217,7 @@ def test_denied_line_stays_denied_where_a_snapshot_could_be_taken_by_now(host: H
         runtime.approvals.deny(waiting.id, ADA, "d stays")
     host.configure("")
     assert "d stays" in host.before("Bash", "t2", command="rm -rf d").reason
-    assert host.before("Bash", "t3", command="rm -rf e") == Verdict()
+    assert host.before("Bash", "t3", command="rm -rf e") == HookVerdict()
 
 
 def test_full_store_asks_and_says_so(host: Host) -> None:
@@ -231,7 +230,7 @@ def test_full_store_asks_and_says_so(host: Host) -> None:
     for command in ("echo x > noise", "rm noise", "cp noise noise2 && rm noise"):
         assert "is full" in host.before("Bash", command, command=command).reason
     assert (
-        host.before("Bash", "t3", command="pytest > noise") == Verdict()
+        host.before("Bash", "t3", command="pytest > noise") == HookVerdict()
     )  # not all of it could be undone anyway
 
 
@@ -241,7 +240,7 @@ def test_project_is_the_one_of_the_first_event(host: Host, elsewhere: Path) -> N
     (project / "sub" / "a").write_text("a")
     host.project = project / "sub"
     host.tell("SessionStart", source="startup")
-    assert host.before("Bash", "t1", command="rm -f a") == Verdict()
+    assert host.before("Bash", "t1", command="rm -f a") == HookVerdict()
     assert host.before("Bash", "t2", command=f"rm -rf {project}/other").decision is Decision.DENY
     (project / ".git").mkdir()
     host.project = project
@@ -314,7 +313,7 @@ def test_upgrade_approves_new_contracts_in_homes_that_exist(
         host.tell("SessionStart", source="startup")
         assert _status(config) is BaselineStatus.NEW
     assert contracts._register_kept is register
-    assert run(host, "rm -rf d", "t1") == Verdict()
+    assert run(host, "rm -rf d", "t1") == HookVerdict()
     assert _status(config) is not BaselineStatus.NEW
 
 
@@ -338,7 +337,7 @@ def test_upgrade_needs_a_signature_where_an_operator_is_enrolled(
     assert "Needs approval" in host.before("Bash", "t1", command="rm -rf d").reason
     for store in stores:
         seed_added(store, ada, lambda: shipped_registry(config))
-    assert host.before("Bash", "t2", command="rm -rf d") == Verdict()
+    assert host.before("Bash", "t2", command="rm -rf d") == HookVerdict()
 
 
 def _status(config: Config) -> BaselineStatus:
@@ -369,7 +368,7 @@ def test_files_that_a_line_names_come_back_where_its_other_changes_are_not_known
 ) -> None:
     bash("echo 1 > a; echo 2 > b; echo 3 > 'c d'; mkdir d; echo x > d/x; chmod 640 a", host.project)
     before = tree(host.project)
-    assert run(host, command, "t1") == Verdict()
+    assert run(host, command, "t1") == HookVerdict()
     assert tree(host.project) != before
     assert undo_all(host) == ["reversed"]
     assert before.items() <= tree(host.project).items()
@@ -384,7 +383,7 @@ def test_folder_copied_over_another_comes_back_and_what_was_added_goes(host: Hos
         host.project,
     )
     before = tree(host.project)
-    assert run(host, command, "t1") == Verdict()
+    assert run(host, command, "t1") == HookVerdict()
     assert tree(host.project) != before
     assert undo_all(host) == ["reversed"]
     assert tree(host.project) == before
@@ -410,18 +409,18 @@ def undo_states(host: Host) -> list[str]:
 def test_repositorys_own_files_are_changed_by_git_alone(host: Host, command: str) -> None:
     bash("echo 1 > a; rmdir .git; git init -q; git add a; git commit -qm one", host.project)
     assert host.before("Bash", "t1", command=command).decision is Decision.DENY
-    assert host.before("Bash", "t2", command="rm -f .git/index.lock") == Verdict()
+    assert host.before("Bash", "t2", command="rm -f .git/index.lock") == HookVerdict()
 
 
 def test_line_whose_report_was_lost_is_settled_by_its_snapshot_and_undone(host: Host) -> None:
     bash("mkdir d; echo 1 > d/x", host.project)
     before = tree(host.project)
-    assert host.before("Bash", "t1", command="rm -rf d") == Verdict()
+    assert host.before("Bash", "t1", command="rm -rf d") == HookVerdict()
     bash("rm -rf d", host.project)
     host.tell("Stop")  # the host was killed before it could report
     with host.open() as runtime:
         (doubtful,) = runtime.executor.in_doubt()
-        assert Settling(runtime.recovery).probe(doubtful.call_id) is Settled.DONE
+        assert Settling(runtime.recovery).probe(doubtful.call_id) is Settlement.DONE
     assert undo_all(host) == ["reversed"]
     assert tree(host.project) == before
 
@@ -449,7 +448,7 @@ def test_files_that_an_archive_or_a_patch_replaces_come_back(host: Host, command
         host.project,
     )
     before = tree(host.project)
-    assert run(host, command, "t1") == Verdict()
+    assert run(host, command, "t1") == HookVerdict()
     assert tree(host.project) != before
     assert undo_all(host) == ["reversed"]
     assert before.items() <= tree(host.project).items()
@@ -457,7 +456,7 @@ def test_files_that_an_archive_or_a_patch_replaces_come_back(host: Host, command
 
 def test_archive_that_replaces_more_than_a_snapshot_holds_asks_nobody(host: Host) -> None:
     bash("head -c 40000000 /dev/zero > big; tar cf ../old.tar big", host.project)
-    assert host.before("Bash", command="tar xf ../old.tar") == Verdict()
+    assert host.before("Bash", command="tar xf ../old.tar") == HookVerdict()
 
 
 OUTSIDE = [
@@ -529,4 +528,4 @@ def test_line_that_adds_to_a_file_or_replaces_a_text_that_it_names_asks_nobody(
     host: Host, elsewhere: Path, command: str
 ) -> None:
     bash("echo 1 > a; echo x > a.log; echo PORT=1 > .env; echo 1 > ../mine.txt", host.project)
-    assert host.before("Bash", command=command) == Verdict()
+    assert host.before("Bash", command=command) == HookVerdict()

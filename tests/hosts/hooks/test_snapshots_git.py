@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from tests.hosts.hooks.conftest import Host
 from tests.hosts.hooks.test_snapshots import bash, run, tree, undo_all
 
@@ -33,7 +33,7 @@ def test_what_everyday_lines_delete_comes_back_with_the_index(host: Host, comman
         host.project,
     )
     before = tree(host.project)
-    assert run(host, command, "t1") == Verdict()
+    assert run(host, command, "t1") == HookVerdict()
     assert tree(host.project) != before
     assert undo_all(host) == ["reversed"]
     lost = {path: state for path, state in before.items() if tree(host.project).get(path) != state}
@@ -62,7 +62,7 @@ def test_renamed_files_have_their_old_names_again(host: Host, command: str) -> N
         host.project,
     )
     before = tree(host.project)
-    assert run(host, command, "t1") == Verdict()
+    assert run(host, command, "t1") == HookVerdict()
     after = tree(host.project)
     assert {path for path in after if not path.startswith(".git")} != {
         path for path in before if not path.startswith(".git")
@@ -84,7 +84,7 @@ def test_renaming_that_is_not_followed_goes_on_as_a_write(host: Host, command: s
     bash(
         "rmdir .git; git init -q; mkdir src lib; echo 1 > src/x; git add .; git commit -qm one", host.project
     )
-    assert host.before("Bash", command=command) == Verdict()
+    assert host.before("Bash", command=command) == HookVerdict()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_folder_that_git_makes_again_goes_when_that_is_undone(host: Host) -> Non
         host.project,
     )
     before = tree(host.project)
-    assert run(host, "git checkout -- .", "t1") == Verdict()
+    assert run(host, "git checkout -- .", "t1") == HookVerdict()
     assert (host.project / "src" / "deep" / "x").exists()
     assert undo_all(host) == ["reversed"]
     assert not (host.project / "src").exists()
@@ -126,7 +126,7 @@ def test_index_comes_back_though_git_wrote_it_again_since(host: Host, command: s
         host.project,
     )
     before = subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project)
-    assert run(host, command, "t1") == Verdict()
+    assert run(host, command, "t1") == HookVerdict()
     bash("touch -d 2001-01-01 b; git status", host.project)
     assert undo_all(host) == ["reversed"]
     assert subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project) == before
@@ -137,7 +137,7 @@ def test_index_in_which_something_else_was_staged_since_is_left_alone(host: Host
         "rmdir .git; git init -q; echo 1 > a; git add .; git commit -qm one; echo 2 > a; git add a",
         host.project,
     )
-    assert run(host, "git reset -q --hard", "t1") == Verdict()
+    assert run(host, "git reset -q --hard", "t1") == HookVerdict()
     bash("echo 1 > c; git add c", host.project)
     assert undo_all(host) != ["reversed"]
     assert b"\tc\n" in subprocess.check_output(["git", "ls-files", "-s"], cwd=host.project)

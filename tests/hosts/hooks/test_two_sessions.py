@@ -13,7 +13,7 @@ from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.codex.events import ADAPTER as CODEX
 from sb.hosts.gemini_cli.events import ADAPTER as GEMINI
 from sb.hosts.hooks.adapter import Adapter
-from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.windsurf.events import ADAPTER as WINDSURF
 from sb.kernel.calls.narrative import describe
@@ -24,22 +24,25 @@ from tests.hosts.hooks.conftest import Host
 FIRST, SECOND = "aaaaaaaa-1", "bbbbbbbb-2"
 
 
-def edits(host: Host, session: str, path: Path) -> Verdict:
+def edits(host: Host, session: str, path: Path) -> HookVerdict:
     host.session = session
     return host.before("Write", file_path=str(path), content="x")
 
 
 def test_each_is_told_of_the_other_once(host: Host) -> None:
     cart = host.project / "cart.py"
-    assert edits(host, FIRST, cart) == Verdict()
+    assert edits(host, FIRST, cart) == HookVerdict()
     second = edits(host, SECOND, cart)
     assert second.decision is Decision.NONE
     assert f"{cart} is also being changed by another live session, claude-code aaaaaaaa" in second.context
     host.session = FIRST
     told = host.before("Read", file_path=str(cart)).context
     assert f"{cart} is also being changed by another live session, claude-code bbbbbbbb" in told
-    assert [host.before("Read", file_path=str(cart)), edits(host, FIRST, cart)] == [Verdict(), Verdict()]
-    assert edits(host, SECOND, cart) == Verdict()
+    assert [host.before("Read", file_path=str(cart)), edits(host, FIRST, cart)] == [
+        HookVerdict(),
+        HookVerdict(),
+    ]
+    assert edits(host, SECOND, cart) == HookVerdict()
 
 
 def test_log_says_it_in_words_and_verifies(host: Host) -> None:
@@ -66,9 +69,9 @@ def test_first_one_is_told_at_its_next_prompt_too(host: Host) -> None:
 
 def test_other_files_and_one_session_alone_are_no_conflict(host: Host) -> None:
     for number in range(3):
-        assert edits(host, FIRST, host.project / "cart.py") == Verdict()
-        assert edits(host, SECOND, host.project / f"other{number}.py") == Verdict()
-        assert edits(host, SECOND, host.project / "art.py") == Verdict()
+        assert edits(host, FIRST, host.project / "cart.py") == HookVerdict()
+        assert edits(host, SECOND, host.project / f"other{number}.py") == HookVerdict()
+        assert edits(host, SECOND, host.project / "art.py") == HookVerdict()
 
 
 def test_command_line_that_writes_the_file_is_a_conflict(host: Host) -> None:
@@ -76,14 +79,14 @@ def test_command_line_that_writes_the_file_is_a_conflict(host: Host) -> None:
     edits(host, FIRST, cart)
     host.session = SECOND
     assert "aaaaaaaa" in host.before("Bash", command="echo broken > cart.py").context
-    assert host.before("Bash", command="cat cart.py") == Verdict()
+    assert host.before("Bash", command="cat cart.py") == HookVerdict()
 
 
 def test_session_that_ended_is_no_conflict(host: Host) -> None:
     cart = host.project / "cart.py"
     edits(host, FIRST, cart)
     host.tell("SessionEnd", reason="other")
-    assert edits(host, SECOND, cart) == Verdict()
+    assert edits(host, SECOND, cart) == HookVerdict()
 
 
 def test_refuse_keeps_the_second_from_changing_the_file(host: Host) -> None:
@@ -100,7 +103,7 @@ def test_refuse_keeps_the_second_from_changing_the_file(host: Host) -> None:
 def test_off_looks_at_nothing(host: Host) -> None:
     host.configure("hooks: {conflicts: off}\n")
     cart = host.project / "cart.py"
-    assert [edits(host, one, cart) for one in (FIRST, SECOND, FIRST)] == [Verdict()] * 3
+    assert [edits(host, one, cart) for one in (FIRST, SECOND, FIRST)] == [HookVerdict()] * 3
     assert host.events(kind="session.conflict") == []
 
 
@@ -158,8 +161,8 @@ def test_query_looks_at_a_bounded_part_of_the_log_through_indexes(host: Host) ->
 )
 def test_notice_is_answered_as_the_host_documents(adapter: Adapter, event: str, answer: object) -> None:
     read = adapter.read({"hook_event_name": event, "session_id": "s", "tool_name": "Bash", "tool_input": {}})
-    assert json.loads(adapter.answer(read, Verdict(context="look")).stdout) == answer
-    assert adapter.answer(read, Verdict()).stdout == ""
+    assert json.loads(adapter.answer(read, HookVerdict(context="look")).stdout) == answer
+    assert adapter.answer(read, HookVerdict()).stdout == ""
 
 
 def test_real_hook_tells_the_second_session(host: Host) -> None:

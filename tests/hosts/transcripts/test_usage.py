@@ -14,7 +14,7 @@ from sb.config import load_config
 from sb.config.prices import ModelPrice
 from sb.errors import ConfigError
 from sb.hosts.claude_code.events import ADAPTER
-from sb.hosts.hooks.event import Decision, HookEvent, Moment, Verdict
+from sb.hosts.hooks.event import Decision, HookEvent, HookVerdict, Moment
 from sb.hosts.hooks.judging import judge
 from sb.hosts.usage import advance
 from sb.kernel.review.session_usage import TranscriptState, load_usage, save_usage
@@ -175,7 +175,7 @@ def test_wrong_prices_are_named(user: Path) -> None:
             load_config(env={"HOME": str(user)}, cwd=user, flags={})
 
 
-def session_of(user: Path, cap: str, transcript: Path) -> Verdict:
+def session_of(user: Path, cap: str, transcript: Path) -> HookVerdict:
     (user / ".sb").mkdir(mode=0o700, exist_ok=True)
     price = 'prices: {"claude-*": {input: 3, output: 15, cache_read: 0.3}}\n'
     (user / ".sb" / "config.yaml").write_text(price + cap, encoding="utf-8")
@@ -198,15 +198,15 @@ def test_cap_stops_new_calls_and_says_why(user: Path) -> None:
     assert verdict.decision is Decision.DENY
     assert "this session has cost $3.00" in verdict.reason
     assert "budget.session_cost_usd is $3.00" in verdict.reason
-    assert session_of(user, "budget: {session_cost_usd: 4}\n", transcript) == Verdict()
-    assert session_of(user, "", transcript) == Verdict()
+    assert session_of(user, "budget: {session_cost_usd: 4}\n", transcript) == HookVerdict()
+    assert session_of(user, "", transcript) == HookVerdict()
 
 
 def test_cap_lets_calls_run_whose_cost_is_unknown(user: Path) -> None:
     lines = [written.claude_response(1, "/", usage=USAGE | {"input_tokens": 10**9}, model="unpriced")]
     transcript = written.lines(user / "s.jsonl", lines)
-    assert session_of(user, "budget: {session_cost_usd: 3}\n", transcript) == Verdict()
-    assert session_of(user, "budget: {session_cost_usd: 3}\n", user / "missing.jsonl") == Verdict()
+    assert session_of(user, "budget: {session_cost_usd: 3}\n", transcript) == HookVerdict()
+    assert session_of(user, "budget: {session_cost_usd: 3}\n", user / "missing.jsonl") == HookVerdict()
 
 
 def test_tokens_of_old_sessions_are_forgotten_when_a_new_one_begins(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolR
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.intents import Intents
 from sb.kernel.recovery.service import Recovery
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import verify
 from sb.log.event_log import EventLog
@@ -166,7 +166,7 @@ def test_a_running_call_that_was_marked_doubtful_is_not_settled(shop: Shop) -> N
         settling = Settling(Recovery(executor))
         call_id = log.database.query("SELECT call_id FROM intents")[0][0]
         with pytest.raises(StoreCorrupt):
-            settling.settle(call_id, Verdict.NOT_DONE, Label("ada"), "it did not happen")
+            settling.settle(call_id, Settlement.NOT_DONE, Label("ada"), "it did not happen")
         refused.append(to)  # an assertion that fails inside a tool is only its outcome
         return to
 

@@ -17,7 +17,7 @@ from sb.kernel.contracts import (
     ReversalSpec,
 )
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import IrreversibilityBudget, RiskDimension
 from tests.kernel.recovery.conftest import ADA, Shop, approve
@@ -341,7 +341,7 @@ def test_a_call_in_doubt_that_was_changed_in_the_database_is_not_settled(shop: S
     settling = Settling(shop.runtime.recovery)
     for settle in (
         lambda: settling.probe(call_id),
-        lambda: settling.settle(call_id, Verdict.DONE, ADA, "it happened", {"refund_id": "ref_1"}),
+        lambda: settling.settle(call_id, Settlement.DONE, ADA, "it happened", {"refund_id": "ref_1"}),
     ):
         with pytest.raises(SBError, match="changed in the database"):
             settle()
@@ -353,7 +353,9 @@ def test_a_call_in_doubt_whose_announcement_was_pruned_is_settled_without_a_way_
 
     call_id = doubtful(shop)
     prune(shop.runtime.log, before=shop.clock.now() + 1, reason="old")
-    Settling(shop.runtime.recovery).settle(call_id, Verdict.DONE, ADA, "it happened", {"refund_id": "ref_1"})
+    Settling(shop.runtime.recovery).settle(
+        call_id, Settlement.DONE, ADA, "it happened", {"refund_id": "ref_1"}
+    )
     assert (shop.runtime.executor.in_doubt(), shop.runtime.recovery.mutations.newest()) == ([], [])
 
 

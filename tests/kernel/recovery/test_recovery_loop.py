@@ -23,7 +23,7 @@ from sb.kernel.recovery.loop import (
     registry_approval_resolver,
 )
 from sb.kernel.recovery.reversal_guard import NoReversalToken
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.kernel.review.log_verification import verify
 from tests.kernel.recovery.conftest import ADA, GRACE, WINDOW_S, Shop, approve
 
@@ -121,7 +121,9 @@ def test_a_reversal_of_ones_own_that_did_not_work_can_be_tried_again_unless_it_i
     if left is MutationState.REVERSING:
         again = dispatcher.reverse(ref.call_id, lambda token: ToolResult.ok(token.reversal_tool))
         assert again.kind is CompensationKind.REVERSAL_REFUSED
-        Settling(shop.runtime.recovery).settle(doubtful[0].call_id, Verdict.NOT_DONE, ADA, "it knows nothing")
+        Settling(shop.runtime.recovery).settle(
+            doubtful[0].call_id, Settlement.NOT_DONE, ADA, "it knows nothing"
+        )
     assert dispatcher.reverse(ref.call_id, lambda token: None).kind is CompensationKind.REVERSED
     assert shop.ref(ref.mutation_id).state is MutationState.REVERSED
     assert verify(shop.runtime.log).ok

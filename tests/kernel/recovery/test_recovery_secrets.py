@@ -16,7 +16,7 @@ from sb.kernel.contracts import (
     ToolArgSchema,
 )
 from sb.kernel.recovery.compensation import CompensationDispatcher
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settlement, Settling
 from tests.kernel.recovery.conftest import ADA, Shop, approve
 
 CARD, PIN = "hunter2 horse", 987654321
@@ -95,6 +95,6 @@ def test_what_is_known_of_a_settled_step_is_kept_redacted(shop: Shop) -> None:
     ctx, args = RunContext.create("clerk", clock=shop.clock), {"order": 1, "amount": 5}
     first = shop.runtime.executor.execute(ctx, "pay.human", args, step="one")
     result = {"refund_id": "ref_1", "password": "hunter2"}
-    Settling(shop.runtime.recovery).settle(first.call_id, Verdict.DONE, ADA, "it happened", result)
+    Settling(shop.runtime.recovery).settle(first.call_id, Settlement.DONE, ADA, "it happened", result)
     again = shop.runtime.executor.execute(ctx, "pay.human", args, step="one")
     assert (again.data["refund_id"], "hunter2" in json.dumps(again.data)) == ("ref_1", False)

@@ -12,7 +12,7 @@ from sb.kernel.contracts import Assumption, MutationState, ReversalClass, Revers
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.loop import RuntimeDecisionRecord
 from sb.kernel.recovery.reversal_guard import NoReversalToken
-from sb.kernel.recovery.settling import NoVerdict, Settling, Verdict
+from sb.kernel.recovery.settling import NoVerdict, Settlement, Settling
 from sb.kernel.review.log_verification import verify
 from tests.kernel.recovery.conftest import ADA, WINDOW_S, Shop, approve
 
@@ -31,7 +31,7 @@ def in_doubt(shop: Shop, tool_id: str = "pay.human", step: str = "") -> str:
 def test_the_probe_finds_out_and_what_happened_can_be_undone(shop: Shop) -> None:
     call_id = in_doubt(shop)
     settling = Settling(shop.runtime.recovery)
-    assert settling.probe(call_id) is Verdict.DONE
+    assert settling.probe(call_id) is Settlement.DONE
     assert shop.runtime.executor.in_doubt() == []
     ref = shop.runtime.recovery.mutations.for_call(call_id)
     assert ref is not None
@@ -49,7 +49,7 @@ def test_the_window_of_a_call_in_doubt_began_with_the_call(shop: Shop) -> None:
     shop.clock.time += WINDOW_S - 1
     settling = Settling(shop.runtime.recovery)
     early = in_doubt(shop)
-    settling.settle(call_id, Verdict.DONE, ADA, "the bank has it", {"refund_id": "ref_1"})
+    settling.settle(call_id, Settlement.DONE, ADA, "the bank has it", {"refund_id": "ref_1"})
     ref = shop.runtime.recovery.mutations.for_call(call_id)
     assert ref is not None
     assert ref.window_ends_at is not None
@@ -58,7 +58,7 @@ def test_the_window_of_a_call_in_doubt_began_with_the_call(shop: Shop) -> None:
     with pytest.raises(NoReversalToken, match="is over"):
         shop.runtime.recovery.undo(ref, ADA, "wrong")
     with pytest.raises(NoReversalToken, match="is over"):
-        settling.settle(early, Verdict.COMPENSATE, ADA, "wrong", {"refund_id": "ref_2"})
+        settling.settle(early, Settlement.COMPENSATE, ADA, "wrong", {"refund_id": "ref_2"})
     assert settling.in_doubt(early).call_id == early
     assert shop.reversed_ == []
 
@@ -66,7 +66,7 @@ def test_the_window_of_a_call_in_doubt_began_with_the_call(shop: Shop) -> None:
 def test_the_probe_finds_that_nothing_happened(shop: Shop) -> None:
     call_id = in_doubt(shop)
     shop.refunds.clear()
-    assert Settling(shop.runtime.recovery).probe(call_id) is Verdict.NOT_DONE
+    assert Settling(shop.runtime.recovery).probe(call_id) is Settlement.NOT_DONE
     assert shop.runtime.recovery.mutations.for_call(call_id) is None
     assert verify(shop.runtime.log).ok
 
@@ -80,29 +80,29 @@ def test_a_probe_that_cannot_tell_settles_nothing(shop: Shop) -> None:
     assert settling.in_doubt(call_id).call_id == call_id
 
 
-@pytest.mark.parametrize("verdict", [Verdict.DONE, Verdict.NOT_DONE])
-def test_a_person_settles_once(shop: Shop, verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [Settlement.DONE, Settlement.NOT_DONE])
+def test_a_person_settles_once(shop: Shop, verdict: Settlement) -> None:
     call_id = in_doubt(shop)
     settling = Settling(shop.runtime.recovery)
     settling.settle(call_id, verdict, ADA, "the bank told me", {"refund_id": "ref_1"})
     with pytest.raises(NotFoundError):
         settling.settle(call_id, verdict, ADA, "again")
     ref = shop.runtime.recovery.mutations.for_call(call_id)
-    assert (ref is not None) == (verdict is Verdict.DONE)
+    assert (ref is not None) == (verdict is Settlement.DONE)
     assert verify(shop.runtime.log).ok
 
 
 def test_compensating_says_that_it_happened_and_undoes_it(shop: Shop) -> None:
     call_id = in_doubt(shop)
     result = {"refund_id": "ref_1"}
-    undone = Settling(shop.runtime.recovery).settle(call_id, Verdict.COMPENSATE, ADA, "undo it", result)
+    undone = Settling(shop.runtime.recovery).settle(call_id, Settlement.COMPENSATE, ADA, "undo it", result)
     assert (undone and undone.state, shop.reversed_) == ("reversed", ["ref_1"])
 
 
 def test_compensating_without_what_the_reversal_needs_is_said(shop: Shop) -> None:
     call_id = in_doubt(shop)
     with pytest.raises(NoReversalToken, match=r"result\.refund_id"):
-        Settling(shop.runtime.recovery).settle(call_id, Verdict.COMPENSATE, ADA, "undo it")
+        Settling(shop.runtime.recovery).settle(call_id, Settlement.COMPENSATE, ADA, "undo it")
     assert [intent.call_id for intent in shop.runtime.executor.in_doubt()] == [call_id], "nothing is lost"
 
 
@@ -126,8 +126,8 @@ def test_a_settled_step_answers_and_one_that_did_not_happen_may_be_repeated(shop
     second = executor.execute(ctx, "pay.human", args, step="two")
     shop.refund_trouble = None
     assert "not repeated" in executor.execute(ctx, "pay.human", args, step="one").error_message
-    settling.settle(first.call_id, Verdict.DONE, ADA, "the bank told me", {"refund_id": "ref_1"})
-    settling.settle(second.call_id, Verdict.NOT_DONE, ADA, "the bank told me")
+    settling.settle(first.call_id, Settlement.DONE, ADA, "the bank told me", {"refund_id": "ref_1"})
+    settling.settle(second.call_id, Settlement.NOT_DONE, ADA, "the bank told me")
     assert executor.execute(ctx, "pay.human", args, step="one").data == {"refund_id": "ref_1"}
     again = executor.execute(ctx, "pay.human", args, step="two")
     assert (again.success, again.call_id != second.call_id) == (True, True)
@@ -136,8 +136,8 @@ def test_a_settled_step_answers_and_one_that_did_not_happen_may_be_repeated(shop
 
 def test_a_reversal_in_doubt_is_settled_either_way(shop: Shop) -> None:
     for verdict, after in (
-        (Verdict.NOT_DONE, MutationState.COMMITTED),
-        (Verdict.DONE, MutationState.REVERSED),
+        (Settlement.NOT_DONE, MutationState.COMMITTED),
+        (Settlement.DONE, MutationState.REVERSED),
     ):
         ref = shop.done()
         shop.trouble = TimeoutError("no answer")
@@ -183,9 +183,9 @@ def test_settling_needs_a_reason_and_json(shop: Shop) -> None:
     call_id = in_doubt(shop)
     settling = Settling(shop.runtime.recovery)
     with pytest.raises(UsageError, match="reason"):
-        settling.settle(call_id, Verdict.DONE, ADA, "")
+        settling.settle(call_id, Settlement.DONE, ADA, "")
     with pytest.raises(UsageError, match="JSON"):
-        settling.settle(call_id, Verdict.DONE, ADA, "r", {"x": object()})
+        settling.settle(call_id, Settlement.DONE, ADA, "r", {"x": object()})
     assert len(shop.runtime.executor.in_doubt()) == 1
 
 
@@ -269,7 +269,7 @@ def test_what_was_said_to_be_false_while_a_call_was_in_doubt_counts_once_it_is_s
     assert later.success
     assert shop.runtime.watch()[1] == []
     settling = Settling(shop.runtime.recovery)
-    settling.settle(doubtful.call_id, Verdict.DONE, ADA, "the bank has it", {"refund_id": "ref_1"})
+    settling.settle(doubtful.call_id, Settlement.DONE, ADA, "the bank has it", {"refund_id": "ref_1"})
     (decision,) = shop.runtime.watch()[1]
     settled = shop.runtime.recovery.mutations.for_call(doubtful.call_id)
     assert settled is not None

@@ -28,7 +28,7 @@ from sb.kernel import (
 from sb.kernel.authority.signing import Label
 from sb.kernel.durable_execution import CallFailed, ReplayMismatch, StepInDoubt, Workflow
 from sb.kernel.recovery.service import Recovery
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.log.event_log import EventLog
 from sb.sources import CountingIds, SteeredClock
 from sb.store.database import open_database
@@ -167,9 +167,9 @@ def test_a_call_that_waits_for_a_person_runs_in_the_attempt_after_the_approval(w
     assert len(world.did) == 1
 
 
-@pytest.mark.parametrize(("verdict", "times"), [(Verdict.DONE, 1), (Verdict.NOT_DONE, 2)])
+@pytest.mark.parametrize(("verdict", "times"), [(Settlement.DONE, 1), (Settlement.NOT_DONE, 2)])
 def test_a_call_in_doubt_stays_in_doubt_until_it_is_settled(
-    world: World, verdict: Verdict, times: int
+    world: World, verdict: Settlement, times: int
 ) -> None:
     world.tool(lambda: lost() if len(world.did) == 1 else "again")
     for _ in range(2):
@@ -181,7 +181,7 @@ def test_a_call_in_doubt_stays_in_doubt_until_it_is_settled(
         with pytest.raises(UsageError, match=f"is call {intent.call_id}"):
             world.journal.settle("w-1", "t.do", done=done)
     Settling(Recovery(world.executor)).settle(intent.call_id, verdict, ADA, "looked", "as ada says")
-    assert world.call() == ("as ada says" if verdict is Verdict.DONE else "again")
+    assert world.call() == ("as ada says" if verdict is Settlement.DONE else "again")
     assert len(world.did) == times
 
 

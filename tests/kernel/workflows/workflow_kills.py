@@ -24,7 +24,7 @@ from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, Workf
 from sb.kernel.authority.signing import Label
 from sb.kernel.durable_execution import StepInDoubt, Workflow
 from sb.kernel.recovery.service import Recovery
-from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.recovery.settling import Settlement, Settling
 from sb.log.event_log import EventLog
 from sb.store.database import open_database
 
@@ -71,7 +71,7 @@ class Attempt:
         """Say of the step in doubt what is true of it; returns its name."""
         doubtful = self.executor.in_doubt()
         if doubtful:
-            verdict = Verdict.DONE if "pay" in effects(self.folder) else Verdict.NOT_DONE
+            verdict = Settlement.DONE if "pay" in effects(self.folder) else Settlement.NOT_DONE
             Settling(Recovery(self.executor)).settle(
                 doubtful[0].call_id, verdict, Label("ada"), "looked", {"did": "pay"}
             )
