@@ -13,33 +13,34 @@ if TYPE_CHECKING:
     from sb.hosts.install.host import Host
     from sb.hosts.transcripts import TranscriptReader
 
-# Hosts that call `sb hook`, each with an `events.py`. In this order: the first that recognises its own fields takes a
-# payload that is not of the host that was named.
-WITH_HOOKS = (
-    "claude-code",
-    "codex",
-    "cursor",
-    "vscode",
-    "copilot",
-    "gemini-cli",
-    "windsurf",
-    "opencode",
-)
-# Hosts whose settings `sb uninstall` and `sb doctor` know, each with a `settings.py`.
-WITH_SETTINGS = (
-    "claude-code",
-    "claude-desktop",
-    "codex",
-    "copilot",
-    "cursor",
-    "gemini-cli",
-    "vscode",
-    "windsurf",
-)
-# Hosts whose transcripts are read, each with a READER in `transcripts.py`; UNREAD says why others' are not.
-WITH_TRANSCRIPTS = ("claude-code", "codex", "gemini-cli", "copilot", "cursor", "windsurf")
-WITH_PROMPTS = ("claude-code", "codex", "gemini-cli")  # whose readers also say what was asked and answered
-WITHOUT_TRANSCRIPTS = ("opencode", "vscode")
+# What is known of each host, in modules of its folder: add a host here.
+#   hooks: it calls `sb hook`; its events.py reads them. settings: `sb uninstall` and `sb doctor` know its settings.py.
+#   transcripts: its transcripts.py has a READER (else UNREAD, which says why not). prompts: that one also tells what was
+#   asked and answered. servers: its servers.py says where it names its MCP servers.
+_KNOWN = {
+    "claude-code": "hooks settings transcripts prompts servers",
+    "claude-desktop": "settings",
+    "codex": "hooks settings transcripts prompts servers",
+    "cursor": "hooks settings transcripts servers",
+    "vscode": "hooks settings servers",
+    "copilot": "hooks settings transcripts servers",
+    "gemini-cli": "hooks settings transcripts prompts servers",
+    "windsurf": "hooks settings transcripts servers",
+    "opencode": "hooks servers",
+}
+
+
+def _with(what: str) -> tuple[str, ...]:
+    return tuple(host for host, known in _KNOWN.items() if what in known.split())
+
+
+# In the table's order: the first that recognises its own fields takes a payload that is not of the host that was named.
+WITH_HOOKS = _with("hooks")
+WITH_SETTINGS = tuple(sorted(_with("settings")))
+WITH_TRANSCRIPTS = tuple(sorted(_with("transcripts")))
+WITH_PROMPTS = tuple(sorted(_with("prompts")))
+WITH_SERVERS = tuple(sorted(_with("servers")))
+WITHOUT_TRANSCRIPTS = tuple(sorted({*WITH_HOOKS} - {*WITH_TRANSCRIPTS}))
 
 
 def adapter_for(named: str, payload: dict[str, Any]) -> Adapter:

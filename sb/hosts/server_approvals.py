@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.errors import NotFoundError
 from sb.hosts.hooks.event import Server
-from sb.hosts.servers import WITH_SERVERS, configured_servers
+from sb.hosts.registry import WITH_SERVERS
+from sb.hosts.servers import configured_servers
 from sb.text import counted, nearest
 
 if TYPE_CHECKING:

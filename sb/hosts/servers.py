@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hosts.hooks.event import NativeCall, Server
+from sb.hosts.registry import WITH_SERVERS
 from sb.redaction import one_line, redact
 
-WITH_SERVERS = ("claude-code", "codex", "copilot", "cursor", "gemini-cli", "opencode", "vscode", "windsurf")
 LARGEST = 64 << 20  # bytes of a settings file
 LONGEST_SHOWN = 200  # characters of a command or address
 _DIGITS = 16  # of a digest

@@ -11,8 +11,9 @@ import pytest
 from sb.config import load_config
 from sb.errors import NotFoundError
 from sb.hosts.hooks.event import NativeCall, Server
+from sb.hosts.registry import WITH_SERVERS
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
-from sb.hosts.servers import WITH_SERVERS, configured_servers, mcp_named, server_of
+from sb.hosts.servers import configured_servers, mcp_named, server_of
 from sb.kernel.authority.signing import Label
 from sb.runtime import open_runtime
 from tests.rows import rows
