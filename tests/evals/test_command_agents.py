@@ -230,8 +230,8 @@ from sb.runtime import open_runtime
 with open_runtime() as runtime:
     with runtime.run() as ctx:
         first = runtime.executor.execute(ctx, "files.write", {"path": "a.txt", "content": "x"})
-        second = runtime.executor.execute(ctx, "files.delete", {"path": "a.txt"}, wait_s=20)
-        third = runtime.executor.execute(ctx, "files.delete", {"path": "b.txt"}, wait_s=20)
+        second = runtime.executor.execute(ctx, "files.delete", {"path": "a.txt"}, wait_s=50)
+        third = runtime.executor.execute(ctx, "files.delete", {"path": "b.txt"}, wait_s=50)
 print(json.dumps({"type": "tool_call", "tool": "invented", "success": True}))
 print(json.dumps({"type": "final", "output": str([first.success, second.success, third.success])}))
 """
