@@ -127,8 +127,11 @@ def in_memory() -> Path | None:
     space = os.statvfs(place)
     if space.f_flag & os.ST_NOEXEC or space.f_bavail * space.f_frsize < 1 << 30:
         return None
-    folder = Path(tempfile.mkdtemp(prefix="sb-scratch-", dir=place))
-    locked(folder)  # as long as this process lives
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix="sb-scratch-", dir=place))
+        # For as long as this process lives. Another one that begins now may have taken it for abandoned before that.
+        if locked(folder) is not None and folder.exists():
+            break
     folder.chmod(0o711)  # some tests act as another user, below a folder that lets one in
     return folder
 

@@ -18,7 +18,7 @@ from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.redaction import one_line
 
 Probe = Callable[[Harness], Iterable[Check]]
-DEADLINE_S = 20.0  # a probe takes some 50 ms; on a stalled machine it may take a hundred times that
+DEADLINE_S = 60.0  # a probe takes some 50 ms, the longest two seconds; on a busy machine ten times that
 EVIDENCE_SHOWN = 300  # characters
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def act_at_once(folder: Path, name: str) -> None:
     ledger = Ledger(folder / "ledger.db")
     (folder / f"ready-{name}").touch()
     while not (folder / "go").exists():
-        pass
+        time.sleep(0.001)  # or the other one would wait for a processor to begin on
     reversed_here = 0
     for number in range(COUNT):
         refund_id = ledger.refund(1, 10, f"key-{number}")["refund_id"]
@@ -120,6 +121,7 @@ def test_two_processes_at_once_refund_once_reverse_once_and_never_more_than_the_
     ]
     while len(list(tmp_path.glob("ready-*"))) < len(started):
         assert all(process.poll() is None for process in started)
+        time.sleep(0.01)
     (tmp_path / "go").touch()
     counts = [json.loads(process.communicate(timeout=120)[0]) for process in started]
     assert sum(one[0] for one in counts) == COUNT // 2

@@ -291,7 +291,7 @@ def test_a_running_watch_reports_what_comes_and_ends_with_130(config: Config) ->
         assert f"waiting   bank.pay to=bob · {WHY} · clerk" in running.stdout.readline()
     finally:
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=20)
+        _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Traceback" not in errors
 

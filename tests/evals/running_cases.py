@@ -27,7 +27,7 @@ class Says:
 
 
 def case(id: str = "c", input: Any = "hello", **more: Any) -> Case:
-    return Case(id, input, **{"timeout_s": 20.0} | more)
+    return Case(id, input, **{"timeout_s": 60.0} | more)
 
 
 def run(

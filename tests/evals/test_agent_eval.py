@@ -339,11 +339,11 @@ def test_an_interrupted_run_reports_in_part_and_leaves_no_child(
     command = [sys.executable, "-c", begin, *options]
     env = os.environ | {"SB_HOME": str(project / "home")}
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    pids, until = project / "pids", time.monotonic() + 30
+    pids, until = project / "pids", time.monotonic() + 60
     while time.monotonic() < until and (not pids.exists() or len(pids.read_text("utf-8").split()) < 2):
         time.sleep(0.02)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "interrupted" in out
     document = json.loads(Path("out.json").read_text("utf-8"))

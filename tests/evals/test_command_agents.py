@@ -45,8 +45,8 @@ def alive(pid: int) -> bool:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process ends within a few seconds."""
-    until = time.monotonic() + 5
+    """Whether a process ends within a minute."""
+    until = time.monotonic() + 60
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.01)
     return not alive(pid)
@@ -119,7 +119,12 @@ print(json.dumps({"type": "final", "output": json.dumps(said)}))
         (f"echo '{'[' * 500}{']' * 500}'", "is nested deeper than 100 levels"),
     ],
 )
-def test_what_goes_wrong_is_one_line(agent: Make, tmp_path: Path, script: str, error: str) -> None:
+def test_what_goes_wrong_is_one_line(
+    agent: Make, tmp_path: Path, script: str, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sb.evals.agents.process._GRACE_S", 60.0
+    )  # in which the shell ends, also where it has to wait
     found = answer(agent(f"read line\n{script}\n"), tmp_path)
     assert error in found.error
     assert "\n" not in found.error
@@ -175,12 +180,17 @@ def test_an_agent_that_reads_nothing_may_be_given_much(agent: Make, tmp_path: Pa
 
 def test_at_its_timeout_an_agent_ends_with_all_that_it_forked(agent: Make, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    script = f"sleep 60 & echo $! > {pids}\necho $$ >> {pids}\nwait\n"
+    script = f"sleep 600 & echo $! $$ > {pids}.new\nmv {pids}.new {pids}\nwait\n"
     made = agent(script)
-    found = answer(made, tmp_path, timeout_s=0.7)
-    assert found.error == "the agent: no answer within 0.7 s"
-    assert found.seconds < 10
-    assert all(gone(int(pid)) for pid in pids.read_text().split())
+    for timeout_s in (0.7, 10, 100):  # a busy machine takes its time to start both
+        found = answer(made, tmp_path, timeout_s=timeout_s)
+        assert found.error == f"the agent: no answer within {timeout_s} s"
+        if pids.exists():
+            break
+    assert found.seconds < timeout_s + 60
+    numbers = [int(pid) for pid in pids.read_text().split()]
+    assert len(numbers) == 2
+    assert all(map(gone, numbers))
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc lists processes")
@@ -220,8 +230,8 @@ from sb.runtime import open_runtime
 with open_runtime() as runtime:
     with runtime.run() as ctx:
         first = runtime.executor.execute(ctx, "files.write", {"path": "a.txt", "content": "x"})
-        second = runtime.executor.execute(ctx, "files.delete", {"path": "a.txt"}, wait_s=20)
-        third = runtime.executor.execute(ctx, "files.delete", {"path": "b.txt"}, wait_s=20)
+        second = runtime.executor.execute(ctx, "files.delete", {"path": "a.txt"}, wait_s=50)
+        third = runtime.executor.execute(ctx, "files.delete", {"path": "b.txt"}, wait_s=50)
 print(json.dumps({"type": "tool_call", "tool": "invented", "success": True}))
 print(json.dumps({"type": "final", "output": str([first.success, second.success, third.success])}))
 """

@@ -303,8 +303,8 @@ HARMFUL = [
     "UPDATE records SET text = 'x'",
     "CREATE TABLE x (a)",
     "PRAGMA query_only = 0",
-    "ATTACH DATABASE '/tmp/other.db' AS other",
-    "VACUUM INTO '/tmp/copy.db'",
+    "ATTACH DATABASE 'other.db' AS other",
+    "VACUUM INTO 'copy.db'",
     "SELECT load_extension('x')",
     "SELECT 1; DELETE FROM records",
     "BEGIN IMMEDIATE",
@@ -318,9 +318,11 @@ HARMFUL = [
 
 @pytest.mark.parametrize("sql", HARMFUL)
 def test_a_query_only_reads_and_ends_in_time(
-    sql: str, database: Path, monkeypatch: pytest.MonkeyPatch
+    sql: str, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(states, "SECONDS", 0.2)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
     with driver.connect(database, read_only=True) as before:
         rows = before.execute("SELECT count(*) FROM records").fetchone()[0]
     started = time.monotonic()
@@ -330,7 +332,7 @@ def test_a_query_only_reads_and_ends_in_time(
     assert time.monotonic() - started < 30
     with driver.connect(database, read_only=True) as after:
         assert after.execute("SELECT count(*) FROM records").fetchone()[0] == rows == 1
-    assert not Path("/tmp/copy.db").exists()
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_a_run_without_a_database_has_no_state(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_process_that_left_group_and_environment_ends_with_the_run(tmp_path: Pat
     pids = tmp_path / "pids"
     pids.touch()
     with ending_orphans():
-        subprocess.run(["sh", "-c", LEAVES, "sh", str(pids)], check=True, timeout=20, start_new_session=True)
+        subprocess.run(["sh", "-c", LEAVES, "sh", str(pids)], check=True, timeout=60, start_new_session=True)
         numbers = [int(pid) for pid in pids.read_text("ascii").split()]
         assert all(Path("/proc", str(pid)).exists() for pid in numbers)
     assert len(numbers) == 2

@@ -74,7 +74,7 @@ def test_the_surroundings_of_an_attempt_are_its_own(agent: Opened, tmp_path: Pat
     assert Path(first["ours"]["SB_HOME"]).parent == Path(first["folder"]).parent
     assert not Path(first["folder"]).exists()
     assert "printed by the agent" in answers[0].log
-    assert 0 <= first["now"] - BEGIN < 60
+    assert 0 <= first["now"] - BEGIN < 600
 
 
 def test_a_seed_decides_the_chance_of_an_attempt(agent: Opened, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_seed_decides_the_chance_of_an_attempt(agent: Opened, tmp_path: Path) 
     assert drawn(8, "a") != drawn(7, "a")
 
 
-def misbehaving(agent: Opened, folder: Path, text: str, timeout_s: float = 20.0) -> Answer:
+def misbehaving(agent: Opened, folder: Path, text: str, timeout_s: float = 60.0) -> Answer:
     return answer(agent("misbehaves"), folder, text, timeout_s=timeout_s)
 
 
@@ -113,7 +113,7 @@ def test_an_agent_that_hangs_ends_at_its_timeout_and_the_next_case_runs(
     begun = time.monotonic()
     assert misbehaving(agent, tmp_path, "hangs", 0.5).error == "the agent: no answer within 0.5 s"
     assert misbehaving(agent, tmp_path, "again").output == "fine: again"
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 55  # and not the minute that it would take
 
 
 def test_what_a_case_remembers_and_finds_is_set_up(agent: Opened, tmp_path: Path) -> None:

@@ -79,12 +79,13 @@ def test_results_are_in_the_order_of_the_file_whatever_ends_first(tmp_path: Path
 
 def test_jobs_run_at_the_same_time_and_no_more_of_them(tmp_path: Path) -> None:
     lock, now, most = threading.Lock(), [0], [0]
+    together = threading.Barrier(3)
 
     def counted(task: Task) -> Answer:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        time.sleep(0.02)
+        together.wait(60)
         with lock:
             now[0] -= 1
         return echo(task)
@@ -206,7 +207,7 @@ def test_an_interrupted_run_reports_what_had_ended_and_stops_the_agent(tmp_path:
 
     def hanging(task: Task) -> Answer:
         if task.case_id == "hangs":
-            agent.stopped.wait(20)
+            agent.stopped.wait(120)
             return Answer(error="the agent: stopped")
         return echo(task)
 
@@ -221,7 +222,7 @@ def test_an_interrupted_run_reports_what_had_ended_and_stops_the_agent(tmp_path:
     made = run(agent, tmp_path, *cases, options=Options(jobs=1), watch=interrupt)
     assert made.interrupted
     assert [result.id for result in made.results] == ["a", "b"]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 100
     assert len(agent.tasks) <= 3
 
 

@@ -36,7 +36,7 @@ CONTROL = next(control for control in CATALOGUE.controls if control.id == "HA-31
 Probe = Callable[[Harness], Iterable[Check]]
 
 
-def graded(probe: Probe, deadline_s: float = 20.0) -> Grade:
+def graded(probe: Probe, deadline_s: float = 60.0) -> Grade:
     (found,) = audit([CONTROL], probes={CONTROL.id: probe}, deadline_s=deadline_s).grades
     return found
 

@@ -23,6 +23,7 @@ from sb.parts import open_authority
 from sb.runtime import open_runtime
 
 T = TypeVar("T")
+WAIT_S = 60  # for an answer, at most: the machine may have much else to do
 ADA = Label("ada")
 HELLO = {
     "jsonrpc": "2.0",
@@ -54,7 +55,7 @@ class Served:
     def send(self, token: str = "", content: Any = None, **headers: str) -> httpx.Response:
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         body = {"content": content} if content is not None else {"json": HELLO}
-        return httpx.post(self.url, headers=ACCEPT | bearer | headers, timeout=20, **body)
+        return httpx.post(self.url, headers=ACCEPT | bearer | headers, timeout=WAIT_S, **body)
 
     def call(self, token: str, tool: str, **arguments: Any) -> Any:
         async def asked(client: Client) -> Any:
@@ -89,7 +90,7 @@ class Served:
 
             headers = {"Authorization": f"Bearer {token}"}
             async with (
-                httpx2.AsyncClient(headers=headers, timeout=20) as http,
+                httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as http,
                 Client(streamable_http_client(self.url, http_client=http)) as client,
             ):
                 return await question(client)
@@ -101,17 +102,16 @@ class Served:
 def listening(
     host: str, proxy: Callable[[ASGIApp], ASGIApp] = lambda app: app, proxied: Sequence[str] = ()
 ) -> Iterator[Served]:
-    with socket.socket() as found:
-        found.bind((host, 0))
-        port = found.getsockname()[1]
-    config = current_config()
+    config, listener = current_config(), socket.create_server((host, 0))  # so that nobody else takes the port
+    port = listener.getsockname()[1]
     with open_runtime(config) as runtime, closing(HttpDesks(runtime)) as desks:
         app = proxy(http_app(runtime, desks, host, port, proxied))
         server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="error"))
-        thread = threading.Thread(target=server.run, daemon=True)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         while not server.started:
+            assert thread.is_alive()
             time.sleep(0.01)
         yield Served(port, AccessTokens(runtime.log, open_authority(config, runtime.log)))
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)

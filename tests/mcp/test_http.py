@@ -12,7 +12,7 @@ import pytest
 from sb.mcp import http_limits
 from sb.mcp.serving import MAX_BODY
 from tests.conftest import CommandLine
-from tests.mcp.http_server import ACCEPT, ADA, Served, listening
+from tests.mcp.http_server import ACCEPT, ADA, WAIT_S, Served, listening
 
 
 @pytest.fixture
@@ -65,10 +65,10 @@ def test_sessions_of_one_token_are_bounded_and_others_not_shut_out(
     assert "result" in served.call(greedy, "search", query="anything")  # a revision without sessions
     headers = {"Authorization": f"Bearer {greedy}", "mcp-session-id": first}
     refused = {"Origin": "http://evil.example"}
-    assert httpx.delete(served.url, headers=headers | refused, timeout=20).status_code == 403
-    assert httpx.delete(f"{served.url}/x", headers=headers, timeout=20).status_code == 404
+    assert httpx.delete(served.url, headers=headers | refused, timeout=WAIT_S).status_code == 403
+    assert httpx.delete(f"{served.url}/x", headers=headers, timeout=WAIT_S).status_code == 404
     assert served.post(greedy) == 429  # what was not ended counts
-    assert httpx.delete(served.url, headers=headers, timeout=20).status_code == 200
+    assert httpx.delete(served.url, headers=headers, timeout=WAIT_S).status_code == 200
     assert served.post(greedy) == 200
 
 
@@ -85,7 +85,7 @@ def test_refused_requests_use_up_no_sessions_and_a_refused_end_ends_none(
     assert opened.status_code == 200
     session = {"Authorization": f"Bearer {token}", "mcp-session-id": opened.headers["mcp-session-id"]}
     for wrong in ({"mcp-protocol-version": "none"}, {"Host": "evil.example"}):
-        assert httpx.delete(served.url, headers=session | wrong, timeout=20).status_code >= 400
+        assert httpx.delete(served.url, headers=session | wrong, timeout=WAIT_S).status_code >= 400
         assert served.post(token) == 429
 
 
@@ -96,7 +96,7 @@ def test_requests_of_one_token_at_once_are_bounded_and_others_not_shut_out(
     greedy, other = served.token("scribe"), served.token("clerk")
     session = served.send(greedy).headers["mcp-session-id"]
     headers = {"Authorization": f"Bearer {greedy}", "mcp-session-id": session, **ACCEPT}
-    with httpx.stream("GET", served.url, headers=headers, timeout=20) as stream:
+    with httpx.stream("GET", served.url, headers=headers, timeout=WAIT_S) as stream:
         assert stream.status_code == 200
         assert served.post(greedy) == 429
         assert served.post(other) == 200

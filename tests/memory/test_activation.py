@@ -92,9 +92,9 @@ def test_a_memory_with_very_many_relations_is_thought_of_quickly(agents: Agents)
                 brain.space.edges.add(
                     execute, Edge(leaf["id"], "near", other["id"]), place=leaf["place"], agent="ada", at=0.0
                 )
-    begun = time.perf_counter()
+    begun = time.process_time()
     found = brain.think("Hub", hops=50, decay=1.0, k=1000)
-    assert time.perf_counter() - begun < 20
+    assert time.process_time() - begun < 20
     direct = [one for one in found if len(one.path) == 1]
     assert len(direct) <= 32
     assert {str(one) for one in direct} <= {f"leaf {number}" for number in range(200, 300)}  # the strongest

@@ -19,6 +19,14 @@ from sb.store.database import Database, Row
 TEXTS = ["the kettle whistles at noon", "the till is short of coins", "tea is bought on Mondays", "it rained"]
 
 
+@pytest.fixture(autouse=True)
+def _ended_before() -> None:
+    """Wait for the threads of earlier tests in this process, whose memories nobody closed."""
+    for each in threading.enumerate():
+        if each.name == "sb-warming":
+            each.join(60)
+
+
 def brain(home: Path, *, warm: bool = False, embedder: str = "static") -> Brain:
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "config.yaml").write_text(f"memory: {{embedder: {embedder}, ollama_url: 'http://127.0.0.1:9'}}\n")

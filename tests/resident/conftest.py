@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,15 +24,22 @@ from sb.hosts.hooks.resident import Running
 from sb.resident import client
 from sb.tools.hosted.guarding import interpreter
 
+# The machine may have much else to do: nobody is hung or gone because a second passed, unless a test is about that.
 START = """\
-import sys
+import posix, sys
 sys.path += {entries!r}
+from sb.resident import client
+if b"AS_SHIPPED" not in posix.environ:
+    client._CONNECT_S = client._ANSWER_S = client._LONGEST_S = {patience_s}
+if sys.argv[1:2] == ["resident"]:
+    from sb.resident import worker
+    worker._GREETING_S = {patience_s}
 from sb.__main__ import main
 main({start})
 """
 ROOT = Path(__file__).parents[2]
-WAIT_S = 20.0
-client._CONNECT_S = WAIT_S  # of what tests ask for in their own process: the machine may have much else to do
+WAIT_S = 60
+client._CONNECT_S = client._DYING_S = float(WAIT_S)  # of what tests ask for in their own process
 T = TypeVar("T")
 
 
@@ -80,7 +88,7 @@ class Site:
         )
 
     def ask(
-        self, payload: bytes, answer_s: float = 10.0, nonce: str = "n", **env: str
+        self, payload: bytes, answer_s: float = WAIT_S, nonce: str = "n", **env: str
     ) -> tuple[int, bytes, bytes]:
         """The helper's answer alone: what a client does before it judges by itself."""
         before = dict(posix.environ)
@@ -92,11 +100,16 @@ class Site:
             posix.environ.clear()
             posix.environ.update(before)
 
-    def begin(self, *, idle: str = "60") -> Running:
+    def begin(self) -> Running:
         """Start the helper, and wait until it can be asked."""
+        self.launch(idle="900")
+        return self.ready()
+
+    def launch(self, *, idle: str) -> subprocess.Popen[bytes]:
+        """Start the helper, which ends when nobody has asked it for so many seconds."""
         command = self.command(resident.COMMAND, str(self.home.folder), idle)
         self.begun.append(subprocess.Popen(command, env={"PATH": "/usr/bin:/bin"}))
-        return self.ready()
+        return self.begun[-1]
 
     def ready(self) -> Running:
         """The helper, once it can be asked."""
@@ -118,7 +131,7 @@ class Site:
 def started(packages: Path, start: str) -> str:
     """A program that runs `sb` as it is here, by the interpreter alone."""
     entries = [str(packages), *(entry for entry in sys.path if entry and Path(entry) != ROOT)]
-    return START.format(entries=entries, start=start)
+    return START.format(entries=entries, start=start, patience_s=WAIT_S)
 
 
 def link_package(packages: Path) -> None:
@@ -142,7 +155,8 @@ def made(folder: Path) -> Iterator[Site]:
     site.start.write_text(started(site.packages, "__file__"), encoding="utf-8")
     yield site
     if (left := resident.running(site.home)) is not None:
-        os.killpg(left.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has just ended by itself
+            os.killpg(left.pid, signal.SIGKILL)
     for process in site.begun:
         process.wait()
 
@@ -163,7 +177,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture
 def helped(shared: Site, tmp_path: Path) -> Iterator[Site]:
     """A site with a helper that runs, its configuration and database new."""
-    # It ends when nobody has asked for a minute, which a busy machine may take between two tests.
+    # It ends when nobody has asked for a quarter of an hour, which may lie between two tests.
     if not shared.listens():
         shared.begin()
     shared.database = tmp_path / "new.db"

@@ -15,7 +15,7 @@ from sb.hosts.hooks import main, resident
 from sb.resident import wire
 from sb.resident.client import Unavailable
 from sb.runtime import open_runtime
-from tests.resident.conftest import Site, wait_for
+from tests.resident.conftest import Site
 
 SILENT = (0, b"", b"")
 
@@ -88,9 +88,10 @@ def test_hook_that_is_switched_off_starts_no_helper(site: Site) -> None:
 
 
 def test_helper_ends_when_idle_and_when_its_home_is_gone(site: Site) -> None:
-    helper = site.begin(idle="0.2")
-    site.gone(helper)
-    wait_for(lambda: not (site.home.resident / resident.SOCKET).exists())
+    assert site.launch(idle="0.2").wait() == 0
+    assert (site.home.resident / resident.SECRET).exists()  # so it could be asked
+    assert not (site.home.resident / resident.SOCKET).exists()
+    assert resident.running(site.home) is None
     with pytest.raises(Unavailable) as caught:
         site.ask(site.payload())
     assert caught.value.startable

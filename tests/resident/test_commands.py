@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+from select import select
 
 import pytest
 
 from sb.config import load_config
 from sb.hosts.hooks import resident
 from sb.runtime import open_runtime
-from tests.resident.conftest import Site, started
+from tests.resident.conftest import WAIT_S, Site, started
 
 HELPLESS = "import sys\nsys.modules['sb.cli'] = None  # what a command needs that runs here\n"
 
@@ -50,7 +51,10 @@ def test_command_has_the_terminal_of_its_person(remembered: Site) -> None:
     command = [*remembered.command()[:-1], str(program), "approvals", "list"]
     env = remembered.env()
     subprocess.run(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env, check=True)
-    assert b"no pending requests" in os.read(screen, 4096)
+    shown = b""
+    while b"no pending requests" not in shown:  # which the kernel may hand over in parts
+        assert select([screen], [], [], WAIT_S)[0], shown
+        shown += os.read(screen, 4096)
     os.close(screen)
     os.close(terminal)
 

@@ -24,6 +24,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.notifications import Notify
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
@@ -149,7 +150,12 @@ class Console:
 
     async def asks(self, pilot: Pilot[None]) -> None:
         """Wait until a passphrase is asked for and has what was typed; the worker that wants it goes on waiting."""
-        await self.comes(lambda: isinstance(self.app.screen, PassphraseScreen) and not self.app._typed)
+
+        def takes_text() -> bool:
+            box = self.app.focused  # there is none yet when the dialog is the screen already
+            return isinstance(self.app.screen, PassphraseScreen) and isinstance(box, Input)
+
+        await self.comes(lambda: takes_text() and not self.app._typed)
 
     async def comes(self, holds: Callable[[], object], within_s: float = 60) -> None:
         """Wait until it holds, whatever else is under way."""

@@ -87,6 +87,7 @@ def register(registry: ToolRegistry) -> None:
         "Reverse a refund",
         bank.reverse,
         SafetyClass.NETWORK,
+        timeout_ms=60_000,  # a test looks at the console while it runs, on a machine that may be busy
     )
     registry.register_fn(
         "pay.preview",

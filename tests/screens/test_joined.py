@@ -90,7 +90,7 @@ def test_enter_on_an_agent_leads_to_its_newest_session_even_out_of_a_filter(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "slash")
         console.app.screen.query_one(Input).value = "agent:clerk"
-        await pilot.pause(0.3)
+        await console.shows(pilot, "Sessions 1")
         await console.press(pilot, "enter")
         assert "Sessions 1" in console.text()
         await console.press(pilot, "1", "tab", "j", "enter")

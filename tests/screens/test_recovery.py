@@ -558,7 +558,7 @@ def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Con
 def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
     agents: Agents, console: Console, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A key waits for a decision for so many looks; a reversal has five seconds until its outcome is in doubt.
+    # A key waits for a decision for so many looks; a reversal has a minute until its outcome is in doubt.
     monkeypatch.setattr(keys_in_order, "MOST_LOOKS", 5)
     first, second = done(agents), done(agents, order="8")
     escalate(agents, first)

@@ -98,7 +98,7 @@ class Terminal:
         )
 
     def read_until(self, text: str) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while text not in re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", self.seen):
             assert time.monotonic() < end, self.seen[-500:]
             if select.select([self.fd], [], [], 0.5)[0]:
@@ -153,7 +153,7 @@ def test_the_demo_opens_the_console_and_says_what_became_of_what_was_decided(
 
 OUTLIVES = """import json, os, resource, signal, subprocess, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does; what is started inherits it
-code = subprocess.run([sys.executable, "-m", "sb", "console"], timeout=30).returncode
+code = subprocess.run([sys.executable, "-m", "sb", "console"], timeout=300).returncode
 spent = resource.getrusage(resource.RUSAGE_CHILDREN)
 os.write(int(sys.argv[1]), json.dumps([code, spent.ru_utime + spent.ru_stime]).encode())
 """

@@ -188,7 +188,7 @@ LONG = [
 def test_the_longest_lines_are_judged_in_a_moment(piece: str) -> None:
     start = time.process_time()
     judge(piece * (LONGEST // len(piece)))
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 6  # what tries everything takes minutes
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_longest_lines_are_judged_in_a_moment(piece: str) -> None:
 def test_so_are_long_programs_in_other_languages(script: str, piece: str) -> None:
     start = time.process_time()
     judge(script.replace("{}", piece * (100_000 // len(piece))))
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 6  # what tries everything takes minutes
 
 
 def test_what_is_too_long_or_too_deep_is_destructive() -> None:

@@ -162,8 +162,8 @@ def test_a_server_without_the_model_says_how_to_fetch_it(ollama: Ollama) -> None
 def test_no_server_leaves_words_alone() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    chosen = choose(settings("ollama", url))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"  # which nobody else takes meanwhile
+        chosen = choose(settings("ollama", url))
     assert isinstance(chosen, NoEmbedder)
     assert f"server at {url} cannot be used" in chosen.reason
 

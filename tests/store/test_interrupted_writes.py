@@ -51,7 +51,7 @@ def test_after_an_interrupt_at_the_edge_of_a_write_the_next_one_works(
     add(database, "second")
     other = threading.Thread(target=add, args=(database, "third"), daemon=True)
     other.start()
-    other.join(10)
+    other.join(60)
     keys = [key for (key,) in database.query("SELECT key FROM meta") if key in ("first", "second", "third")]
     database.close()
     assert sorted(keys) == [*written, "second", "third"]

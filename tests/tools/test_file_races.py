@@ -73,7 +73,7 @@ class Swapper:
             yield
         finally:
             self._stop.set()
-            self._thread.join(10)
+            self._thread.join(60)
             sys.setswitchinterval(interval)
 
 

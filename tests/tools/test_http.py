@@ -352,9 +352,10 @@ def test_a_host_without_an_address_is_a_network_error() -> None:
 
 
 def test_a_closed_port_is_a_network_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    refusal(ToolErrorCode.NETWORK_ERROR, getter(f"127.0.0.1:{port}"), f"http://127.0.0.1:{port}/?secret")
+    with socket.socket() as silent:  # nobody else takes its port, and nothing listens there
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        refusal(ToolErrorCode.NETWORK_ERROR, getter(f"127.0.0.1:{port}"), f"http://127.0.0.1:{port}/?secret")
 
 
 class RawServer(socketserver.ThreadingTCPServer):

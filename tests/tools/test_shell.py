@@ -286,7 +286,7 @@ def test_both_ways_into_a_folder_start_the_same_program(tmp_path: Path, step_in:
             folder=fd,
             env={"PATH": os.environ["PATH"], "A": "b=c"},
             stdin=b"in",
-            timeout_s=10,
+            timeout_s=60,
             max_output=10_000,
             step_in=step_in,
         )

@@ -25,7 +25,7 @@ OTHERS = (
     "http://127.0.0.1/",
 )
 _IMPORTED = "sb.runtime", "sb.memory", "sb.store", "sb.tools"  # with all that is in them
-_DEADLINE_S = 15
+_DEADLINE_S = 50  # it takes two without compiled code; less than a probe may take
 _IMPORT = """
 import gc, importlib, pkgutil, sys
 gc.disable()

@@ -30,7 +30,7 @@ def in_terminal(*arguments: str, answers: dict[str, str]) -> tuple[int, str]:
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-m", "sb", *arguments])
     seen, left = "", dict(answers)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while time.monotonic() < deadline:
         if select.select([fd], [], [], 0.2)[0]:
             try:

@@ -119,7 +119,7 @@ def test_a_governed_function_gets_its_credential(runtime: Runtime) -> None:
         assert pay(1) == 1 + len(SECRET)
 
 
-def fetched(source: CredentialSource, folder: Path, timeout_s: float = 20.0) -> str:
+def fetched(source: CredentialSource, folder: Path, timeout_s: float = 60.0) -> str:
     return Credentials({"c": source}, folder, timeout_s).value("c")
 
 
@@ -157,7 +157,7 @@ def test_a_command_gives_one_line(tmp_path: Path) -> None:
 def test_a_source_that_cannot_be_used_says_why(
     tmp_path: Path, source: CredentialSource, problem: str
 ) -> None:
-    timeout_s = 1.0 if "sleep" in source.place else 20.0
+    timeout_s = 1.0 if "sleep" in source.place else 60.0
     with pytest.raises(ToolError, match=problem) as raised:
         fetched(source, tmp_path, timeout_s)
     assert "[reference:c]" in str(raised.value)
