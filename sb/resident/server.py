@@ -35,6 +35,7 @@ _MOST_BUSY = 32  # children at work; who comes then judges by itself
 _MOST_FAILED = 20
 _LONGEST_S = 60.0  # of a request: hooks end by themselves before that
 _BACKLOG = 64
+_LOCK_PAUSES_S = (0.01, 0.05, 0.2)
 
 
 def serve(start: str, home: str, idle: str = IDLE_S) -> None:
@@ -50,9 +51,7 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     wire.folder_of(os.fsencode(home))
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another one is
+    if not taken(lock):  # another one is
         (folder / STARTING).unlink(missing_ok=True)
         return
     said = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
@@ -69,6 +68,18 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
         gc.freeze()
         post = Post(secret, start, wire.place_digest(), lambda: _stamps(start), loaded, folder / REHEARSAL)
         _Helper(listener, lock, folder / SOCKET, post, float(idle)).run()
+
+
+def taken(lock: int) -> bool:
+    """Take the lock of the home's one helper; who asks whether one runs holds it for a moment, and is waited for."""
+    for pause_s in (*_LOCK_PAUSES_S, 0.0):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(pause_s)
+        else:
+            return True
+    return False
 
 
 def _rehearse_once(home: Path) -> None:

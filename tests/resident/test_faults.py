@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import marshal
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sb.hosts.hooks import resident
-from sb.resident import wire
+from sb.resident import server, wire
 from sb.resident.client import Unavailable
 from sb.store import driver
 from tests.resident.conftest import WAIT_S, Site, wait_for
@@ -204,3 +205,16 @@ def test_second_helper_of_a_home_ends(helped: Site) -> None:
     helped.begin()
     assert helped.begun[-1].wait() == 0
     assert resident.running(helped.home) == helper
+
+
+def test_helper_that_starts_waits_for_whoever_asks_whether_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, starting = (os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT) for _ in range(2))
+    fcntl.flock(asking, fcntl.LOCK_SH)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    assert not server.taken(starting)
+    monkeypatch.setattr("time.sleep", lambda seconds: fcntl.flock(asking, fcntl.LOCK_UN))
+    assert server.taken(starting)
+    os.close(asking)
+    os.close(starting)
