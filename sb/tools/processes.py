@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 _STDIN_CHUNK = 512  # bytes that POSIX lets a writable pipe take at once
 _POLL_S = 0.05
-_DRAIN_S = 0.5  # for output that is still in the pipes once the program has ended
+_MOST_DRAINED = 16  # chunks of each pipe, once the program has ended: what a pipe can hold, a megabyte
 _REAP_S = 5.0  # a killed process that sleeps in the kernel can take longer; it is then left to the kernel
 
 # For systems where an open folder cannot be named as a path: step into it, then become the program, without what
@@ -168,25 +168,36 @@ class _Run:
 
     def _pump_open_pipes(self, selector: selectors.BaseSelector, deadline: float) -> bool:
         """True when the program has ended, False when its pipes are closed, it wrote too much or time is up."""
-        ended = False
         while selector.get_map() and not self._over_cap():
-            if not ended and self._has_exited():
-                # What it left running may hold the pipes open, and is not waited for.
-                ended = True
-                self._kill()
-                deadline = min(deadline, time.monotonic() + _DRAIN_S)
+            if self._has_exited():
+                self._kill()  # what it left running may hold the pipes open, and is not waited for
+                self._drain(selector)
+                return True
             left = deadline - time.monotonic()
-            ready = selector.select(0 if ended else min(max(left, 0), _POLL_S))
-            if left <= 0 or (ended and not ready):
-                break
-            for key, _ in ready:
-                if key.fileobj is self._stdin:
-                    self._feed(selector)
-                elif chunk := os.read(key.fd, _CHUNK):
-                    key.data.add(chunk)
-                else:
-                    selector.unregister(key.fileobj)
-        return ended
+            ready = selector.select(min(max(left, 0), _POLL_S))
+            if left <= 0:
+                return False
+            self._move(selector, ready)
+        return False
+
+    def _drain(self, selector: selectors.BaseSelector) -> None:
+        """Read what is in the pipes, however long that takes: on a busy machine it is there for a while."""
+        for _ in range(_MOST_DRAINED):
+            ready = selector.select(0)
+            if not ready or self._over_cap():
+                return
+            self._move(selector, ready)
+
+    def _move(
+        self, selector: selectors.BaseSelector, ready: Iterable[tuple[selectors.SelectorKey, int]]
+    ) -> None:
+        for key, _ in ready:
+            if key.fileobj is self._stdin:
+                self._feed(selector)
+            elif chunk := os.read(key.fd, _CHUNK):
+                key.data.add(chunk)
+            else:
+                selector.unregister(key.fileobj)
 
     def _feed(self, selector: selectors.BaseSelector) -> None:
         """Write what the program takes now, and close its input when that was all, or when it closed it."""

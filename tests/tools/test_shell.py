@@ -19,6 +19,7 @@ from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunContext
 from sb.runtime import open_runtime
+from sb.tools import processes
 from sb.tools.processes import run_program
 from sb.tools.roots import Roots
 from sb.tools.shell import register_shell
@@ -234,6 +235,24 @@ def test_a_program_that_writes_too_much_is_killed(root: Path, stream: str) -> No
 def test_output_at_the_limit_is_whole(root: Path, size: int, truncated: bool) -> None:
     found = shell(root, max_output_bytes=1000)(argv=python(f"print('x' * {size}, end='')"))
     assert (len(found["stdout"]), found["stdout_truncated"]) == (1000, truncated)
+
+
+def test_output_of_a_program_that_has_ended_is_whole_however_late_it_is_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = processes._start
+
+    def start_and_stall(*arguments: Any, **options: Any) -> Any:
+        process = start(*arguments, **options)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return process
+
+    monkeypatch.setattr(processes, "_start", start_and_stall)
+    folder = os.open(root, os.O_RDONLY)
+    command = python("print('x' * 60_000, end='')")
+    ended = run_program(command, folder=folder, env={}, stdin=b"", timeout_s=0, max_output=1 << 20)
+    os.close(folder)
+    assert (ended.exit_code, ended.timed_out, len(ended.stdout.data)) == (0, False, 60_000)
 
 
 @pytest.mark.parametrize("new_session", [False, True])
