@@ -69,6 +69,7 @@ class EventReader:
         wanted = {"run_id": run_id, "call_id": call_id, "agent": agent, "tool_id": tool_id, "kind": kind}
         filters = {column: value for column, value in wanted.items() if value}
         where = "".join(f" AND {column} = ?" for column in filters) + (" AND at >= ?" if since else "")
+        # With `LIMIT ?` it would be prepared anew for each value, with the plus it is not.
         sql = (
             f"SELECT {EVENT_COLUMNS} FROM events WHERE id > ? AND id < ?{where}"
             f" ORDER BY id {'DESC' if newest_first else 'ASC'} LIMIT +?"

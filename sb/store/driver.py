@@ -36,10 +36,10 @@ else:
 
 # Statements that a connection keeps prepared. pysqlite3 drops the newest first once there are too many, however often it is
 # run: with the default of 100 a database that was just made prepared each insert into the log anew, for 15 us.
+# One that ends in `LIMIT ?` is prepared anew for each value, which takes 20 to 90 us; `LIMIT +?` is not.
 _PREPARED = 500
 _STEPS_PER_LOOK = 10_000  # of SQLite's machine between looks at the clock: about a millisecond
 _REACHES_FILES = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer")
-# A statement that ends in `LIMIT ?` is prepared anew for each value, which takes 20 to 90 us; `LIMIT +?` is not.
 complete_statement = sqlite.complete_statement
 # A value of any type but four is first offered for adaptation, which takes a microsecond to find that there is none: that is
 # more than SQLite takes for it. Told that these stay as they are, it takes a tenth.

@@ -22,7 +22,7 @@ class SourceType(StrEnum):
 
 
 class MemoryType(StrEnum):
-    """The kinds that a stack holds."""
+    """The kinds of memory that the stack protocol names; `relationship_history` stands beside them and is none."""
 
     EPISODE = "episode"
     BELIEF = "belief"
