@@ -21,6 +21,7 @@ from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
 from sb.screens.terminal_driver import TerminalDriver
 from sb.screens.theme import DARK, LIGHT, theme
+from sb.screens.timers import keep_late_timers
 from textual import events, on
 from textual.content import Content
 from textual.message import Message
@@ -91,6 +92,7 @@ class ConsoleApp(KeysInOrder):
         operator: str = "",
         look_every_s: float = LOOK_EVERY_S,
     ) -> None:
+        keep_late_timers()
         super().__init__(
             records.clock, driver_class=None if "TEXTUAL_DRIVER" in os.environ else TerminalDriver
         )
