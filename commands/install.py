@@ -75,7 +75,9 @@ def install(
     if mcp:
         require_sdk()
     host, installer = host_settings(name), open_installer()
-    change = installer.plan_install(host, scope=scope, fail_closed=fail_closed, server=mcp)
+    change = installer.plan_install(
+        host, scope=scope, fail_closed=fail_closed, server=mcp, confine=_confines(ctx)
+    )
     if change.needed and not as_json:
         output.line(change.diff, one_line=False)
     if not dry_run:
@@ -116,6 +118,11 @@ def install(
         servers = _offer_servers(ctx, host)
     for step in _next_steps(host, servers):
         note(f"next: {step}")
+
+
+def _confines(ctx: typer.Context) -> bool:
+    """Whether hosts are to start commands in confinement."""
+    return configuration(ctx, quietly=True).hooks.confine != "off"
 
 
 def _renew_contracts(config: Config) -> tuple[list[str], int]:

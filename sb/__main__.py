@@ -42,6 +42,10 @@ def main(start: str = "") -> None:
         from sb.resident.server import serve
 
         return serve(start, *sys.argv[2:])
+    if start and sys.argv[1:2] == ["confine"]:
+        from sb.hosts.confined_start import main as confine
+
+        confine(*sys.argv[2:])
     if sys.argv[1:] == ["statusline"]:  # drawn after each turn of an agent
         from sb.hosts.statusline import main as draw
 

@@ -60,6 +60,7 @@ LAYERS = (
     ("sb.entity", "sb.context_packs", "sb.decisions", "sb.contracts", "sb.inference"),
     ("sb.parts", "sb.runtime"),
     ("sb.present",),
+    ("sb.confinement",),
     ("sb.hosts",),
     ("sb.evals", "sb.harness", "sb.reproduction", "sb.demo", "sb.doctor", "sb.attention"),
     ("sb.cli", "sb.__main__", "sb.commands", "sb.screens", "sb.resident", "sb.mcp"),

@@ -261,6 +261,21 @@ class Hooks:
         "restores it.",
         narrow=only_off(),
     )
+    confine: str = setting(
+        "on",
+        kinds.choice("off", "on", "require"),
+        "Whether agents' commands run in confinement, where the host can start them so and an engine (bubblewrap) is found: "
+        "they then write to the project, temporary folders and caches alone. on goes by the text of a command where that "
+        "does not hold, require refuses it.",
+        narrow=stricter("off", "on", "require"),
+    )
+    writable: tuple[Path, ...] = setting(
+        (),
+        kinds.listing(kinds.path()),
+        "Folders outside of the project that confined commands may write to without a question.",
+        narrow=inner_folders(),
+        example="[~/projects/shared]",
+    )
     packs: tuple[PackFile, ...] = setting(
         (),
         kinds.listing(pack_file()),

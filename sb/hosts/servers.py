@@ -49,6 +49,22 @@ def configured_servers(host: str, env: Mapping[str, str], cwd: Path) -> list[Ser
     return [server for name, entries in found.items() if (server := _server(name, entries))]
 
 
+def own_server_commands(host: str, env: Mapping[str, str], cwd: Path) -> list[list[str]]:
+    """The commands of servers in the user's own settings, not in a project's, which agents may have written."""
+    from sb.hosts.install.host import Places
+
+    places = Places(env, cwd)
+    commands: list[list[str]] = []
+    for source in _of_host(host).sources(places):
+        if source.file.is_relative_to(places.project):
+            continue
+        for _, entry in _entries(_document(source.file), source.keys):
+            args = entry.get("args", [])
+            if isinstance(entry.get("command"), str) and isinstance(args, list):
+                commands.append([entry["command"], *map(str, args)])
+    return commands
+
+
 def built_in_servers(host: str) -> list[Server]:
     """The servers that come with a host, whose configuration nobody can see."""
     return [Server(name) for name in getattr(_of_host(host), "BUILT_IN", ())] if host in WITH_SERVERS else []

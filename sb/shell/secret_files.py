@@ -96,6 +96,14 @@ def secret_path(parts: Sequence[str]) -> Secret | None:
     return None if found is not None and _is_free(parts) else found
 
 
+def secret_patterns() -> Iterator[tuple[tuple[str, ...], bool]]:
+    """The patterns of credentials that need protection from readers: folded components, and whether they begin at the root."""
+    rows, indexes = _looked_up()
+    for own, _, rooted, _, row in (pattern for one in indexes for pattern in one[0]):
+        if rows[row][1] != PRIVATE:
+            yield own, rooted
+
+
 def _is_free(parts: Sequence[str]) -> bool:
     """Whether a path is one that a trusted pack names as holding no secret."""
     for path in OWN.get().free:

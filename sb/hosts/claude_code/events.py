@@ -33,7 +33,7 @@ class ClaudeCode(Adapter):
     goes_on_after = frozenset(("Stop", "SubagentStop"))
     agent_fields = ("agent_id",)
     mode_fields = ("permission_mode",)
-    takes_context_on = frozenset(("PreToolUse", "PostToolUse", "UserPromptSubmit"))
+    takes_context_on = frozenset(("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"))
     shows_context = True
 
     def is_sender(self, payload: dict[str, Any]) -> bool:

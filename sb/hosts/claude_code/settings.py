@@ -54,6 +54,7 @@ HOST = Host(
     events=_EVENTS,
     handler=_handler,
     grouped=True,
+    confiner_variable="CLAUDE_CODE_SHELL_PREFIX",
     can_fail_closed=True,
     servers=Host(
         name="claude-code",

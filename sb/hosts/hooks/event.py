@@ -128,6 +128,7 @@ class GovernedCall(NamedTuple):
         asks: what a person must agree to, whatever the policy says.
         replaced: of `writes`, those whose content may be gone afterwards.
         scripts: files that a command line runs by their names.
+        commands: of a command line, programs with their arguments, as far as they are known.
     """
 
     tool_id: str
@@ -145,6 +146,7 @@ class GovernedCall(NamedTuple):
     asks: tuple[Ask, ...] = ()
     replaced: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
 
 
 class Decision(StrEnum):

@@ -12,6 +12,7 @@ from sb.config import Config
 from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
+from sb.hosts.hooks.confining import Confining, recorded_project
 from sb.hosts.hooks.event import (
     Decision,
     GovernedCall,
@@ -105,10 +106,11 @@ class _Session:
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
             return self._remembering()
+        warnings = []
         for number, call in enumerate(event.calls):
             if event.moment in (Moment.AFTER, Moment.FAILED) or call.response is not None:
-                self._report(call, event.nonce and f"{event.nonce}.{number}")
-        warning = self._screened()
+                warnings.append(self._report(call, event.nonce and f"{event.nonce}.{number}"))
+        warning = " ".join(filter(None, (*warnings, self._screened())))
         if event.moment in _TURN_OVER:
             self._give_up()
         if event.moment is Moment.STOP and event.text and self._config.output_gate.messages != OFF:
@@ -118,6 +120,7 @@ class _Session:
         if event.moment is Moment.SESSION_ENDED:
             self._calls.leave(self._ctx)
             self._files.expire(self._runtime.executor.mutations.promised_keys)
+            self._confining.leave()
             return self._remembering()
         return HookVerdict(context=warning)
 
@@ -133,6 +136,12 @@ class _Session:
         subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
         gate.record(subject, labels, place="message", action=action)
         return HookVerdict(Decision.DENY, message_refused(labels)) if action == REFUSE else HookVerdict()
+
+    @cached_property
+    def _confining(self) -> Confining:
+        started = self._calls.started_with(self._ctx.run_id)
+        project = recorded_project(started, self._event.cwd)
+        return Confining(self._config, self._event, self._context, project, self._runtime.log.clock)
 
     @cached_property
     def _screening(self) -> Screening:
@@ -167,6 +176,16 @@ class _Session:
 
     def _before(self, call: NativeCall) -> HookVerdict:
         governed = self.sessions.limit(govern(call, self._context))
+        if self._config.hooks.confine == OFF:
+            return self._judged(call, governed)
+        restored = self._confining.put_back(pending=True)
+        governed, confined = self._confining.judge(call, governed)
+        verdict = self._judged(call, governed)
+        if confined is not None and verdict.decision is not Decision.DENY:
+            self._confining.open(confined)
+        return verdict._replace(context=" ".join(filter(None, (restored, verdict.context))))
+
+    def _judged(self, call: NativeCall, governed: GovernedCall) -> HookVerdict:
         secrets = guard_secrets(
             governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
         )
@@ -230,12 +249,20 @@ class _Session:
         sentence = advice_sentence(preview, governed, context, self._event.host)
         return verdict._replace(reason=f"{verdict.reason} {sentence}") if sentence else verdict
 
-    def _report(self, call: NativeCall, nonce: str) -> None:
+    def _report(self, call: NativeCall, nonce: str) -> str:
+        """Record how a call ended; returns what the agent is told of it, "" for nothing."""
+        governed = govern(call, self._context)
+        self._record(call, governed, nonce)
+        if self._config.hooks.confine == OFF:
+            return ""
+        pending = bool(self._calls.unreported(self._ctx.run_id))
+        return self._confining.report(call, governed, pending=pending).text
+
+    def _record(self, call: NativeCall, governed: GovernedCall, nonce: str) -> None:
         step, no_ids = _name(call)
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
-        governed = govern(call, self._context)
         # A link may lead elsewhere since, so the note counts too.
         noted = pending is not None and self._calls.has_note(pending, READ_SECRET)
         secret = noted or bool(governed.secrets or governed.flow)

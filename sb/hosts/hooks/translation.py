@@ -343,6 +343,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         uploads=verdict.uploads,
         replaced=verdict.replaced,
         scripts=verdict.scripts,
+        commands=verdict.commands,
     )
 
 

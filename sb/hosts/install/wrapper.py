@@ -14,8 +14,11 @@ import time
 from pathlib import Path
 
 from sb.config.home import Home
+from sb.hosts.install.confine_script import write_script
 from sb.hosts.install.files import read_file, replace
+from sb.hosts.install.host import Wanted
 from sb.hosts.install.runtime import Runtimes, in_use
+from sb.hosts.registry import host_settings, installable
 from sb.tools.hosted.guarding import wrapper_path
 
 _SCRIPT = """\
@@ -83,6 +86,8 @@ def write_wrapper(home: Home) -> Path:
     if current.content != content:
         replace(current, content)
     path.chmod(0o700)
+    own = [line for name in installable() for line in host_settings(name).own_lines(Wanted(path))]
+    write_script(home, python, runtime, tuple(dict.fromkeys(own)))
     if former not in (None, runtime):
         time.sleep(_LAST_HOOKS_S)
     runtimes.prune(keep=runtime)

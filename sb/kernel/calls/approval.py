@@ -25,6 +25,9 @@ STANDING = "(standing)"  # no argument has such a name
 STANDING_S = 10 * 365 * 86_400  # seconds; until it is revoked, as good as always
 # Rules of reasons for which a person has to agree: credentials leave, are read, or were read before something leaves.
 CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING = "flow", "secret", "upload"
+OUTSIDE_CONFINEMENT = (
+    "outside"  # the rule of a reason: a command is to do what confinement would keep it from
+)
 OPEN = (ApprovalState.WAITING, ApprovalState.APPROVED)
 APPROVAL_COLUMNS = (
     "a.number, a.id, a.state, a.agent, a.tool_id, a.fingerprint, a.args_digest, a.safety_class, a.run_id, a.call_id,"

@@ -44,6 +44,11 @@ def wrapper_path(home: Home) -> Path:
     return home.folder / "bin" / "sb-hook"
 
 
+def confiner_path(home: Home) -> Path:
+    """The script that starts the commands of agents in confinement."""
+    return home.folder / "bin" / "sb-confine"
+
+
 def current_runtime(home: Home) -> Path | None:
     """The folder that the wrapper starts `sb` from, or None: it was written by a version without."""
     try:

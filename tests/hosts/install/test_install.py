@@ -326,8 +326,8 @@ def test_purge_removes_backups_and_the_wrapper_once_no_host_calls_it(
     assert list((home / "install").glob("claude-code*")) == []
     assert (home / "bin" / "sb-hook").exists()
     assert (
-        len(sb("uninstall", "cursor", "--yes", "--purge", "--json").json["purged"]) == 3
-    )  # what hooks ran from, too
+        len(sb("uninstall", "cursor", "--yes", "--purge", "--json").json["purged"]) == 4
+    )  # what hooks ran from, too, and what commands were started by
     assert {path.name for path in home.iterdir()} <= SEEDED, "what was recorded stays"
 
 

@@ -1,0 +1,96 @@
+"""Credentials on this machine: the files and folders that a confined command cannot read.
+
+The table of `sb.shell.secret_files` says which paths hold credentials; here the ones that exist are listed. Only a
+user's home and the system are searched: credentials in a project stay readable, since its programs need them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from glob import glob
+
+from sb.shell.secret_files import PRIVATE, secret_path, secret_patterns, secrets_inside
+from sb.shell.secret_files import glob as fits
+from sb.shell.sensitive import folded
+
+# Folders below which patterns of the table begin, besides the root.
+_BASES = ("", ".config", ".local/share", ".cache", "Library", "Library/Application Support")
+# Profiles of browsers and mail programs, whose files have names that say nothing elsewhere.
+_PROFILES = (
+    *(f".config/{browser}/*" for browser in ("google-chrome", "chromium", "BraveSoftware/Brave-Browser", "microsoft-edge", "vivaldi")),
+    *(".mozilla/firefox/*", ".thunderbird/*", ".librewolf/*"),
+    *("Library/Application Support/Google/Chrome/*", "Library/Application Support/Firefox/Profiles/*"),
+)  # fmt: skip
+
+
+def credentials_of(home: str) -> list[str]:
+    """The existing files and folders that hold credentials of a user or of the system, as real paths, sorted.
+
+    A folder is listed whole if nothing in it is free to read, else file by file.
+
+    Args:
+        home: absolute.
+    """
+    listing = _Listing()
+    places = dict[str, None]()
+    for own, rooted in secret_patterns():
+        if rooted and own[0] == "proc":
+            continue  # of processes outside: the system keeps these closed to a command in a user namespace
+        if rooted:
+            places |= dict.fromkeys(listing.expand("/", own))
+        elif len(own) > 1:
+            for base in _BASES:
+                places |= dict.fromkeys(listing.expand(os.path.join(home, base), own))
+    folders = [home, *(folder for profile in _PROFILES for folder in glob(os.path.join(home, profile)))]
+    for folder in folders:
+        places |= dict.fromkeys(os.path.join(folder, name) for name, _ in secrets_inside(folder))
+    found = (path for place in places for path in _files(place))
+    return sorted(dict.fromkeys(map(os.path.realpath, found)))
+
+
+def _files(place: str) -> Iterator[str]:
+    """What of a place is a credential: itself, or the entries of a folder that also has harmless ones."""
+    secret = secret_path(folded(place))
+    if secret is None or secret.kind == PRIVATE:
+        return
+    if not os.path.isdir(place):
+        yield place
+        return
+    names = [name for name, _ in secrets_inside(place)]
+    if len(names) == len(_names(place)):
+        yield place
+    else:
+        yield from (os.path.join(place, name) for name in names)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+class _Listing:
+    """Folders' entries by their folded names, read once each: patterns are in lower case."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[str, list[str]]] = {}
+
+    def expand(self, folder: str, own: tuple[str, ...]) -> list[str]:
+        """The existing paths below a folder that the components of a pattern name."""
+        places = [folder]
+        for part in own:
+            places = [os.path.join(place, name) for place in places for name in self._matching(place, part)]
+        return places
+
+    def _matching(self, folder: str, part: str) -> Iterator[str]:
+        entries = self._entries.get(folder)
+        if entries is None:
+            entries = self._entries[folder] = {}
+            for name in _names(folder):
+                entries.setdefault(name.casefold(), []).append(name)
+        if "*" not in part:
+            yield from entries.get(part, ())
+        else:
+            yield from (name for key, names in entries.items() if fits(key, part) for name in names)

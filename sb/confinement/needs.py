@@ -1,0 +1,130 @@
+"""Needs of programs inside a confined call: credentials, sockets, caches, or a place outside of confinement.
+
+A program gets these when the line is judged as using it; the line's destination is judged by its text. Paths are below
+the user's home. Caches are data that no program runs unasked, so that a confined call may fill them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING = (
+    "docker",
+    "ssh-agent",
+    "gpg-agent",
+    "terminals",
+    "services",
+    "keyring",
+)
+
+
+class Need(NamedTuple):
+    """One row of the table.
+
+    Args:
+        programs: by their base names.
+        credentials: files and folders that they may read.
+        sockets: kinds of `sb.confinement.sockets`.
+        caches: folders that they fill, made where they are missing.
+        outside: why they cannot work inside, so that a person has to agree; "" where they can.
+    """
+
+    programs: str
+    credentials: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
+    caches: tuple[str, ...] = ()
+    outside: str = ""
+
+
+_CLOUD = (
+    ".aws",
+    ".config/gcloud",
+    ".azure",
+    ".kube",
+    ".terraformrc",
+    ".terraform.d",
+    ".pulumi",
+    ".config/doctl",
+)
+_NODE = (".npmrc", ".yarnrc.yml")
+_MAY_PUSH = (
+    ".ssh",
+    ".git-credentials",
+    ".config/git",
+    ".config/gh",
+    ".config/glab-cli",
+    ".gitcookies",
+    ".netrc",
+    ".gnupg",
+)
+
+NEEDS: tuple[Need, ...] = (
+    Need("git hub gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING)),
+    Need("ssh scp sftp rsync ssh-add mosh", (".ssh",), (SSH_AGENT, GPG_AGENT)),
+    Need("gpg gpg2 pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,)),
+    Need("npm npx", _NODE, (), (".npm/_cacache", ".npm/_logs")),
+    Need("yarn", _NODE, (), (".cache/yarn",)),
+    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store")),
+    Need("bun bunx", (*_NODE, ".bunfig.toml"), (), (".bun/install/cache",)),
+    Need("pip pip3 pipx", (".netrc", ".pypirc"), (), (".cache/pip",)),
+    Need("uv uvx", (".netrc", ".pypirc"), (), (".cache/uv",)),
+    Need("poetry", (".netrc", ".config/pypoetry"), (), (".cache/pypoetry",)),
+    Need("twine flit hatch", (".pypirc",)),
+    Need("conda mamba micromamba", (".condarc",)),
+    Need("cargo", (".cargo/credentials", ".cargo/credentials.toml"), (), (".cargo/registry", ".cargo/git")),
+    Need("go", (".netrc", ".gitconfig", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb")),
+    Need("mvn mvnw", (".m2",), (), (".m2/repository",)),
+    Need("gradle gradlew", (".gradle",), (), (".gradle/caches", ".gradle/daemon", ".gradle/native")),
+    Need("gem bundle bundler", (".gem", ".bundle")),
+    Need("composer", (".composer", ".config/composer"), (), (".cache/composer",)),
+    Need("dotnet nuget", (".nuget",), (), (".nuget/packages",)),
+    Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,)),
+    Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,)),
+    Need("aws sam cdk eksctl terraform tofu terragrunt pulumi packer gcloud gsutil bq az doctl", _CLOUD),
+    Need("kubectl helm k9s kustomize flux argocd oc stern skaffold", (".kube", ".aws", ".config/gcloud", ".azure", ".config/helm")),
+    Need("psql pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf")),
+    Need("mysql mysqldump mariadb", (".my.cnf", ".mylogin.cnf")),
+    Need("wget", (".wgetrc", ".netrc")),
+    Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase")),
+    Need("huggingface-cli hf", (".huggingface", ".cache/huggingface")),
+    Need("tmux screen zellij", (), (TERMINALS,)),
+    Need("systemctl journalctl loginctl busctl dbus-send gdbus notify-send hostnamectl timedatectl", (), (SERVICES,)),
+    Need("secret-tool keyring", (), (KEYRING,)),
+    Need("ccache sccache", (), (), (".cache/ccache", ".ccache", ".cache/sccache")),
+    Need("sudo doas pkexec su run0", outside="runs as another user"),
+    Need("apt apt-get aptitude dpkg dnf yum zypper pacman apk snap flatpak nix nix-env", outside="installs or removes programs of the system"),
+    Need("brew port", outside="installs or removes programs outside of the project"),
+)  # fmt: skip
+# Written by programs that the line does not name (a test runner, a compiler), where they are there.
+COMMON_CACHES = (
+    ".cache/huggingface/hub",
+    ".cache/torch",
+    ".cache/matplotlib",
+    ".cache/fontconfig",
+    ".cache/mypy",
+)
+_BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.split()}
+
+
+def needs_of(commands: Iterable[tuple[str, ...]]) -> list[Need]:
+    """The needs of a line's commands, each row once.
+
+    Args:
+        commands: programs with their arguments, as the judge of the line gives them.
+    """
+    return list(dict.fromkeys(_needs(commands)))
+
+
+def _needs(commands: Iterable[tuple[str, ...]]) -> Iterator[Need]:
+    for argv in commands:
+        need = _BY_PROGRAM.get(argv[0].rpartition("/")[2]) if argv else None
+        if need is not None:
+            yield need
+
+
+def caches() -> Iterator[str]:
+    """Every cache of the table, below the home."""
+    for need in NEEDS:
+        yield from need.caches
+    yield from COMMON_CACHES

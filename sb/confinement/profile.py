@@ -1,0 +1,242 @@
+"""Profile of a confined call: what it may write, what stays as it is, what it cannot read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from fnmatch import fnmatchcase
+
+from sb.confinement.credentials import credentials_of
+from sb.confinement.needs import Need, caches
+from sb.confinement.repositories import Repository, repository_of
+from sb.confinement.sockets import control_sockets
+from sb.frozen import frozen
+from sb.shell.guarded import Guarded
+from sb.shell.sensitive import HOST_SETTINGS
+
+MOST_SIBLINGS = 500  # entries of a folder that stay read-only one by one beside an approved path
+_MOST_WORKTREES = 50
+# Of these folders, and of no other, hosts' settings are a part.
+_SHARED_FOLDERS = (".github", ".config")
+# Beside `HOST_SETTINGS`: what gives a host agents or programs.
+_MORE_SETTINGS = (".github/agents", ".devcontainer")
+# Of a host's folder in a project, what agents work in.
+_WORK_IN_SETTINGS = (".claude/worktrees",)
+
+
+def _project_settings() -> tuple[str, ...]:
+    """Patterns of hosts' settings at the root of a project, folders whole."""
+    patterns = dict[str, None]()
+    for setting in HOST_SETTINGS:
+        head = setting[0]
+        if head in _SHARED_FOLDERS:
+            patterns["/".join(setting[:2])] = None
+        elif len(setting) == 1 or head.startswith("."):
+            patterns[head] = None
+    return (*patterns, *_MORE_SETTINGS)
+
+
+PROJECT_SETTINGS = _project_settings()
+
+
+@frozen
+class Grounds:
+    """What a profile is made from.
+
+    Args:
+        home: of the user. project: the session's, real path; "" for none.
+        own: SecondBrain's own files and folders. private: those of them that no command reads.
+        guarded: places that decide how calls are judged.
+        temporary: folders for scratch. writable: folders that the configuration opens.
+        env: of the host. user: its number.
+        linked: whether the installation shares files with caches of installers.
+    """
+
+    home: str
+    project: str
+    own: Sequence[str]
+    private: Sequence[str]
+    guarded: Guarded
+    temporary: Sequence[str]
+    writable: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: int = 0
+    linked: bool = False
+
+
+@frozen
+class Profile:
+    """The rights of one call. All paths are real and exist, but for `opened`; later groups win over earlier ones.
+
+    Args:
+        opened: paths that this call was approved to write, there or not.
+        writable: folders and files. held: those that stay where they are, though what is in them may change.
+        read_only: what stays as it is inside of writable folders.
+        unreadable: what cannot be opened.
+    """
+
+    opened: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+    def may_write(self, path: str) -> bool:
+        """True for a path that a call under this profile can create, change and remove."""
+        inside = [place for place in (*self.writable, *self.opened) if _contains(place, path)]
+        closed = [
+            place
+            for place in (*self.read_only, *self.held)
+            if path == place or (place in self.read_only and _contains(place, path))
+        ]
+        return bool(inside) and max(map(len, inside)) > max(map(len, closed), default=-1)
+
+
+def make_profile(grounds: Grounds, needs: Iterable[Need] = ()) -> Profile:
+    """The profile of a call before anything beyond the default was approved for it.
+
+    Args:
+        needs: of the programs in its line.
+    """
+    needs = list(needs)
+    writable = dict.fromkeys([*grounds.temporary, *grounds.writable, *_caches(grounds)])
+    repositories: list[Repository] = []
+    if grounds.project:
+        writable[grounds.project] = None
+        repositories = list(_repositories(grounds.project))
+        writable |= dict.fromkeys(folder for one in repositories for folder in one.folders)
+    roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
+    held, read_only = dict[str, None](), dict[str, None]()
+    for root in [grounds.project, *_worktrees(grounds.project)] if grounds.project else ():
+        for path in _settings_in(root):
+            read_only[path] = None
+            held |= dict.fromkeys(_between(root, path))
+    for repository in repositories:
+        held |= dict.fromkeys(repository.held)
+        read_only |= dict.fromkeys(repository.programs)
+    work = [
+        path
+        for name in _WORK_IN_SETTINGS
+        if os.path.isdir(path := os.path.join(grounds.project, name)) and not os.path.islink(path)
+    ]
+    for path in _closed(grounds):
+        if any(_contains(root, path) for root in roots):
+            read_only[path] = None
+    return Profile(
+        writable=tuple(dict.fromkeys(roots)),
+        held=tuple(held),
+        read_only=tuple(path for path in read_only if not any(_contains(place, path) for place in work)),
+        unreadable=tuple(_unreadable(grounds, needs)),
+    )
+
+
+def work_folders(profile: Profile) -> Iterator[str]:
+    """Folders inside of read-only ones that stay writable: agents' own worktrees."""
+    for path in profile.read_only:
+        for name in _WORK_IN_SETTINGS:
+            head, _, tail = name.partition("/")
+            folder = os.path.join(path, tail)
+            if os.path.basename(path) == head and os.path.isdir(folder) and not os.path.islink(folder):
+                yield folder
+
+
+def _contains(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _caches(grounds: Grounds) -> Iterator[str]:
+    if grounds.linked:
+        return
+    for cache in caches():
+        folder = os.path.join(grounds.home, cache)
+        if os.path.isdir(folder) and os.path.realpath(folder) == folder:
+            yield folder
+
+
+def _repositories(project: str) -> Iterator[Repository]:
+    for root in (project, *_worktrees(project)):
+        repository = repository_of(root)
+        if repository is not None:
+            yield repository
+
+
+def _worktrees(project: str) -> list[str]:
+    """Worktrees that a host made for its agents inside of a project."""
+    found: list[str] = []
+    for name in _WORK_IN_SETTINGS:
+        folder = os.path.join(project, name)
+        if not os.path.islink(folder) and os.path.isdir(folder):
+            names = sorted(os.listdir(folder))[:_MOST_WORKTREES]
+            found += [
+                path
+                for one in names
+                if os.path.isdir(path := os.path.join(folder, one)) and not os.path.islink(path)
+            ]
+    return found
+
+
+def _settings_in(root: str) -> Iterator[str]:
+    """The existing settings of hosts at the root of a project, without links: what a link names is elsewhere."""
+    for path in settings_at(root):
+        if not os.path.islink(path):
+            yield path
+
+
+def settings_at(root: str) -> Iterator[str]:
+    """The existing settings of hosts at the root of a project, links included; case does not count."""
+    names = _names(root)
+    for pattern in PROJECT_SETTINGS:
+        head, _, tail = pattern.partition("/")
+        for name in names:
+            if not fnmatchcase(name.casefold(), head):
+                continue
+            path = os.path.join(root, name)
+            if not tail:
+                yield path
+            else:
+                yield from (os.path.join(path, one) for one in _names(path) if one.casefold() == tail)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _between(root: str, path: str) -> Iterator[str]:
+    """The folders between a root and a path in it."""
+    while (path := os.path.dirname(path)) != root:
+        yield path
+
+
+def _closed(grounds: Grounds) -> Iterator[str]:
+    """SecondBrain's own files and what decides how calls are judged, as far as it exists."""
+    paths = [*grounds.own, *(place.path for place in grounds.guarded.places)]
+    for path in dict.fromkeys(map(os.path.realpath, paths)):
+        if os.path.exists(path):
+            yield path
+
+
+def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
+    given = [
+        os.path.realpath(os.path.join(grounds.home, path)) for need in needs for path in need.credentials
+    ]
+    sockets = {kind for need in needs for kind in need.sockets}
+    places = [
+        path
+        for path in credentials_of(grounds.home)
+        if not (grounds.project and _contains(grounds.project, path))
+    ]
+    places = [path for path in places if not any(_contains(one, path) for one in given)]
+    places += [
+        path for kind, path in control_sockets(grounds.home, grounds.env, grounds.user) if kind not in sockets
+    ]
+    places += [path for one in grounds.private if os.path.lexists(path := os.path.realpath(one))]
+    closed = sorted(set(places))
+    for number, path in enumerate(closed):
+        # What is in a closed folder, or not to be opened by this user anyway, needs no mount: each takes time.
+        inside = any(_contains(folder, path) for folder in closed[:number])
+        if not inside and os.access(path, os.R_OK):
+            yield path

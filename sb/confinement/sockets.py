@@ -1,0 +1,67 @@
+"""Sockets that run things outside of confinement: terminals, containers, services, key agents, editors.
+
+A read-only mount does not keep a command from connecting to a socket, so each one is masked unless the line uses it.
+Sockets without a path (the abstract ones of Linux) cannot be masked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from glob import glob
+
+from sb.confinement.needs import DOCKER, GPG_AGENT, KEYRING, SERVICES, SSH_AGENT, TERMINALS
+
+EDITORS, HOSTS = "editors", "hosts"
+# Kind to paths; {user} is the user's number, {home} the home, {run} the folder of the user's own services.
+_PATHS: dict[str, tuple[str, ...]] = {
+    TERMINALS: ("/tmp/tmux-{user}", "/run/screen", "/var/run/screen", "{home}/.screen", "/tmp/zellij-{user}", "{run}/zellij", "{run}/wezterm", "/tmp/kitty-*", "/tmp/mykitty*"),
+    DOCKER: (
+        "/run/docker.sock", "/var/run/docker.sock", "{run}/docker.sock", "{home}/.docker/run/docker.sock", "{home}/.docker/desktop/docker.sock",
+        "/run/podman/podman.sock", "{run}/podman/podman.sock", "/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock",
+        "{home}/.colima/*/docker.sock", "{home}/.rd/docker.sock", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket",
+        "/var/lib/incus/unix.socket", "/run/libvirt/libvirt-sock", "/run/snapd.socket",
+    ),
+    SSH_AGENT: ("{run}/ssh-agent*", "{run}/openssh_agent", "{run}/keyring/ssh", "/tmp/ssh-*"),
+    GPG_AGENT: ("{run}/gnupg", "{home}/.gnupg/S.*"),
+    KEYRING: ("{run}/keyring", "{home}/.cache/keyring-*"),
+    SERVICES: ("{run}/bus", "{run}/systemd/private", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/io.systemd.*"),
+    EDITORS: ("{run}/vscode-*", "/tmp/vscode-*", "{run}/emacs", "/tmp/emacs{user}", "{run}/nvim.*", "/tmp/nvim*"),
+    HOSTS: ("/tmp/cc-socks",),
+}  # fmt: skip
+# Variables of the host that name another one.
+_NAMED_BY = {
+    "TMUX": TERMINALS,
+    "SSH_AUTH_SOCK": SSH_AGENT,
+    "DOCKER_HOST": DOCKER,
+    "DBUS_SESSION_BUS_ADDRESS": SERVICES,
+    "VSCODE_IPC_HOOK_CLI": EDITORS,
+    "NVIM": EDITORS,
+    "CLAUDE_CODE_MESSAGING_SOCKET": HOSTS,
+}
+
+
+def control_sockets(home: str, env: Mapping[str, str], user: int) -> Iterator[tuple[str, str]]:
+    """The kind and real path of each such socket, or folder of sockets, that exists.
+
+    Args:
+        home: of the user. env: of the host. user: its number.
+    """
+    run = f"/run/user/{user}"
+    for kind, patterns in _PATHS.items():
+        for pattern in patterns:
+            path = pattern.format(user=user, home=home, run=run)
+            for place in glob(path) if "*" in path else [path]:
+                if os.path.lexists(place):
+                    yield kind, os.path.realpath(place)
+    for variable, kind in _NAMED_BY.items():
+        place = _path_in(env.get(variable, ""))
+        if place and os.path.exists(place):
+            yield kind, os.path.realpath(place)
+
+
+def _path_in(value: str) -> str:
+    """The absolute path in a variable such as "unix:path=/run/user/1000/bus,guid=…" or "/tmp/tmux-0/default,4,0"."""
+    start = value.find("/")
+    path = value[start:].partition(",")[0] if start >= 0 else ""
+    return os.path.normpath(path) if path else ""

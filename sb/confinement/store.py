@@ -1,0 +1,265 @@
+"""Profiles and single-use tickets of one home, in SB_HOME/confine: written by hooks, used by `sb-confine`.
+
+A profile of a folder is the engine's options in a file, so that the script that starts commands has only to find it. A
+ticket holds the options of one call that may do more; it is bound to the command and its folder, and taken once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sb.config.home import Home
+from sb.confinement import bubblewrap
+from sb.confinement.profile import Profile
+from sb.confinement.watched import Watch
+from sb.files import write_atomic
+from sb.frozen import frozen
+from sb.sources import Clock
+
+OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
+OPTIONS = "options"  # the file of a folder's profile
+TICKET_S = 86_400.0  # a person may take that long to answer the host's question
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@frozen
+class Engine:
+    """The engine of a home.
+
+    Args:
+        program: its absolute path; "" without one. fault: why it does not hold here, or "".
+    """
+
+    program: str
+    fault: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.program) and not self.fault
+
+
+class ConfineStore:
+    """The files of `SB_HOME/confine`; no command of an agent can read or change them.
+
+    Args:
+        clock: for the age of tickets.
+    """
+
+    def __init__(self, home: Home, clock: Clock) -> None:
+        self.folder = home.folder / "confine"
+        self._clock = clock
+
+    @property
+    def denied(self) -> Path:
+        return self.folder / "denied"
+
+    def engine(self, *, again: bool = False) -> Engine:
+        """The engine and whether it holds here, tried once for each start of the system and version of it.
+
+        Args:
+            again: try it whatever is known.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        program = bubblewrap.find()
+        known = self._read(ENGINE)
+        stamp = _stamp(program)
+        if not again and known.get("program") == program and known.get("stamp") == stamp:
+            return Engine(program, str(known.get("fault", "")))
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        fault = bubblewrap.probe(program, self.folder) if program else "bubblewrap is not installed"
+        self._write(ENGINE, {"program": program, "stamp": stamp, "fault": fault})
+        self._mark("program", program if not fault else "")
+        return Engine(program, fault)
+
+    def set_mode(self, *, on: bool, required: bool) -> None:
+        """Leave the marks by which `sb-confine` knows whether to confine, and whether it may do without.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        for name, wanted in ((OFF, not on), (REQUIRED, required)):
+            path = self.folder / name
+            if wanted and not path.exists():
+                path.touch(mode=0o600)
+            elif not wanted:
+                path.unlink(missing_ok=True)
+
+    def put_profile(self, folder: str, profile: Profile) -> Path:
+        """Save the profile of commands that start in a folder, or in one below it; returns its file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        bubblewrap.make_denied(self.denied)
+        path = self._of_folder(folder)
+        content = encoded(bubblewrap.arguments(profile, self.denied))
+        try:
+            if path.read_bytes() == content:
+                return path
+        except OSError:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomic(path, content, durable=False)
+        return path
+
+    def _of_folder(self, folder: str) -> Path:
+        return self.folder / "folders" / folder.strip("/") / OPTIONS
+
+    def issue(self, command: str, folder: str, profile: Profile, *, outside: bool) -> None:
+        """Save a ticket for one run of a command; an older one of the same call is replaced.
+
+        Args:
+            outside: it runs without an engine, since it cannot work inside.
+
+        Raises:
+            OSError: it cannot be written. ValueError: no shell can be given this command.
+        """
+        if "\0" in command:
+            raise ValueError("a command line cannot hold a null character")
+        bubblewrap.make_denied(self.denied)
+        tickets = self.folder / "tickets"
+        tickets.mkdir(mode=0o700, exist_ok=True)
+        ticket = tickets / f"{_name(command, folder)}.call"
+        self.revoke(command, folder)
+        options = [] if outside else bubblewrap.arguments(profile, self.denied)
+        write_atomic(Path(f"{ticket}.options"), encoded(options), durable=False)
+        # The host hands the line over in quotes, so that is what the script compares.
+        facts = {
+            "command": _quoted(command),
+            "folder": os.path.realpath(folder),
+            "outside": "1" if outside else "",
+        }
+        text = "".join(f"{name}={shlex.quote(value)}\n" for name, value in facts.items())
+        write_atomic(ticket, text.encode(errors="surrogateescape"), durable=False)
+
+    def revoke(self, command: str, folder: str) -> None:
+        """Remove the ticket of a call that ended, or that nobody will run."""
+        ticket = self.folder / "tickets" / f"{_name(command, folder)}.call"
+        for path in (ticket, Path(f"{ticket}.options"), Path(f"{ticket}.taken")):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def last_run(self) -> float:
+        """When `sb-confine` last started a command, in seconds since the epoch; 0 if it never did."""
+        try:
+            return (self.folder / RAN).stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def note_failure(self, command: str, folder: str, failure: dict[str, list[str]]) -> None:
+        """Remember what a confined call could not do, so that a repeat asks for it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        failures = self.folder / "failures"
+        failures.mkdir(mode=0o700, exist_ok=True)
+        body = {"at": self._clock.now(), **failure}
+        write_atomic(failures / _name(command, folder), json.dumps(body).encode(), durable=False)
+
+    def failure(self, command: str, folder: str) -> dict[str, list[str]]:
+        """What an earlier run of the same call could not do; {} if nothing is known."""
+        body = self._read(f"failures/{_name(command, folder)}")
+        if abs(self._clock.now() - float(body.get("at", 0))) > TICKET_S:
+            return {}
+        return {name: list(map(str, paths)) for name, paths in body.items() if isinstance(paths, list)}
+
+    def keep_watch(self, project: str, watch: Watch | None) -> None:
+        """Save what a project's watched paths were before a call; None when nothing confined is left of it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        name = f"watched/{_name('', project)}"
+        if watch is None:
+            (self.folder / name).unlink(missing_ok=True)
+            return
+        (self.folder / "watched").mkdir(mode=0o700, exist_ok=True)
+        self._write(name, asdict(watch))
+
+    def watched(self, project: str) -> Watch | None:
+        """What a project's watched paths were before the oldest confined call that may still change them."""
+        body = self._read(f"watched/{_name('', project)}")
+        return Watch(**body) if body.keys() == {"settings", "hooks", "keys"} else None
+
+    def tidy(self) -> None:
+        """Remove tickets and failures that are too old to count, and profiles of folders that are gone."""
+        for kind in ("tickets", "failures"):
+            for path in _files(self.folder / kind):
+                with suppress(OSError):
+                    if abs(self._clock.now() - path.stat().st_mtime) > TICKET_S:
+                        path.unlink()
+        folders = self.folder / "folders"
+        for path in sorted(folders.rglob(OPTIONS)) if folders.is_dir() else ():
+            folder = Path("/") / path.parent.relative_to(folders)
+            if not folder.is_dir():
+                path.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove everything, when no host uses it any more."""
+        denied = self.denied / "folder"
+        with suppress(OSError):
+            denied.rmdir()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _mark(self, name: str, text: str) -> None:
+        write_atomic(self.folder / name, f"{text}\n".encode(errors="surrogateescape"), durable=False)
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            body = json.loads((self.folder / name).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return body if isinstance(body, dict) else {}
+
+    def _write(self, name: str, body: dict[str, Any]) -> None:
+        write_atomic(self.folder / name, json.dumps(body).encode(), durable=False)
+
+
+def encoded(options: Sequence[str]) -> bytes:
+    """Options as `bwrap --args` reads them."""
+    return b"".join(os.fsencode(option) + b"\0" for option in options)
+
+
+def _quoted(command: str) -> str:
+    """A line as Claude Code quotes it behind `eval`."""
+    if re.fullmatch(r"[A-Za-z0-9_./:=@+,-]+", command):
+        return command
+    return "'" + command.replace("'", "'\"'\"'") + "'"
+
+
+def _name(command: str, folder: str) -> str:
+    """A call by what it runs and where; a link to the folder is the folder."""
+    facts = f"{os.path.realpath(folder)}\0{command}"
+    return hashlib.sha256(facts.encode(errors="surrogateescape")).hexdigest()[:40]
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_file()]
+    except OSError:
+        return []
+
+
+def _stamp(program: str) -> list[Any]:
+    """What an engine's answer depends on: the program, and the start of the system."""
+    try:
+        status = os.stat(program)
+        facts: list[Any] = [status.st_ino, status.st_size, status.st_mtime_ns]
+    except OSError:
+        facts = []
+    with suppress(OSError):
+        facts.append(_BOOT.read_text(encoding="utf-8").strip())
+    return [*facts, os.getuid()]

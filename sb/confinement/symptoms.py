@@ -1,0 +1,81 @@
+"""Symptoms of confinement in a command's output: the paths that it could not write or read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from sb.confinement.profile import Profile
+from sb.frozen import frozen
+
+_MOST_PATHS = 5
+_LONGEST_OUTPUT = 200_000  # characters, from the end: a failure is said last
+_CANNOT_WRITE = re.compile(
+    r"(?i)read-only file system|\bEROFS\b|device or resource busy|\bEBUSY\b|\(os error 30\)|\[errno 30\]"
+)
+_CANNOT_OPEN = re.compile(
+    r"(?i)permission denied|\bEACCES\b|operation not permitted|\bEPERM\b|\(os error (?:13|1)\)|\[errno (?:13|1)\]|cannot connect"
+)
+_NEEDS_OUTSIDE = re.compile(
+    r"(?i)no new privileges|newuidmap|effective uid is not 0, is|must be setuid root|unable to change to sudoers gid|cannot set groups"
+)
+_PATH = re.compile(
+    r"(?:unix:(?://)?|[\s'\"`(=:\u2018\u201c]|^)((?:~|/)[^\s'\"`:;,)\u2019\u201d]*[^\s'\"`:;,.)\u2019\u201d])"
+)
+
+
+@frozen
+class Symptoms:
+    """What a confined call could not do.
+
+    Args:
+        writes, reads: real paths, at most five each. outside: it needs rights that no confined command has.
+        unnamed: something could not be written, and the output does not say which path.
+    """
+
+    writes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    outside: bool = False
+    unnamed: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.writes or self.reads or self.outside or self.unnamed)
+
+
+def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str) -> Symptoms:
+    """What a command's output says that its profile kept it from.
+
+    Args:
+        output: stdout and stderr. home: of the user. cwd: where it ran; a relative path in a message is below it.
+    """
+    writes, reads = dict[str, None](), dict[str, None]()
+    outside = unnamed = False
+    for line in output[-_LONGEST_OUTPUT:].splitlines():
+        outside = outside or _NEEDS_OUTSIDE.search(line) is not None
+        if _CANNOT_WRITE.search(line):
+            paths = [path for path in _paths(line, home, cwd) if not profile.may_write(path)]
+            writes |= dict.fromkeys(paths[:1])
+            unnamed = unnamed or not paths
+        if _CANNOT_OPEN.search(line):
+            closed = (path for path in _paths(line, home, cwd) if _is_closed(path, profile))
+            reads |= dict.fromkeys(closed)
+    return Symptoms(tuple(writes)[:_MOST_PATHS], tuple(reads)[:_MOST_PATHS], outside, unnamed and not writes)
+
+
+def _is_closed(path: str, profile: Profile) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in profile.unreadable)
+
+
+def _paths(line: str, home: str, cwd: str) -> Iterator[str]:
+    """The paths that a message names, and what quoted words may be relative to the folder."""
+    for found in _PATH.finditer(line):
+        path = found[1]
+        yield _real(home + path[1:] if path.startswith("~") else path)
+    for word in re.findall(r"['\"`\u2018]([^'\"`\u2019]{1,400})['\"`\u2019]", line):
+        if not word.startswith(("/", "~")) and "/" in word:
+            yield _real(os.path.join(cwd, word))
+
+
+def _real(path: str) -> str:
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))

@@ -1,0 +1,81 @@
+"""Start of a command line that `sb-confine` cannot place by itself: servers, other hooks, and folders without a profile."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from sb.config import Config, load_config
+from sb.errors import ConfigError, SBError
+from sb.hosts.hooks.confining import Confining
+from sb.hosts.hooks.event import HookEvent, Moment
+from sb.hosts.hooks.judging_context import judging_context
+from sb.hosts.install.confine_script import REFUSED
+from sb.hosts.servers import own_server_commands
+from sb.repository import project_folder
+from sb.sources import SYSTEM_CLOCK
+
+_HOST = "claude-code"
+_OPTIONS_FD = 9
+
+
+def main(shell: str, line: str) -> NoReturn:
+    """Replace this process by the shell that runs a line, in confinement where that holds.
+
+    Args:
+        shell: absolute path. line: as the host hands it over.
+    """
+    try:
+        _start(shell, line, os.path.realpath(os.getcwd()))
+    except (SBError, ConfigError, OSError) as error:
+        sys.stderr.write(f"sb-confine: not run: {error}\n")
+        sys.exit(REFUSED)
+
+
+def _start(shell: str, line: str, folder: str) -> NoReturn:
+    config = _config(Path(folder))
+    event = HookEvent(_HOST, "", Moment.OTHER, "", folder)
+    confining = Confining(
+        config, event, judging_context(config, event), project_folder(Path(folder)), SYSTEM_CLOCK
+    )
+    required = confining.mode == "require"
+    if confining.mode == "off":
+        confining.store.set_mode(on=False, required=False)
+    elif confining.engine.holds and not _is_own_server(line, Path(folder)):
+        _run_confined(confining, shell, line, folder)
+    elif required and not confining.engine.holds:
+        sys.stderr.write(f"sb-confine: not run: hooks.confine = require, and {confining.engine.fault}\n")
+        sys.exit(REFUSED)
+    os.execv(shell, [shell, "-c", line])
+
+
+def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> NoReturn:
+    confining.store.set_mode(on=True, required=confining.mode == "require")
+    options = confining.store.put_profile(folder, confining.profile())
+    os.dup2(os.open(options, os.O_RDONLY), _OPTIONS_FD)
+    program = confining.engine.program
+    os.execv(program, [program, "--args", str(_OPTIONS_FD), shell, "-c", line])
+
+
+def _config(folder: Path) -> Config:
+    """The configuration, without the project's file if that cannot be read: it may only narrow.
+
+    Raises:
+        ConfigError: the user's own cannot be read.
+    """
+    try:
+        return load_config(env=os.environ, cwd=folder, flags={})
+    except ConfigError:
+        return load_config(env=os.environ, cwd=folder, flags={}, with_project=False)
+
+
+def _is_own_server(line: str, folder: Path) -> bool:
+    """True for the command of an MCP server in the user's own settings, which is the person's program, not an agent's."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return False
+    return words in own_server_commands(_HOST, os.environ, folder)

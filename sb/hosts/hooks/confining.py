@@ -1,0 +1,342 @@
+"""Confinement of a session's shell calls: what each may write is decided here, and held by the system."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sb.config import Config
+from sb.confinement.needs import Need, needs_of
+from sb.confinement.profile import Grounds, Profile, make_profile
+from sb.confinement.store import ConfineStore, Engine
+from sb.confinement.symptoms import symptoms_in
+from sb.confinement.watched import is_alive, restore, watch
+from sb.frozen import frozen
+from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
+from sb.hosts.hooks.judging_context import JudgingContext, texts
+from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
+from sb.kernel.calls.call import AnsweredBy, Ask
+from sb.redaction import one_line
+from sb.repository import project_folder
+from sb.shell.keep_area import project_of_area, temporary_folders
+from sb.sources import Clock
+from sb.tools.hosted.contracts import WRITE_CONFIG
+from sb.tools.hosted.guarding import confiner_path
+
+PREFIX = "CLAUDE_CODE_SHELL_PREFIX"  # of Claude Code's environment: put in front of each shell command
+_ENTERS = "claude-code"
+_NOT_CONFINED = "dangerouslyDisableSandbox"
+_LONGEST = 200  # characters of a path in a question
+_MOST_ASKED = 5
+# The folder of the host's own settings in a project, which is there while a session lasts, so that nobody makes another.
+_SETTINGS = ".claude"
+_OF_GIT = frozenset(("config", "remote", "submodule", "lfs", "worktree"))
+
+
+class Confined(NamedTuple):
+    """A judged shell call, with what it may do.
+
+    Args:
+        needs: of its programs. opened: paths that it may write beyond the default, once they are agreed to.
+        readable: credentials that it may read. outside: it runs without an engine.
+    """
+
+    command: str
+    folder: str
+    needs: tuple[Need, ...] = ()
+    opened: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    outside: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """True where the profile of its folder says all that it may do."""
+        return not (self.needs or self.opened or self.readable or self.outside)
+
+
+@frozen
+class Reported:
+    """What the end of a call showed; each text is for the agent, "" for none."""
+
+    restored: str = ""
+    failed: str = ""
+
+    @property
+    def text(self) -> str:
+        return " ".join(filter(None, (self.restored, self.failed)))
+
+
+class Confining:
+    """The confinement of one event's session.
+
+    Args:
+        project: the session's at its first event; "" for none.
+    """
+
+    def __init__(
+        self, config: Config, event: HookEvent, context: JudgingContext, project: str, clock: Clock
+    ) -> None:
+        self._config = config
+        self._event = event
+        self._context = context
+        self._home = str(context.home)
+        self._project = project_of_area(project, self._home)
+        self._clock = clock
+        self.store = ConfineStore(config.home, clock)
+
+    @property
+    def mode(self) -> str:
+        return self._config.hooks.confine
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine of this home; one whose state cannot be written does not hold."""
+        try:
+            return self.store.engine()
+        except OSError as error:
+            return Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
+
+    @property
+    def enters(self) -> bool:
+        """True where the host starts its commands by `sb-confine`."""
+        return self._event.host == _ENTERS and os.environ.get(PREFIX) == str(confiner_path(self._config.home))
+
+    @property
+    def holds(self) -> bool:
+        """True where this session's commands are confined."""
+        return self.mode != "off" and self.enters and self.engine.holds
+
+    def judge(self, call: NativeCall, governed: GovernedCall) -> tuple[GovernedCall, Confined | None]:
+        """The call with what confinement asks for or refuses, and what it may do; None where it is not confined."""
+        if self.mode == "off" or not _is_line(governed):
+            return governed, None
+        if call.args.get(_NOT_CONFINED):
+            return governed._replace(
+                refused=governed.refused or f"{_NOT_CONFINED} is set (repeat the call without it)"
+            ), None
+        if not self.holds:
+            return governed._replace(refused=governed.refused or self._required()), None
+        confined = self._planned(governed)
+        return governed._replace(asks=(*governed.asks, *self._asks(confined))), confined
+
+    def _required(self) -> str:
+        """Why a call that cannot be confined is refused, or ""."""
+        if self.mode != "require":
+            return ""
+        fault = (
+            self.engine.fault
+            if self.enters
+            else f"{self._event.host} does not start its commands through sb-confine"
+        )
+        return f"hooks.confine = require, and it cannot be confined: {fault}"
+
+    def _planned(self, governed: GovernedCall) -> Confined:
+        folder = str(governed.args["cwd"])
+        command = str(governed.args["command"])
+        needs = tuple(needs_of(governed.commands))
+        failure = self.store.failure(command, folder)
+        profile = self.profile(needs)
+        writes = [*_written(governed), *failure.get("writes", ())]
+        opened = [
+            path
+            for path in dict.fromkeys(map(_real, writes))
+            if not profile.may_write(path) and not _is_device(path)
+        ]
+        named = [
+            path for argv in governed.commands for word in argv[1:] for path in self._closed(word, profile)
+        ]
+        readable = tuple(dict.fromkeys((*named, *failure.get("reads", ()))))
+        outside = any(need.outside for need in needs) or bool(failure.get("outside"))
+        return Confined(command, folder, needs, tuple(opened), readable, outside)
+
+    def _asks(self, confined: Confined) -> Iterator[Ask]:
+        failure = self.store.failure(confined.command, confined.folder)
+        for need in confined.needs:
+            if need.outside:
+                yield self._ask(f"{need.outside}, so it runs outside of confinement")
+        if failure.get("outside"):
+            yield self._ask(
+                "needs rights that no confined command has, so it would run outside of confinement"
+            )
+        for path in confined.opened[:_MOST_ASKED]:
+            yield self._ask(f"writes {one_line(path, _LONGEST)}, outside of the project")
+        if (more := len(confined.opened) - _MOST_ASKED) > 0:
+            yield self._ask(f"writes {more} more outside of the project")
+        for path in failure.get("reads", ()):
+            yield self._ask(f"opens {one_line(path, _LONGEST)}, which confinement keeps closed")
+
+    def _ask(self, reason: str) -> Ask:
+        return Ask(OUTSIDE_CONFINEMENT, reason, AnsweredBy.BY_HOST)
+
+    def _closed(self, word: str, profile: Profile) -> Iterator[str]:
+        """The unreadable paths that a word of the line names, and so was judged with."""
+        text = word.rpartition("=")[2] if word.startswith("-") else word
+        if "/" not in text and not text.startswith((".", "~")):
+            return
+        path = _real(os.path.join(str(self._context.cwd), os.path.expanduser(text)))
+        for closed in profile.unreadable:
+            if closed.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(f"{closed}/"):
+                yield closed
+
+    def open(self, confined: Confined) -> None:
+        """Let a call that goes on do what it was judged with, and no more.
+
+        Raises:
+            OSError: SB_HOME/confine cannot be written.
+        """
+        self.store.set_mode(on=True, required=self.mode == "require")
+        self._begin_watch()
+        self.store.put_profile(confined.folder, self.profile())
+        if confined.is_plain:
+            self.store.revoke(confined.command, confined.folder)
+            return
+        profile = self.profile(confined.needs)
+        unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
+        granted = Profile(confined.opened, profile.writable, profile.held, profile.read_only, unreadable)
+        for need in confined.needs:
+            for cache in need.caches:
+                (self._context.home / cache).mkdir(parents=True, exist_ok=True)
+        self.store.issue(confined.command, confined.folder, granted, outside=confined.outside)
+
+    def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
+        """The default profile of the session's commands, with what these programs need."""
+        return make_profile(self._grounds, needs)
+
+    @cached_property
+    def _grounds(self) -> Grounds:
+        home = self._config.home
+        private = (
+            home.keys,
+            home.snapshots,
+            home.open_requests,
+            home.folder / "trees",
+            home.digest_key,
+            self.store.folder,
+        )
+        return Grounds(
+            self._home,
+            self._project,
+            own=[str(path) for path in self._context.protected],
+            private=[str(path) for path in private],
+            guarded=self._context.guarded,
+            temporary=temporary_folders(),
+            writable=[str(path) for path in self._config.hooks.writable],
+            env=os.environ,
+            user=os.getuid(),
+            linked=_is_linked(),
+        )
+
+    def _begin_watch(self) -> None:
+        if not self._project:
+            return
+        settings = Path(self._project, _SETTINGS)
+        if not os.path.lexists(settings):
+            settings.mkdir(mode=0o755, exist_ok=True)
+        if self.store.watched(self._project) is None:
+            self.store.keep_watch(self._project, watch(self._project))
+
+    def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
+        """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
+
+        Args:
+            governed: a call that has ended, whose changes were agreed to. pending: others of the session still run.
+        """
+        before = self.store.watched(self._project) if self._project else None
+        if before is None:
+            return ""
+        allowed = [*_written(governed), *governed.paths] if governed is not None else []
+        if governed is not None and any(
+            _OF_GIT & set(argv[1:4]) for argv in governed.commands if argv[:1] == ("git",)
+        ):
+            allowed.append(os.path.join(self._project, ".git"))
+        done = restore(self._project, before, self.store.folder / "removed", allowed)
+        if allowed:
+            self.store.keep_watch(self._project, watch(self._project))
+        if not pending and not is_alive(str(self.store.denied)):
+            self.store.keep_watch(self._project, None)
+        return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
+
+    def report(self, call: NativeCall, governed: GovernedCall, *, pending: bool) -> Reported:
+        """What the end of a call shows of its confinement.
+
+        Args:
+            pending: other calls of the session have not ended.
+        """
+        if self.mode == "off" or not (_is_line(governed) or governed.tool_id == WRITE_CONFIG):
+            return Reported()
+        restored = self.put_back(governed, pending=pending)
+        if not _is_line(governed) or not self.holds:
+            return Reported(restored)
+        confined = self._planned(governed)
+        self.store.revoke(confined.command, confined.folder)
+        return Reported(restored, self._failed(call, confined))
+
+    def _failed(self, call: NativeCall, confined: Confined) -> str:
+        """What the agent is told where confinement may be why a call failed."""
+        output = "\n".join((call.error, *texts(call.response)))
+        profile = self.profile(confined.needs)
+        found = symptoms_in(output, profile, home=self._home, cwd=confined.folder)
+        if not found:
+            return ""
+        if found.unnamed and not (found.reads or found.outside):
+            return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
+        outside = ["yes"] if found.outside else []
+        failure = {"writes": list(found.writes), "reads": list(found.reads), "outside": outside}
+        self.store.note_failure(confined.command, confined.folder, failure)
+        what = [f"it may not write {path}" for path in found.writes] + [
+            f"it may not open {path}" for path in found.reads
+        ]
+        what += ["it needs rights that no confined command has"] if found.outside else []
+        listed = one_line("; ".join(what), 5 * _LONGEST)
+        return f"Confinement may be the cause: {listed}. If the task needs it, repeat exactly this call: the user is then asked."
+
+    def leave(self) -> None:
+        """Tidy up when a session ends."""
+        if self.mode == "off" or not self._project:
+            return
+        self.put_back()
+        settings = Path(self._project, _SETTINGS)
+        if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
+            settings.rmdir()
+        self.store.tidy()
+
+
+def recorded_project(started_with: dict[str, Any], cwd: str) -> str:
+    """The project of a session at its first event, or now where there is none yet."""
+    return str(started_with.get("project", "")) or project_folder(Path(os.path.realpath(cwd)))
+
+
+def _is_line(governed: GovernedCall) -> bool:
+    return (
+        "command" in governed.args and "cwd" in governed.args and governed.tool_id.startswith("host.shell.")
+    )
+
+
+def _written(governed: GovernedCall | None) -> Iterator[str]:
+    if governed is None:
+        return
+    yield from governed.writes
+    yield from (change.path for change in (governed.changes.changes or () if governed.changes else ()))
+
+
+def _real(path: str) -> str:
+    """A path without links in its folders; the last component stays, since that is what is replaced."""
+    return (
+        os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) if path != "/" else path
+    )
+
+
+def _is_device(path: str) -> bool:
+    return path.startswith(("/dev/", "/proc/self/fd/"))
+
+
+def _is_linked() -> bool:
+    """True where installers share the files of this installation with their caches."""
+    try:
+        return os.stat(sys.modules["sb"].__file__ or "").st_nlink > 1
+    except OSError:
+        return True

@@ -1,0 +1,115 @@
+"""The script `SB_HOME/bin/sb-confine`: hosts put it in front of each command line that they start.
+
+It needs no interpreter for a call without a ticket: the engine's options lie in a file for the folder.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from sb.config.home import Home
+from sb.hosts.install.files import read_file, replace
+from sb.tools.hosted.guarding import confiner_path
+
+COMMAND = "confine"  # what starts the slow path, of the file that hooks start with
+REFUSED = 126  # as a shell says that it cannot run something
+_SCRIPT = """\
+#!/bin/sh
+# Written by `sb install`: starts the commands of coding agents in confinement.
+python={python}
+runtime={runtime}
+state={state}
+if [ $# -ne 1 ]; then
+    echo "sb-confine: not for use by hand: a coding agent's host starts it with one command line" >&2
+    exit {refused}
+fi
+shell=${{CLAUDE_CODE_SHELL:-${{SHELL:-/bin/bash}}}}
+case $shell in
+*/bash | */zsh) ;;
+*) shell=/bin/bash ;;
+esac
+[ -x "$shell" ] || shell=/bin/sh
+# What `sb install` wrote itself, word for word, runs as the person's own.
+case $1 in
+{own}) exec /bin/sh -c "exec $1" ;;
+esac
+# Inside of confinement this folder cannot be read; one engine is enough.
+if [ -d "$state" ] && [ ! -r "$state" ]; then
+    exec "$shell" -c "$1"
+fi
+[ -e "$state/off" ] && exec "$shell" -c "$1"
+program=
+[ -r "$state/program" ] && read -r program < "$state/program"
+case $1 in
+*" && eval "*)
+    # As the host puts it: its own preparation, the agent's line in quotes, and where the folder is noted.
+    line=${{1%" && pwd -P >| "*}}
+    line=${{line%" < /dev/null"}}
+    line=${{line#*" && eval "}}
+    cd -P . 2> /dev/null
+    true 2> /dev/null > "$state/ran"
+    for ticket in "$state"/tickets/*.call; do
+        [ -r "$ticket" ] || continue
+        command= folder= outside=
+        . "$ticket"
+        if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ]; then
+            # Taken once: the second one to make this file finds it there.
+            (set -C && : > "$ticket.taken") 2> /dev/null || continue
+            [ -n "$outside" ] && exec "$shell" -c "$1"
+            [ -x "$program" ] && exec "$program" --args 9 "$shell" -c "$1" 9< "$ticket.options"
+        fi
+    done
+    folder=$PWD
+    while [ -x "$program" ] && [ -n "$folder" ]; do
+        options=$state/folders$folder/options
+        [ -r "$options" ] && exec "$program" --args 9 "$shell" -c "$1" 9< "$options"
+        folder=${{folder%/*}}
+    done
+    ;;
+esac
+if [ -x "$python" ] && [ -e "$runtime/start.py" ]; then
+    SB_HOME={home}
+    export SB_HOME
+    exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" {command} "$shell" "$1"
+fi
+if [ -e "$state/required" ]; then
+    echo "sb-confine: not run: SecondBrain is missing, and hooks.confine = require. Ask the user to run sb install again." >&2
+    exit {refused}
+fi
+exec "$shell" -c "$1"
+"""
+
+
+def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
+    """The text of the script.
+
+    Args:
+        python: the interpreter of hooks. runtime: the folder that they run from.
+        own: command lines that run outside of confinement, word for word.
+    """
+    return _SCRIPT.format(
+        python=shlex.quote(python),
+        runtime=shlex.quote(str(runtime)),
+        state=shlex.quote(str(home.folder / "confine")),
+        home=shlex.quote(str(home.folder)),
+        own=" | ".join(map(shlex.quote, own)),
+        command=COMMAND,
+        refused=REFUSED,
+    ).encode()
+
+
+def write_script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> Path:
+    """Write the script beside the one of hooks; returns its path.
+
+    Raises:
+        SBError: it cannot be written.
+    """
+    path = confiner_path(home)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    current, content = read_file(path), script(home, python, runtime, own)
+    if current.content != content:
+        replace(current, content)
+    path.chmod(0o700)
+    return path
