@@ -40,6 +40,7 @@ _CLOSED_IN_PROC = (
     "/proc/acpi",
     "/proc/scsi",
 )
+SHARED_MEMORY = "/dev/shm"
 INSIDE = "SB_CONFINED"  # a variable of confined commands
 
 
@@ -73,8 +74,10 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
         if os.access(path, os.W_OK):
             yield from ("--ro-bind", path, path)
     yield from _devices()
-    for path in profile.opened:
-        yield from _opened(path)
+    if SHARED_MEMORY not in profile.writable:
+        yield from ("--ro-bind-try", SHARED_MEMORY, SHARED_MEMORY)
+    for folder, names in sorted(_opened(profile).items()):
+        yield from _writable_beside(folder, names)
     for path in (*profile.writable, *profile.held):
         yield from ("--bind-try", path, path)
     for path in profile.read_only:
@@ -91,27 +94,33 @@ def _devices() -> Iterator[str]:
     if not any(os.access(disk, os.W_OK) for pattern in _DISKS for disk in glob(pattern)):
         yield from ("--dev-bind", "/dev", "/dev")
         return
-    yield from ("--dev", "/dev", "--bind-try", "/dev/shm", "/dev/shm")
+    yield from ("--dev", "/dev")
     for path in _DEVICES:
         if os.path.exists(path):
             yield from ("--dev-bind-try", path, path)
 
 
-def _opened(path: str) -> Iterator[str]:
-    """Make a path writable, there or not: its folder, with all else in it as it is."""
-    folder, name = os.path.split(path)
-    while not os.path.isdir(folder):
-        folder, name = os.path.split(folder)
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        names = []
+def _opened(profile: Profile) -> dict[str, set[str]]:
+    """The nearest existing folders of approved paths, with the names in them that become writable."""
+    folders: dict[str, set[str]] = {}
+    for path in profile.opened:
+        folder, name = os.path.split(path)
+        while not os.path.isdir(folder):
+            folder, name = os.path.split(folder)
+        folders.setdefault(folder, set()).add(name)
+    return folders
+
+
+def _writable_beside(folder: str, names: set[str]) -> Iterator[str]:
+    """Make names in a folder writable, there or not: the folder, with all else in it as it is."""
     yield from ("--bind-try", folder, folder)
-    if len(names) > MOST_SIBLINGS:
+    try:
+        others = sorted(os.listdir(folder))
+    except OSError:
         return
-    for other in names:
+    for other in others if len(others) <= MOST_SIBLINGS else ():
         beside = os.path.join(folder, other)
-        if other != name and not os.path.islink(beside):
+        if other not in names and not os.path.islink(beside):
             yield from ("--ro-bind-try", beside, beside)
 
 

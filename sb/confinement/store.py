@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -29,6 +30,7 @@ from sb.sources import Clock
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
 OPTIONS = "options"  # the file of a folder's profile
 TICKET_S = 86_400.0  # a person may take that long to answer the host's question
+_MISSING = "bubblewrap is not installed"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -78,9 +80,23 @@ class ConfineStore:
         if not again and known.get("program") == program and known.get("stamp") == stamp:
             return Engine(program, str(known.get("fault", "")))
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        fault = bubblewrap.probe(program, self.folder) if program else "bubblewrap is not installed"
+        fault = bubblewrap.probe(program, self.folder) if program else _MISSING
         self._write(ENGINE, {"program": program, "stamp": stamp, "fault": fault})
         self._mark("program", program if not fault else "")
+        return Engine(program, fault)
+
+    def known_engine(self) -> Engine:
+        """The engine that hooks found last, or before a first hook the one that this process finds; nothing is saved.
+
+        Hooks run from a copy of their own, so that another process finds another one.
+        """
+        if known := self._read(ENGINE):
+            return Engine(str(known.get("program", "")), str(known.get("fault", "")))
+        program = bubblewrap.find()
+        with tempfile.TemporaryDirectory() as folder:
+            fault = bubblewrap.probe(program, Path(folder)) if program else _MISSING
+            with suppress(OSError):
+                (Path(folder) / "denied" / "folder").rmdir()  # which nobody may list
         return Engine(program, fault)
 
     def set_mode(self, *, on: bool, required: bool) -> None:
@@ -192,7 +208,7 @@ class ConfineStore:
     def watched(self, project: str) -> Watch | None:
         """What a project's watched paths were before the oldest confined call that may still change them."""
         body = self._read(f"watched/{_name('', project)}")
-        return Watch(**body) if body.keys() == {"settings", "hooks", "keys"} else None
+        return Watch(**body) if body.keys() == {"settings", "hooks", "keys", "absent"} else None
 
     def tidy(self) -> None:
         """Remove tickets and failures that are too old to count, and profiles of folders that are gone."""

@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import field
 from pathlib import Path
 
 from sb.confinement.profile import settings_at
@@ -47,23 +48,30 @@ class Watch:
         settings: hosts' settings to what their link says; "" for what is no link.
         hooks: names in the folder of git's hooks; None where there is none.
         keys: a file of git's configuration to its keys that run programs, each as name and value.
+        absent: login files and settings that are not there, in folders where a call may make something else.
     """
 
     settings: dict[str, str]
     hooks: list[str] | None
     keys: dict[str, list[list[str]]]
+    absent: list[str] = field(default_factory=list)
 
 
-def watch(project: str) -> Watch:
+def watch(project: str, absent: Iterable[str] = ()) -> Watch:
     """The watched paths as they are now.
 
     Args:
-        project: its root, real path.
+        project: its root, real path. absent: more paths, of which those count that are not there.
     """
     settings = {path: _link(path) for path in settings_at(project)}
     hooks = _hooks(project)
     names = sorted(os.listdir(hooks)) if hooks and os.path.isdir(hooks) else None
-    return Watch(settings, names, {file: _keys(file) for file in _config_files(project)})
+    return Watch(
+        settings,
+        names,
+        {file: _keys(file) for file in _config_files(project)},
+        [path for path in absent if not os.path.lexists(path)],
+    )
 
 
 def restore(project: str, before: Watch, removed: Path, allowed: Collection[str] = ()) -> list[str]:
@@ -85,6 +93,7 @@ def restore(project: str, before: Watch, removed: Path, allowed: Collection[str]
     keys = {file: pairs for file, pairs in now.keys.items() if not _allowed(file, allowed)}
     now = Watch(settings, now.hooks, keys)
     return [
+        *_removed_absent(before, removed, allowed),
         *_restored_settings(now, before, removed),
         *_restored_hooks(project, now, before, removed),
         *_restored_keys(now, before),
@@ -95,9 +104,11 @@ def is_alive(mark: str) -> bool:
     """True while a confined process runs, such as a server in the background.
 
     Args:
-        mark: a path that is mounted in each of them.
+        mark: a path on which something is mounted in each of them, and nowhere else.
     """
-    own, needle = os.stat("/proc/self/ns/mnt").st_ino, mark.encode()
+    own = os.stat("/proc/self/ns/mnt").st_ino
+    escaped = os.path.realpath(mark).replace("\\", "\\134").replace(" ", "\\040")
+    needle = f" {escaped} ".encode(errors="surrogateescape")
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError):  # it ended, or is another user's
@@ -126,6 +137,12 @@ def _restored_settings(now: Watch, before: Watch, removed: Path) -> Iterator[str
         if link and path not in now.settings:
             os.symlink(link, path)
             yield f"put the link {plain(path, one_line=True)} back"
+
+
+def _removed_absent(before: Watch, removed: Path, allowed: Collection[str]) -> Iterator[str]:
+    for path in before.absent:
+        if os.path.lexists(path) and not _allowed(path, allowed):
+            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{_moved(path, removed)}"
 
 
 def _restored_hooks(project: str, now: Watch, before: Watch, removed: Path) -> Iterator[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.config import Config
+from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.needs import Need, needs_of
 from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.store import ConfineStore, Engine
@@ -20,9 +22,11 @@ from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
+from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.repository import project_folder
 from sb.shell.keep_area import project_of_area, temporary_folders
+from sb.shell.sensitive import decisive_paths
 from sb.sources import Clock
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
@@ -121,7 +125,7 @@ class Confining:
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None
         confined = self._planned(governed)
-        return governed._replace(asks=(*governed.asks, *self._asks(confined))), confined
+        return governed._replace(asks=(*governed.asks, *self._asks(confined, governed))), confined
 
     def _required(self) -> str:
         """Why a call that cannot be confined is refused, or ""."""
@@ -153,7 +157,7 @@ class Confining:
         outside = any(need.outside for need in needs) or bool(failure.get("outside"))
         return Confined(command, folder, needs, tuple(opened), readable, outside)
 
-    def _asks(self, confined: Confined) -> Iterator[Ask]:
+    def _asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
         failure = self.store.failure(confined.command, confined.folder)
         for need in confined.needs:
             if need.outside:
@@ -162,9 +166,11 @@ class Confining:
             yield self._ask(
                 "needs rights that no confined command has, so it would run outside of confinement"
             )
-        for path in confined.opened[:_MOST_ASKED]:
+        # A person has to agree to a destructive line anyway, which names what it changes.
+        opened = () if governed.safety_class is SafetyClass.DESTRUCTIVE else confined.opened
+        for path in opened[:_MOST_ASKED]:
             yield self._ask(f"writes {one_line(path, _LONGEST)}, outside of the project")
-        if (more := len(confined.opened) - _MOST_ASKED) > 0:
+        if (more := len(opened) - _MOST_ASKED) > 0:
             yield self._ask(f"writes {more} more outside of the project")
         for path in failure.get("reads", ()):
             yield self._ask(f"opens {one_line(path, _LONGEST)}, which confinement keeps closed")
@@ -189,7 +195,7 @@ class Confining:
             OSError: SB_HOME/confine cannot be written.
         """
         self.store.set_mode(on=True, required=self.mode == "require")
-        self._begin_watch()
+        self._begin_watch(confined)
         self.store.put_profile(confined.folder, self.profile())
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
@@ -223,21 +229,32 @@ class Confining:
             own=[str(path) for path in self._context.protected],
             private=[str(path) for path in private],
             guarded=self._context.guarded,
-            temporary=temporary_folders(),
+            temporary=[*temporary_folders(), SHARED_MEMORY],
             writable=[str(path) for path in self._config.hooks.writable],
             env=os.environ,
             user=os.getuid(),
             linked=_is_linked(),
         )
 
-    def _begin_watch(self) -> None:
+    def _begin_watch(self, confined: Confined) -> None:
         if not self._project:
             return
         settings = Path(self._project, _SETTINGS)
         if not os.path.lexists(settings):
             settings.mkdir(mode=0o755, exist_ok=True)
-        if self.store.watched(self._project) is None:
-            self.store.keep_watch(self._project, watch(self._project))
+        before = self.store.watched(self._project)
+        # In the folder of an approved path the call may make others, too.
+        folders = {os.path.dirname(path) for path in confined.opened}
+        beside = [
+            path
+            for path in decisive_paths(self._home)
+            if os.path.dirname(path) in folders and path not in confined.opened
+        ]
+        if before is None:
+            self.store.keep_watch(self._project, watch(self._project, beside))
+        elif beside:
+            absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
+            self.store.keep_watch(self._project, replace(before, absent=[*before.absent, *absent]))
 
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
@@ -255,8 +272,8 @@ class Confining:
             allowed.append(os.path.join(self._project, ".git"))
         done = restore(self._project, before, self.store.folder / "removed", allowed)
         if allowed:
-            self.store.keep_watch(self._project, watch(self._project))
-        if not pending and not is_alive(str(self.store.denied)):
+            self.store.keep_watch(self._project, watch(self._project, before.absent))
+        if not pending and not is_alive(str(self.store.folder)):
             self.store.keep_watch(self._project, None)
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
 

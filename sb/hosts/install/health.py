@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config import Config
-from sb.confinement.store import ConfineStore, Engine
+from sb.confinement.store import ConfineStore
 from sb.duration import human_age
 from sb.errors import SBError
 from sb.hosts.hooks import resident
@@ -70,10 +70,7 @@ def _confinement(config: Config) -> Finding:
         return Finding(
             "confinement", Status.OK, "off (hooks.confine = off): commands are judged by their text alone"
         )
-    try:
-        engine = ConfineStore(config.home, SYSTEM_CLOCK).engine(again=True)
-    except OSError as error:
-        engine = Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
+    engine = ConfineStore(config.home, SYSTEM_CLOCK).known_engine()
     if engine.holds:
         detail = f"commands of claude-code are held by {engine.program}; sockets without a path are not"
         return Finding("confinement", Status.OK, detail)
