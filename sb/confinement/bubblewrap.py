@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 
-from sb.confinement.profile import MOST_SIBLINGS, Profile, work_folders
+from sb.confinement.profile import MOST_SIBLINGS, Profile, contains, work_folders
 
 NAME = "bubblewrap"
 # Not found by PATH, which is an agent's to set.
 _SYSTEM = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 _PROBE_S = 10.0
-_DISKS = ("/dev/sd?", "/dev/vd?", "/dev/nvme*n*", "/dev/mmcblk*", "/dev/xvd?", "/dev/dm-*", "/dev/mem")
 _DEVICES = (
     "/dev/fuse",
     "/dev/kvm",
@@ -73,42 +71,45 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
     for path in _CLOSED_IN_PROC:
         if os.access(path, os.W_OK):
             yield from ("--ro-bind", path, path)
-    yield from _devices()
-    if SHARED_MEMORY not in profile.writable:
-        yield from ("--ro-bind-try", SHARED_MEMORY, SHARED_MEMORY)
-    for folder, names in sorted(_opened(profile).items()):
+    yield from _devices(SHARED_MEMORY in profile.writable)
+    inside = [path for path in profile.opened if any(contains(place, path) for place in profile.read_only)]
+    outside = [path for path in profile.opened if path not in inside]
+    for folder, names in _by_folder(
+        path for path in outside if not any(contains(root, path) for root in profile.writable)
+    ):
         yield from _writable_beside(folder, names)
     for path in (*profile.writable, *profile.held):
-        yield from ("--bind-try", path, path)
+        if path != SHARED_MEMORY:
+            yield from ("--bind-try", path, path)
     for path in profile.read_only:
         yield from ("--ro-bind-try", path, path)
     for path in work_folders(profile):
         yield from ("--bind-try", path, path)
+    for folder, names in _by_folder(inside):
+        yield from _writable_beside(folder, names)
     for path in profile.unreadable:
         kind = "folder" if os.path.isdir(path) else "file"
         yield from ("--ro-bind", str(denied / kind), path)
 
 
-def _devices() -> Iterator[str]:
-    """All devices, or only harmless ones where this user could write to a disk as to a file."""
-    if not any(os.access(disk, os.W_OK) for pattern in _DISKS for disk in glob(pattern)):
-        yield from ("--dev-bind", "/dev", "/dev")
-        return
+def _devices(shared_memory: bool) -> Iterator[str]:
+    """Harmless devices alone: root could write to a disk as to a file, and anybody to their other terminals."""
     yield from ("--dev", "/dev")
+    yield from ("--bind-try" if shared_memory else "--ro-bind-try", SHARED_MEMORY, SHARED_MEMORY)
     for path in _DEVICES:
         if os.path.exists(path):
             yield from ("--dev-bind-try", path, path)
 
 
-def _opened(profile: Profile) -> dict[str, set[str]]:
+def _by_folder(paths: Iterable[str]) -> list[tuple[str, set[str]]]:
     """The nearest existing folders of approved paths, with the names in them that become writable."""
     folders: dict[str, set[str]] = {}
-    for path in profile.opened:
+    for path in paths:
         folder, name = os.path.split(path)
         while not os.path.isdir(folder):
             folder, name = os.path.split(folder)
         folders.setdefault(folder, set()).add(name)
-    return folders
+    return sorted(folders.items())
 
 
 def _writable_beside(folder: str, names: set[str]) -> Iterator[str]:

@@ -208,7 +208,7 @@ class ConfineStore:
     def watched(self, project: str) -> Watch | None:
         """What a project's watched paths were before the oldest confined call that may still change them."""
         body = self._read(f"watched/{_name('', project)}")
-        return Watch(**body) if body.keys() == {"settings", "hooks", "keys", "absent"} else None
+        return Watch(**body) if body.keys() == {"settings", "hooks", "keys", "absent", "held"} else None
 
     def tidy(self) -> None:
         """Remove tickets and failures that are too old to count, and profiles of folders that are gone."""

@@ -49,29 +49,29 @@ class Watch:
         hooks: names in the folder of git's hooks; None where there is none.
         keys: a file of git's configuration to its keys that run programs, each as name and value.
         absent: login files and settings that are not there, in folders where a call may make something else.
+        held: the folders that every confined process since then finds held in their place.
     """
 
     settings: dict[str, str]
     hooks: list[str] | None
     keys: dict[str, list[list[str]]]
     absent: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
 
 
-def watch(project: str, absent: Iterable[str] = ()) -> Watch:
+def watch(project: str, absent: Iterable[str] = (), held: Iterable[str] = ()) -> Watch:
     """The watched paths as they are now.
 
     Args:
         project: its root, real path. absent: more paths, of which those count that are not there.
+        held: of the profile of the first confined call.
     """
     settings = {path: _link(path) for path in settings_at(project)}
     hooks = _hooks(project)
     names = sorted(os.listdir(hooks)) if hooks and os.path.isdir(hooks) else None
-    return Watch(
-        settings,
-        names,
-        {file: _keys(file) for file in _config_files(project)},
-        [path for path in absent if not os.path.lexists(path)],
-    )
+    missing = [path for path in absent if not os.path.lexists(path)]
+    keys = {file: _keys(file) for file in _config_files(project)}
+    return Watch(settings, names, keys, missing, list(held))
 
 
 def restore(project: str, before: Watch, removed: Path, allowed: Collection[str] = ()) -> list[str]:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from sb.confinement import bubblewrap
+from sb.confinement.credentials import credentials_of
 from sb.confinement.needs import Need
 from sb.confinement.profile import Grounds, Profile, make_profile
+from sb.confinement.sockets import control_sockets
 from sb.shell.guarded import Guarded
 
 GIT = {
@@ -47,13 +49,13 @@ class Place:
             "private": [str(self.sb_home / "keys"), str(self.sb_home / "confine")],
             "guarded": Guarded(),
             "temporary": (),
-            "env": {},
-            "user": os.getuid(),
+            "credentials": credentials_of(str(self.home)),
+            "sockets": list(control_sockets(str(self.home), {}, os.getuid())),
         }
         return Grounds(**{**facts, **changed})  # type: ignore[arg-type]
 
-    def profile(self, needs: Sequence[Need] = (), **changed: object) -> Profile:
-        return make_profile(self.grounds(**changed), needs)
+    def profile(self, needs: Sequence[Need] = (), opened: Sequence[Path] = (), **changed: object) -> Profile:
+        return make_profile(self.grounds(**changed), needs, [str(path) for path in opened])
 
     def run(
         self, command: str, profile: Profile | None = None, cwd: Path | None = None

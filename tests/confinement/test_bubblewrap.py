@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,7 +96,7 @@ def test_credentials_of_the_project_stay_readable(place: Place) -> None:
 
 def test_approved_path_is_writable_and_nothing_beside_it(place: Place) -> None:
     new, there = place.home / "report.txt", place.home / "notes.md"
-    granted = replace(place.profile(), opened=(str(new), str(there)))
+    granted = place.profile(opened=[new, there])
     done = place.run(
         "echo a > ~/report.txt; sed -i s/mine/ours/ ~/notes.md; echo x > ~/.sb/config.yaml; echo x > ~/.claude/settings.json",
         granted,
@@ -113,7 +112,7 @@ def test_approved_folder_that_is_not_there_yet(place: Place) -> None:
     wanted = place.home / "reports" / "2026" / "may"
     place.run(
         "mkdir -p ~/reports/2026/may && echo a > ~/reports/2026/may/x",
-        replace(place.profile(), opened=(str(wanted),)),
+        place.profile(opened=[wanted]),
     )
     assert (wanted / "x").read_text() == "a\n"
 
@@ -189,3 +188,25 @@ def test_probe_holds_here_and_says_why_it_does_not(tmp_path: Path) -> None:
     assert "wrote" in bubblewrap.probe(str(plain), tmp_path)
     plain.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2\nexit 1\n")
     assert bubblewrap.probe(str(plain), tmp_path) == "No permissions to create a new namespace"
+
+
+def test_approved_change_of_what_is_protected_in_the_project(place: Place) -> None:
+    settings = place.project / ".claude" / "settings.json"
+    done = place.run(
+        "echo '{}' > .claude/settings.json; echo x > .claude/other; echo x > cart.py",
+        place.profile(opened=[settings]),
+    )
+    assert settings.read_text() == "{}\n", done.stderr
+    assert (place.project / "cart.py").read_text() == "x\n"
+    done = place.run(
+        "rm -rf .git && git init -q && git add cart.py", place.profile(opened=[place.project / ".git"])
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_opens_secondbrains_own_files(place: Place) -> None:
+    own = place.sb_home / "config.yaml"
+    profile = place.profile(opened=[own, place.home])
+    place.run("echo x > ~/.sb/config.yaml; rm -rf ~/.sb", profile)
+    assert own.read_text() == "hooks: {}\n"
+    assert place.profile(opened=[own]).opened == ()

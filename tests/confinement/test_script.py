@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -47,7 +47,7 @@ class Confiner:
         return command if plain else "'" + command.replace("'", "'\"'\"'") + "'"
 
     def issue(self, command: str, *opened: Path, folder: Path | None = None, outside: bool = False) -> None:
-        profile = replace(self.place.profile(), opened=tuple(map(str, opened)))
+        profile = self.place.profile(opened=opened)
         self.store.issue(command, str(folder or self.place.project), profile, outside=outside)
 
 

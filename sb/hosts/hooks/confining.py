@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 from sb.config import Config
 from sb.confinement.bubblewrap import SHARED_MEMORY
+from sb.confinement.credentials import credentials_of
 from sb.confinement.needs import Need, needs_of
 from sb.confinement.profile import Grounds, Profile, make_profile
+from sb.confinement.sockets import control_sockets
 from sb.confinement.store import ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import is_alive, restore, watch
@@ -145,17 +147,12 @@ class Confining:
         failure = self.store.failure(command, folder)
         profile = self.profile(needs)
         writes = [*_written(governed), *failure.get("writes", ())]
-        opened = [
-            path
-            for path in dict.fromkeys(map(_real, writes))
-            if not profile.may_write(path) and not _is_device(path)
-        ]
-        named = [
-            path for argv in governed.commands for word in argv[1:] for path in self._closed(word, profile)
-        ]
-        readable = tuple(dict.fromkeys((*named, *failure.get("reads", ()))))
+        beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
+        opened = make_profile(self._grounds, needs, [path for path in beyond if not _is_device(path)]).opened
+        words = [*failure.get("reads", ()), *(word for argv in governed.commands for word in argv[1:])]
+        readable = dict.fromkeys(path for word in words for path in self._closed(word, profile))
         outside = any(need.outside for need in needs) or bool(failure.get("outside"))
-        return Confined(command, folder, needs, tuple(opened), readable, outside)
+        return Confined(command, folder, needs, opened, tuple(readable), outside)
 
     def _asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
         failure = self.store.failure(confined.command, confined.folder)
@@ -172,19 +169,21 @@ class Confining:
             yield self._ask(f"writes {one_line(path, _LONGEST)}, outside of the project")
         if (more := len(opened) - _MOST_ASKED) > 0:
             yield self._ask(f"writes {more} more outside of the project")
-        for path in failure.get("reads", ()):
+        for path in failure.get("reads", ()) if confined.readable else ():
             yield self._ask(f"opens {one_line(path, _LONGEST)}, which confinement keeps closed")
 
     def _ask(self, reason: str) -> Ask:
         return Ask(OUTSIDE_CONFINEMENT, reason, AnsweredBy.BY_HOST)
 
     def _closed(self, word: str, profile: Profile) -> Iterator[str]:
-        """The unreadable paths that a word of the line names, and so was judged with."""
+        """The credentials that a word of the line names, and so was judged with; SecondBrain's own stay closed."""
         text = word.rpartition("=")[2] if word.startswith("-") else word
         if "/" not in text and not text.startswith((".", "~")):
             return
         path = _real(os.path.join(str(self._context.cwd), os.path.expanduser(text)))
         for closed in profile.unreadable:
+            if closed in self._never_read:
+                continue
             if closed.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(f"{closed}/"):
                 yield closed
 
@@ -195,14 +194,14 @@ class Confining:
             OSError: SB_HOME/confine cannot be written.
         """
         self.store.set_mode(on=True, required=self.mode == "require")
-        self._begin_watch(confined)
-        self.store.put_profile(confined.folder, self.profile())
+        held = self._begin_watch(confined)
+        self.store.put_profile(confined.folder, replace(self.profile(), held=held))
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
             return
-        profile = self.profile(confined.needs)
+        profile = make_profile(self._grounds, confined.needs, confined.opened)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
-        granted = Profile(confined.opened, profile.writable, profile.held, profile.read_only, unreadable)
+        granted = replace(profile, held=held, unreadable=unreadable)
         for need in confined.needs:
             for cache in need.caches:
                 (self._context.home / cache).mkdir(parents=True, exist_ok=True)
@@ -211,6 +210,10 @@ class Confining:
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
         """The default profile of the session's commands, with what these programs need."""
         return make_profile(self._grounds, needs)
+
+    @cached_property
+    def _never_read(self) -> frozenset[str]:
+        return frozenset(map(os.path.realpath, self._grounds.private))
 
     @cached_property
     def _grounds(self) -> Grounds:
@@ -231,14 +234,16 @@ class Confining:
             guarded=self._context.guarded,
             temporary=[*temporary_folders(), SHARED_MEMORY],
             writable=[str(path) for path in self._config.hooks.writable],
-            env=os.environ,
-            user=os.getuid(),
+            credentials=credentials_of(self._home),
+            sockets=tuple(control_sockets(self._home, os.environ, os.getuid())),
             linked=_is_linked(),
         )
 
-    def _begin_watch(self, confined: Confined) -> None:
+    def _begin_watch(self, confined: Confined) -> tuple[str, ...]:
+        """Note what is there before a call; returns the folders that are to be held in their place."""
+        held = self.profile().held
         if not self._project:
-            return
+            return held
         settings = Path(self._project, _SETTINGS)
         if not os.path.lexists(settings):
             settings.mkdir(mode=0o755, exist_ok=True)
@@ -251,10 +256,12 @@ class Confining:
             if os.path.dirname(path) in folders and path not in confined.opened
         ]
         if before is None:
-            self.store.keep_watch(self._project, watch(self._project, beside))
-        elif beside:
+            self.store.keep_watch(self._project, watch(self._project, beside, held))
+            return held
+        if beside:
             absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
             self.store.keep_watch(self._project, replace(before, absent=[*before.absent, *absent]))
+        return tuple(path for path in held if path in before.held)
 
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
@@ -272,7 +279,7 @@ class Confining:
             allowed.append(os.path.join(self._project, ".git"))
         done = restore(self._project, before, self.store.folder / "removed", allowed)
         if allowed:
-            self.store.keep_watch(self._project, watch(self._project, before.absent))
+            self.store.keep_watch(self._project, watch(self._project, before.absent, before.held))
         if not pending and not is_alive(str(self.store.folder)):
             self.store.keep_watch(self._project, None)
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
