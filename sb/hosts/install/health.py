@@ -79,7 +79,7 @@ def _confinement(config: Config) -> Finding:
     hint = (
         "install bubblewrap, or pip install 'secondbrain-sb[confine]'"
         if not engine.program
-        else "see docs/guides/confinement.md"
+        else "see docs/reference/confinement.md"
     )
     return Finding("confinement", status, f"{does}: {engine.fault}", hint)
 
