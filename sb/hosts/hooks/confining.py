@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.config import Config
+from sb.config.home import Home
 from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.needs import Need, needs_of
 from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.sockets import control_sockets
-from sb.confinement.store import ConfineStore, Engine
+from sb.confinement.store import OFF, ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import is_alive, restore, watch
 from sb.frozen import frozen
@@ -217,20 +218,12 @@ class Confining:
 
     @cached_property
     def _grounds(self) -> Grounds:
-        home = self._config.home
-        private = (
-            home.keys,
-            home.snapshots,
-            home.open_requests,
-            home.folder / "trees",
-            home.digest_key,
-            self.store.folder,
-        )
+        own, private = own_and_private(self._config.home, self._context.protected)
         return Grounds(
             self._home,
             self._project,
-            own=[str(path) for path in self._context.protected],
-            private=[str(path) for path in private],
+            own=own,
+            private=private,
             guarded=self._context.guarded,
             temporary=[*temporary_folders(), SHARED_MEMORY],
             writable=[str(path) for path in self._config.hooks.writable],
@@ -327,6 +320,34 @@ class Confining:
         if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
             settings.rmdir()
         self.store.tidy()
+
+
+def switch_off(home: Home) -> None:
+    """Have `sb-confine` start commands without confinement, where it ever confined any.
+
+    Raises:
+        OSError: SB_HOME/confine cannot be written.
+    """
+    folder = home.folder / "confine"
+    if folder.is_dir() and not (folder / OFF).exists():
+        (folder / OFF).touch(mode=0o600)
+
+
+def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """SecondBrain's own files and folders, and those of them that no command may read.
+
+    Args:
+        protected: the former, as hooks know them.
+    """
+    private = (
+        home.keys,
+        home.snapshots,
+        home.open_requests,
+        home.folder / "trees",
+        home.digest_key,
+        home.folder / "confine",
+    )
+    return [str(path) for path in protected], [str(path) for path in private]
 
 
 def recorded_project(started_with: dict[str, Any], cwd: str) -> str:

@@ -190,6 +190,16 @@ def test_switched_off_it_leaves_nothing(confined: Host) -> None:
     assert not (confined.home / "confine" / "folders").exists()
 
 
+def test_switching_off_reaches_the_script(confined: Host) -> None:
+    confined.before("Bash", command="ls")
+    confined.configure("hooks: {approval: queue, confine: off}\n")
+    confined.before("Bash", command="ls")
+    assert (confined.home / "confine" / "off").exists()
+    confined.configure(QUEUED)
+    confined.before("Bash", command="ls")
+    assert not (confined.home / "confine" / "off").exists()
+
+
 def test_writable_folder_of_the_configuration_is_not_asked_for(confined: Host, tmp_path: Path) -> None:
     shared = Path("/srv")
     confined.configure(f"hooks: {{approval: queue, writable: [{shared}]}}\n")
