@@ -82,11 +82,20 @@ class Confining:
 
     Args:
         project: the session's at its first event; "" for none.
+        looks_only: there is no session: a host is taken to start commands as `sb install` had it, and nothing is tried.
     """
 
     def __init__(
-        self, config: Config, event: HookEvent, context: JudgingContext, project: str, clock: Clock
+        self,
+        config: Config,
+        event: HookEvent,
+        context: JudgingContext,
+        project: str,
+        clock: Clock,
+        *,
+        looks_only: bool = False,
     ) -> None:
+        self._looks_only = looks_only
         self._config = config
         self._event = event
         self._context = context
@@ -102,6 +111,8 @@ class Confining:
     @cached_property
     def engine(self) -> Engine:
         """The engine of this home; one whose state cannot be written does not hold."""
+        if self._looks_only:
+            return self.store.known_engine()
         try:
             return self.store.engine()
         except OSError as error:
@@ -110,12 +121,23 @@ class Confining:
     @property
     def enters(self) -> bool:
         """True where the host starts its commands by `sb-confine`."""
+        if self._looks_only:
+            return self._event.host == _ENTERS and confiner_path(self._config.home).exists()
         return self._event.host == _ENTERS and os.environ.get(PREFIX) == str(confiner_path(self._config.home))
 
     @property
     def holds(self) -> bool:
         """True where this session's commands are confined."""
-        return self.mode != "off" and self.enters and self.engine.holds
+        return not self.fault
+
+    @property
+    def fault(self) -> str:
+        """Why this session's commands are not confined, or ""."""
+        if self.mode == "off":
+            return "hooks.confine = off"
+        if not self.enters:
+            return f"{self._event.host} does not start its commands through sb-confine"
+        return "" if self.engine.holds else self.engine.fault
 
     def judge(self, call: NativeCall, governed: GovernedCall) -> tuple[GovernedCall, Confined | None]:
         """The call with what confinement asks for or refuses, and what it may do; None where it is not confined."""
@@ -134,12 +156,7 @@ class Confining:
         """Why a call that cannot be confined is refused, or ""."""
         if self.mode != "require":
             return ""
-        fault = (
-            self.engine.fault
-            if self.enters
-            else f"{self._event.host} does not start its commands through sb-confine"
-        )
-        return f"hooks.confine = require, and it cannot be confined: {fault}"
+        return f"hooks.confine = require, and it cannot be confined: {self.fault}"
 
     def _planned(self, governed: GovernedCall) -> Confined:
         folder = str(governed.args["cwd"])
