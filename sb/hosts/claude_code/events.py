@@ -65,6 +65,8 @@ class ClaudeCode(Adapter):
 
     def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         fields = {"permissionDecision": str(verdict.decision), "permissionDecisionReason": verdict.reason}
+        if verdict.context:
+            fields["additionalContext"] = verdict.context
         return as_json(specific(event.name, **fields))
 
 

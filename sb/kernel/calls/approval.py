@@ -28,6 +28,9 @@ CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING = "flow", "secret", "upl
 OUTSIDE_CONFINEMENT = (
     "outside"  # the rule of a reason: a command is to do what confinement would keep it from
 )
+# Of reasons that what a call does cannot be undone.
+IRREVERSIBLE, OVER_CEILING = "irreversible", "irreversibility_ceiling"
+STAYS = (IRREVERSIBLE, OVER_CEILING)
 OPEN = (ApprovalState.WAITING, ApprovalState.APPROVED)
 APPROVAL_COLUMNS = (
     "a.number, a.id, a.state, a.agent, a.tool_id, a.fingerprint, a.args_digest, a.safety_class, a.run_id, a.call_id,"

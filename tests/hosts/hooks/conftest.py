@@ -25,6 +25,9 @@ from sb.runtime import Runtime, open_runtime
 from tests.forked import Forks
 
 
+UNWATCHED = "bypassPermissions"  # a mode in which nobody is asked in place, so that calls are queued
+
+
 @dataclass
 class Host:
     """Claude Code, as far as its hooks see it.
