@@ -23,6 +23,8 @@ class ClaudeCode(Adapter):
         "PostToolUse": Moment.AFTER,
         "PostToolUseFailure": Moment.FAILED,
         "PostToolBatch": Moment.BATCH,
+        "PermissionRequest": Moment.QUESTION,
+        "PermissionDenied": Moment.DENIED,
         "UserPromptSubmit": Moment.PROMPT,
         "SessionStart": Moment.SESSION_STARTED,
         "SessionEnd": Moment.SESSION_ENDED,

@@ -10,9 +10,9 @@ from typing import Any
 
 from sb.kernel.calls.approval import STANDING
 from sb.kernel.calls.call import ToolCall
-from sb.log.event import EVENT_COLUMNS
+from sb.log.event import EVENT_COLUMNS, Subject
 from sb.log.event_log import EventLog
-from sb.log.kinds import TOOL_DISPATCH
+from sb.log.kinds import SESSION_QUESTION, TOOL_DISPATCH
 from sb.log.people_events import sound
 
 ASKED_BY = "asked_by"  # of an intent: the host that asks its person about it
@@ -24,6 +24,12 @@ _ASKED = f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND kind = ? AND 
 _ENDED = f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND call_id = ? AND kind = ? ORDER BY id DESC LIMIT 1"
 _NEWEST = f"""SELECT json_extract(payload, '$.{LAPSED}') FROM events WHERE run_id = ? AND kind = ? AND tool_id = ? AND call_id <> ?
     AND json_valid(payload) AND json_extract(payload, '$.args_digest') = ? ORDER BY id DESC LIMIT 1"""
+
+# Calls that wait for a question of ours and were not counted, with the host's name of the tool.
+_OPEN = f"""SELECT intents.call_id, json_extract(payload, '$.args.tool') FROM intents JOIN events ON events.id = intents.id
+    WHERE intents.run_id = ? AND state = 'started' AND json_valid(payload) AND json_extract(payload, '$.{ASKED_BY}') <> ''
+    AND NOT EXISTS (SELECT 1 FROM events AS counted WHERE counted.run_id = intents.run_id AND counted.kind = ?
+    AND counted.call_id = intents.call_id) ORDER BY intents.id"""
 
 
 def asked_facts(log: EventLog, call: ToolCall) -> dict[str, Any]:
@@ -46,6 +52,22 @@ def has_lapsed(log: EventLog, call: ToolCall) -> bool:
     about = (call.ctx.run_id, TOOL_DISPATCH, call.tool_id, call.call_id, call.args_digest)
     rows = log.database.query(_NEWEST, about)
     return bool(rows and rows[0][0])
+
+
+def record_question(log: EventLog, run_id: str, agent: str, tool: str, *, denied: bool) -> None:
+    """Put on record that a host asked its user about a call of a run that is on record, or denied one by itself.
+
+    Args:
+        tool: the host's own name of it.
+        denied: by the host's own rules, whoever is there.
+    """
+    query = log.database.query
+    if not query("SELECT 1 FROM events WHERE run_id = ? LIMIT 1", (run_id,)):
+        return  # the event that begins a run says more of it
+    open_calls = () if denied else query(_OPEN, (run_id, SESSION_QUESTION))
+    call_id = next((call_id for call_id, named in open_calls if named == tool), "")
+    facts = {"denied": True} if denied else {"ours": bool(call_id)}
+    log.append(SESSION_QUESTION, {"tool": tool}, Subject(run_id, agent=agent, call_id=call_id), facts)
 
 
 def permitted(log: EventLog, call: ToolCall) -> dict[str, str]:

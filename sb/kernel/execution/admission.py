@@ -324,7 +324,6 @@ class Admission:
             return call.host_permits and self.gate.host_may_permit(call)
         return call.host_asks and self.gate.host_may_ask(call)
 
-
     def _ask_in_place(self, call: ToolCall) -> None:
         """Leave the reasons that the host's person is asked about: not those that they permitted in this run before."""
         before = permitted(self.recorder.log, call)

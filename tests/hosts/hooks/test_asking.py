@@ -72,7 +72,7 @@ def test_call_of_a_subagent_is_queued(host: Host) -> None:
     assert queued(host.tell("PreToolUse", agent_id="a1", **fields))
 
 
-@pytest.mark.parametrize("named, event", [("cursor", "preToolUse"), ("codex", "PreToolUse")])
+@pytest.mark.parametrize(("named", "event"), [("cursor", "preToolUse"), ("codex", "PreToolUse")])
 def test_host_that_does_not_enforce_a_question_queues(host: Host, named: str, event: str) -> None:
     host.configure('policy:\n- {approve: "host.*", reason: look first}\n')
     payload = recorded.payload(named, event, host.project)
@@ -147,7 +147,11 @@ def test_with_operators_a_lesser_question_is_a_permission(host: Host) -> None:
     assert verdict == HookVerdict(Decision.ASK, "SecondBrain: look at what is pushed")
     host.after("Bash", "t1", command="git push")
     [intent] = intents(host)
-    assert (intent["asked_by"], "approval_id" in intent, "grant_id" in intent) == ("claude-code", False, False)
+    assert (intent["asked_by"], "approval_id" in intent, "grant_id" in intent) == (
+        "claude-code",
+        False,
+        False,
+    )
     assert decided(host) == []
     assert host.before("Bash", "t2", command="git push").decision is Decision.ASK
     with host.open() as runtime:

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.kernel.authority.enrolment import Enrolment
-from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.narrative import describe
 from sb.kernel.recovery.settling import Settlement, Settling
