@@ -271,6 +271,7 @@ class _Session:
         args, value = governed.args, WITHHELD if secret else _shown(call.response)
         named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids}
         named |= {"nonce": nonce, "again": self._event.again}
+        named["summed_up"] = self._event.moment is Moment.BATCH
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
             from sb.hosts.hooks.snapshots import report_of
 

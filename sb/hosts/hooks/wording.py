@@ -12,10 +12,10 @@ from sb.kernel.contracts import ToolResult
 # A finding of the shell's judge, such as "rm -r: deletes a folder": a program, and a sentence about it.
 _FINDING = re.compile(r"(^|; )([^:;]{1,80}): (?=[a-z]+s\b)")
 MUST_APPROVE = "{}, so a person must approve it"  # the form of what a call would do
-_LAPSED = "The user was asked about this call before and did not allow it; that question has lapsed."
+_LAPSED = "The user was asked about this call before and gave no yes; that question has lapsed."
 _ASKED_AGAIN = (
-    f"SecondBrain: {_LAPSED} It was not denied and did not run. The user is asked anew now. If they do not answer, "
-    "do not repeat or rephrase the call: go on with other work, or ask them how to go on."
+    f"SecondBrain: {_LAPSED} The call did not run, and is not on record as denied. The user is asked anew now. If they "
+    "tell you no, or do not answer, do not repeat or rephrase the call: go on with other work, or ask how to go on."
 )
 # What to do after a refusal, by the rule that decided it.
 _AFTER = {

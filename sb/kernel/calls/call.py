@@ -138,6 +138,7 @@ class ToolCall:
         recovery: set for calls that recover from others; they have rules of their own.
         performed_by: the host that makes the call itself, or "" for one that is made here.
         nonce: names the report of a host that has no id of the call; "" for none.
+        summed_up: its host reports it among others, and may do so of one that its person refused.
         asked: what about the arguments a person has to agree to, whatever the policy says.
         host_asks: the host asks its own person. Their yes is a permission, and no approval is used or made.
         host_permits: the host asks its own person where a permission is enough.
@@ -173,6 +174,7 @@ class ToolCall:
     # Whose it is, where a host makes it.
     performed_by: str = ""
     nonce: str = ""
+    summed_up: bool = False
     asked: Sequence[Ask] = ()
     host_asks: bool = False
     host_permits: bool = False

@@ -18,6 +18,7 @@ from sb.log.people_events import sound
 ASKED_BY = "asked_by"  # of an intent: the host that asks its person about it
 LAPSED = "lapsed"  # of an outcome: the question got no yes, and the call was not made
 PERMITTED = "permitted_with"  # of an intent: the calls with which its reasons were permitted before
+SUMMED_UP = "summed_up"  # of an outcome: no proof that the host's person said yes
 _STANDING = "standing"  # of an intent: digests of what a yes holds for besides that call
 _MOST_LOOKED_AT = 16  # questions of a run about one thing, newest first
 _ASKED = f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND kind = ? AND payload LIKE ? ORDER BY id DESC LIMIT ?"
@@ -90,7 +91,8 @@ def _permitted_with(log: EventLog, run_id: str, standing: str) -> str:
             continue
         call_id = asked.subject.call_id
         for ended in query(_ENDED, (run_id, call_id, TOOL_DISPATCH)):
-            if (sound(log, ended).payload or {}).get("state") == "done":
+            outcome = sound(log, ended).payload or {}
+            if outcome.get("state") == "done" and not outcome.get(SUMMED_UP):
                 return call_id
     return ""
 

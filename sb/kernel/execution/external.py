@@ -169,6 +169,7 @@ class ExternalCalls:
         host_has_no_call_ids: bool = False,
         nonce: str = "",
         again: bool = False,
+        summed_up: bool = False,
     ) -> ToolResult:
         """Record how a call ended. One that was reported before, or only read and was announced, is recorded once.
 
@@ -176,6 +177,7 @@ class ExternalCalls:
             tool_id, args: as they were announced, for a call of which nobody was told before.
             host_has_no_call_ids: as it was announced; the oldest one of that `step` that has not ended has ended.
             nonce: names the host's report. again: it may be on record under that nonce.
+            summed_up: the host sums up several calls; one that its person refused may have a response there too.
         """
         nonce = nonce if host_has_no_call_ids else ""
         if again and nonce and (call_id := self._recorder.reported_as(ctx.run_id, nonce)):
@@ -183,7 +185,14 @@ class ExternalCalls:
         while True:
             try:
                 return self._report(
-                    ctx, tool_id, args, report, step, host_has_no_call_ids=host_has_no_call_ids, nonce=nonce
+                    ctx,
+                    tool_id,
+                    args,
+                    report,
+                    step,
+                    host_has_no_call_ids=host_has_no_call_ids,
+                    nonce=nonce,
+                    summed_up=summed_up,
                 )
             except (
                 Ended
@@ -200,12 +209,13 @@ class ExternalCalls:
         *,
         host_has_no_call_ids: bool,
         nonce: str,
+        summed_up: bool,
     ) -> ToolResult:
         step = step_name(step)
         intent = self.pending(ctx.run_id, step, host_has_no_call_ids=host_has_no_call_ids)
         name = intent.step if intent else self._one_of(step, nonce) if host_has_no_call_ids else step
         call = self._call(ctx, intent.tool_id if intent else tool_id, name)
-        call.nonce = nonce
+        call.nonce, call.summed_up = nonce, summed_up
         self._describe(call, args)
         if intent is None and call.side_effecting and self._known(call):
             return ToolResult.ok(tool_id, call_id=call.call_id, trace_id=ctx.trace_id)

@@ -9,7 +9,7 @@ from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.calls.host_questions import asked_facts, lapsed_facts
+from sb.kernel.calls.host_questions import SUMMED_UP, asked_facts, lapsed_facts
 from sb.kernel.calls.intents import (
     LEAVES_NOTHING,
     Intent,
@@ -346,6 +346,8 @@ class Recorder:
             facts |= call.recovery.facts
         if call.nonce:
             facts[NONCE] = call.nonce
+        if call.summed_up:
+            facts[SUMMED_UP] = True
         if intent_id is None:
             facts |= self._facts(call)
             said["args"] = call.shown_args()

@@ -192,6 +192,14 @@ def test_server_is_permitted_once_for_a_session(host: Host, enrolled: bool) -> N
     assert not any(kind.startswith("grant") for kind in decided(host))
 
 
+def test_response_in_a_summary_is_no_yes_to_a_server(host: Host) -> None:
+    server(host, tracker={"command": "npx", "args": ["tracker-mcp"]})
+    host.before("mcp__tracker__create_issue", "t1", title="a")
+    refused = {"tool_name": "mcp__tracker__create_issue", "tool_input": {"title": "a"}, "tool_use_id": "t1"}
+    host.tell("PostToolBatch", tool_calls=[{**refused, "tool_response": "The user doesn't want to proceed"}])
+    assert host.before("mcp__tracker__create_issue", "t2", title="b").decision is Decision.ASK
+
+
 def test_decision_of_an_operator_counts_before_a_question(host: Host) -> None:
     host.mode = UNWATCHED
     host.before("Bash", "t1", **RM)
@@ -226,7 +234,7 @@ def test_question_without_an_answer_lapses_and_is_asked_again(host: Host, over: 
         again = host.before("Bash", use_id, **RM)
         assert again.decision is Decision.ASK
         assert again.reason.startswith("SecondBrain asks again: rm -r deletes a folder")
-        assert "that question has lapsed. It was not denied and did not run" in again.context
+        assert "that question has lapsed. The call did not run" in again.context
         host.tell(over, tool_calls=[])
     other = host.before("Bash", "t3", command="rm -rf /srv/other")
     assert (other.reason.startswith("SecondBrain: rm"), other.context) == (True, "")

@@ -71,6 +71,12 @@ def test_host_asks_its_person_although_the_first_answer_is_lost(host: Host) -> N
     assert states(host, "claude-code") == ["intent"]
 
 
+def test_permission_is_asked_for_although_the_first_answer_is_lost(host: Host) -> None:
+    host.configure("hooks: {approval: queue}\n")
+    first, second = twice(host, CLAUDE_CODE, bash(host, "cat ~/.ssh/id_rsa"), "n1")
+    assert first.decision is second.decision is Decision.ASK
+
+
 def test_denial_stays_one_request(host: Host) -> None:
     host.mode = UNWATCHED
     first, second = twice(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n1")
