@@ -92,7 +92,7 @@ def _word(event: Event, payload: Mapping[str, Any]) -> str:
         return "unreadable"
     match payload.get("phase"):
         case "intent":
-            return "started"
+            return "asked" if payload.get("asked_by") else "started"
         case "outcome":
             return _outcome(payload)
         case "in_doubt":

@@ -12,6 +12,7 @@ from sb.hosts.hooks.judging import judge
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.log_verification import verify
+from sb.present.events import log_line
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 
@@ -260,6 +261,14 @@ def test_agent_is_told_of_a_lapsed_question_in_the_hosts_form(host: Host) -> Non
     answer = json.loads(host.ask(payload).stdout)["hookSpecificOutput"]
     assert answer["permissionDecision"] == "ask"
     assert "lapsed" in answer["additionalContext"]
+
+
+def test_log_says_asked_and_lapsed(host: Host) -> None:
+    host.before("Bash", "t1", **RM)
+    host.tell("Stop")
+    lines = [log_line(event) for event in host.events(kind="kernel.tool.dispatch")]
+    assert "  asked       claude-code: rm -rf /srv/data (host.shell.destructive)" in lines[0]
+    assert "  lapsed      claude-code: host.shell.destructive: its host's user was asked" in lines[1]
 
 
 def test_call_that_nobody_was_asked_about_does_not_lapse(host: Host) -> None:
