@@ -21,8 +21,8 @@ from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
     OPEN,
+    SIGNED,
     STANDING,
-    STAYS,
     Approval,
     ApprovalState,
     Grant,
@@ -109,7 +109,8 @@ class ApprovalGate:
     def host_may_ask(self, call: ToolCall) -> bool:
         """Whether the yes of a person whom nothing identifies is enough for the call.
 
-        While nobody is enrolled, an approval would prove no more. Else it is enough for what neither destroys nor stays.
+        While nobody is enrolled, an approval would prove no more. Else it is enough for what
+        neither destroys nor stays, in the project.
         """
         return self._needed(call) == 1 and (_is_lesser(call) or not self.approvals.authority.enrolled())
 
@@ -358,10 +359,10 @@ class ApprovalGate:
 
 
 def _is_lesser(call: ToolCall) -> bool:
-    """Whether a call, and each call that it stands in for, destroys nothing, and nobody is asked since it stays."""
+    """Whether a call, and each call that it stands in for, destroys nothing, and no reason needs an operator."""
     classes = {call.spec.effective_class, *(one for _, one in stood_for(call.spec, call.args))}
-    stays = any(reason["rule"] in STAYS for reason in call.reasons)
-    return SafetyClass.DESTRUCTIVE not in classes and not stays
+    signed = any(reason["rule"] in SIGNED for reason in call.reasons)
+    return SafetyClass.DESTRUCTIVE not in classes and not signed
 
 
 def _sensitive(call: ToolCall) -> dict[str, list[str]]:

@@ -30,7 +30,8 @@ OUTSIDE_CONFINEMENT = (
 )
 # Of reasons that what a call does cannot be undone.
 IRREVERSIBLE, OVER_CEILING = "irreversible", "irreversibility_ceiling"
-STAYS = (IRREVERSIBLE, OVER_CEILING)
+# Of reasons that operators, where there are any, have to sign for, whatever the class of the call.
+SIGNED = (IRREVERSIBLE, OVER_CEILING, OUTSIDE_CONFINEMENT)
 OPEN = (ApprovalState.WAITING, ApprovalState.APPROVED)
 APPROVAL_COLUMNS = (
     "a.number, a.id, a.state, a.agent, a.tool_id, a.fingerprint, a.args_digest, a.safety_class, a.run_id, a.call_id,"
