@@ -316,6 +316,13 @@ class _Session:
             # A subagent in the background goes on when the turn of who started it is over.
             if everyone or self._calls.subagent_of(intent) == self._event.agent_id:
                 self._calls.give_up(intent, happened=self._happened(intent))
+                self._withdraw(intent)
+
+    def _withdraw(self, intent: Intent) -> None:
+        """Take back what the call could do in confinement: nobody will run it any more."""
+        args = self._calls.announced_args(intent)
+        if self._config.hooks.confine != OFF and isinstance(command := args.get("command"), str):
+            self._confining.store.revoke(command, str(args.get("cwd", "")))
 
     def _happened(self, intent: Intent) -> bool:
         paths = [str(path) for path in self._calls.announced_args(intent).get("paths", ())]
