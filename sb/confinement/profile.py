@@ -74,6 +74,9 @@ class Profile:
         writable: folders and files. held: those that stay where they are, though what is in them may change.
         read_only: what stays as it is inside of writable folders.
         unreadable: what cannot be opened.
+        watched: those of `read_only` that are compared after a call, for an engine that cannot hold them.
+        closed: SecondBrain's own files, what decides how calls are judged, and the home: folders around them are not
+            opened as a whole.
     """
 
     opened: tuple[str, ...] = ()
@@ -81,14 +84,16 @@ class Profile:
     held: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
-        inside = [place for place in (*self.writable, *self.opened) if _contains(place, path)]
+        inside = [place for place in (*self.writable, *self.opened) if contains(place, path)]
         closed = [
             place
             for place in (*self.read_only, *self.held)
-            if path == place or (place in self.read_only and _contains(place, path))
+            if path == place or (place in self.read_only and contains(place, path))
         ]
         return bool(inside) and max(map(len, inside)) > max(map(len, closed), default=-1)
 
@@ -120,14 +125,18 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = ()) -> Profile:
         for name in _WORK_IN_SETTINGS
         if os.path.isdir(path := os.path.join(grounds.project, name)) and not os.path.islink(path)
     ]
-    for path in _closed(grounds):
-        if any(_contains(root, path) for root in roots):
+    closed = list(_closed(grounds))
+    watched = [path for path in read_only if path not in closed]
+    for path in closed:
+        if any(contains(root, path) for root in roots):
             read_only[path] = None
     return Profile(
         writable=tuple(dict.fromkeys(roots)),
         held=tuple(held),
-        read_only=tuple(path for path in read_only if not any(_contains(place, path) for place in work)),
+        read_only=tuple(path for path in read_only if not any(contains(place, path) for place in work)),
         unreadable=tuple(_unreadable(grounds, needs)),
+        watched=tuple(watched),
+        closed=(*closed, os.path.realpath(grounds.home)),
     )
 
 
@@ -141,7 +150,21 @@ def work_folders(profile: Profile) -> Iterator[str]:
                 yield folder
 
 
-def _contains(folder: str, path: str) -> bool:
+def is_work_folder(path: str) -> bool:
+    """True for a folder of agents' own worktrees, by its name."""
+    return any(path.endswith(f"/{name}") for name in _WORK_IN_SETTINGS)
+
+
+def compared_in(project: str) -> Iterator[str]:
+    """The existing settings of hosts and folders of hooks that belong to a project, its worktrees included."""
+    for root in (project, *_worktrees(project)):
+        yield from _settings_in(root)
+    for repository in _repositories(project):
+        yield from repository.programs
+
+
+def contains(folder: str, path: str) -> bool:
+    """True for a folder itself and for each path below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -227,9 +250,9 @@ def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
     places = [
         path
         for path in credentials_of(grounds.home)
-        if not (grounds.project and _contains(grounds.project, path))
+        if not (grounds.project and contains(grounds.project, path))
     ]
-    places = [path for path in places if not any(_contains(one, path) for one in given)]
+    places = [path for path in places if not any(contains(one, path) for one in given)]
     places += [
         path for kind, path in control_sockets(grounds.home, grounds.env, grounds.user) if kind not in sockets
     ]
@@ -237,6 +260,6 @@ def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
     closed = sorted(set(places))
     for number, path in enumerate(closed):
         # What is in a closed folder, or not to be opened by this user anyway, needs no mount: each takes time.
-        inside = any(_contains(folder, path) for folder in closed[:number])
+        inside = any(contains(folder, path) for folder in closed[:number])
         if not inside and os.access(path, os.R_OK):
             yield path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from sb.confinement.needs import Need, needs_of
 from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.store import ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
-from sb.confinement.watched import is_alive, restore, watch
+from sb.confinement.watched import restore, watch
 from sb.frozen import frozen
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
@@ -196,7 +197,7 @@ class Confining:
             return
         profile = self.profile(confined.needs)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
-        granted = Profile(confined.opened, profile.writable, profile.held, profile.read_only, unreadable)
+        granted = replace(profile, opened=confined.opened, unreadable=unreadable)
         for need in confined.needs:
             for cache in need.caches:
                 (self._context.home / cache).mkdir(parents=True, exist_ok=True)
@@ -237,7 +238,7 @@ class Confining:
         if not os.path.lexists(settings):
             settings.mkdir(mode=0o755, exist_ok=True)
         if self.store.watched(self._project) is None:
-            self.store.keep_watch(self._project, watch(self._project))
+            self.store.keep_watch(self._project, watch(self._project, self.store.copies))
 
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
@@ -255,8 +256,8 @@ class Confining:
             allowed.append(os.path.join(self._project, ".git"))
         done = restore(self._project, before, self.store.folder / "removed", allowed)
         if allowed:
-            self.store.keep_watch(self._project, watch(self._project))
-        if not pending and not is_alive(str(self.store.denied)):
+            self.store.keep_watch(self._project, watch(self._project, self.store.copies))
+        if not pending and not self.store.is_alive():
             self.store.keep_watch(self._project, None)
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
 
