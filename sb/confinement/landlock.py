@@ -149,16 +149,13 @@ def _rights(profile: Profile) -> Iterator[str]:
     secrets = [path for path in profile.unreadable if not _is_socket(path)]
     devices = list(_devices())
     closed = [path for path in (*profile.read_only, *secrets) if path not in profile.watched]
-    closed += [
-        path
-        for path in profile.closed
-        if any(contains(root, path) and path != root for root in profile.writable)
-    ]
+    around = [*profile.closed, *([profile.home] if profile.home else ())]
+    closed += [path for path in around if path not in profile.writable]
     for root in (*profile.writable, *devices):
         yield from (WRITE + path for path in _parts(root, closed))
     for path in profile.opened:
         if profile.may_write(path):
-            yield _opened(path, [*profile.closed, *profile.read_only, *secrets])
+            yield _opened(path, [*around, *profile.read_only, *secrets])
     hidden = [*secrets, *(["/dev"] if devices != ["/dev"] else ())]
     yield from (READ + path for path in _parts("/", hidden))
     for device in devices:

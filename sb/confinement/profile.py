@@ -75,8 +75,9 @@ class Profile:
         read_only: what stays as it is inside of writable folders.
         unreadable: what cannot be opened.
         watched: those of `read_only` that are compared after a call, for an engine that cannot hold them.
-        closed: SecondBrain's own files, what decides how calls are judged, and the home: folders around them are not
-            opened as a whole.
+        closed: SecondBrain's own files and what decides how calls are judged: folders around them, or around the home,
+            are not opened as a whole.
+        home: of the user.
     """
 
     opened: tuple[str, ...] = ()
@@ -86,6 +87,7 @@ class Profile:
     unreadable: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
+    home: str = ""
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -136,7 +138,8 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = ()) -> Profile:
         read_only=tuple(path for path in read_only if not any(contains(place, path) for place in work)),
         unreadable=tuple(_unreadable(grounds, needs)),
         watched=tuple(watched),
-        closed=(*closed, os.path.realpath(grounds.home)),
+        closed=tuple(closed),
+        home=os.path.realpath(grounds.home),
     )
 
 

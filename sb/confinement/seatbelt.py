@@ -80,9 +80,7 @@ def _rules(profile: Profile) -> Iterator[bytes]:
     opened = [path for path in profile.opened if profile.may_write(path)]
     yield from _rule(b"allow file-write*", b"subpath", opened)
     # A folder that was approved as a whole does not open what decides how calls are judged.
-    yield from _rule(
-        b"deny file-write*", b"subpath", [path for path in profile.closed[:-1] if path not in opened]
-    )
+    yield from _rule(b"deny file-write*", b"subpath", [path for path in profile.closed if path not in opened])
     yield from _rule(b"deny file-read-data file-write* network-outbound", b"subpath", profile.unreadable)
 
 

@@ -75,12 +75,13 @@ def _confinement(config: Config) -> Finding:
     except OSError as error:
         engine = Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
     if engine.holds:
-        detail = f"commands of claude-code are held by {engine.program}; sockets without a path are not"
+        gaps = "; ".join(engine.kind.gaps)
+        detail = f"commands of claude-code are held by {engine.name} ({engine.program}). Not held: {gaps}"
         return Finding("confinement", Status.OK, detail)
     does = "refuses every command" if mode == "require" else "commands are judged by their text alone"
     status = Status.FAIL if mode == "require" else Status.WARN
     hint = (
-        "install bubblewrap, or pip install 'secondbrain-sb[confine]'"
+        "install bubblewrap, or pip install 'secondbrain-sb[confine]', which brings it and Landlock's package"
         if not engine.program
         else "see docs/guides/confinement.md"
     )
