@@ -23,9 +23,9 @@ def _rules(profile: Profile) -> list[str]:
 
 
 def test_writing_is_denied_and_then_allowed_in_writable_folders() -> None:
-    rules = _rules(Profile(writable=("/Users/a/work", "/private/tmp")))
+    rules = _rules(Profile(writable=("/Volumes/a/work", "/private/tmp")))
     assert rules[:3] == ["(version 1)", "(allow default)", "(deny file-write*)"]
-    assert '(allow file-write* (subpath "/Users/a/work") (subpath "/private/tmp"))' in rules
+    assert '(allow file-write* (subpath "/Volumes/a/work") (subpath "/private/tmp"))' in rules
 
 
 def test_later_rules_close_what_is_inside_of_writable_folders() -> None:
@@ -33,29 +33,29 @@ def test_later_rules_close_what_is_inside_of_writable_folders() -> None:
         writable=("/w",),
         held=("/w/.git",),
         read_only=("/w/.git/hooks",),
-        unreadable=("/Users/a/.ssh/id_rsa",),
+        unreadable=("/Volumes/a/.ssh/id_rsa",),
     )
     rules = _rules(profile)
     order = [
         '(allow file-write* (subpath "/w"))',
         '(deny file-write* (subpath "/w/.git/hooks"))',
         '(deny file-write-unlink (literal "/w/.git"))',
-        '(deny file-read-data file-write* network-outbound (subpath "/Users/a/.ssh/id_rsa"))',
+        '(deny file-read-data file-write* network-outbound (subpath "/Volumes/a/.ssh/id_rsa"))',
     ]
     assert [rule for rule in rules if rule in order] == order
     assert rules[-1] == order[-1]
 
 
 def test_approved_path_is_opened_also_where_it_is_absent() -> None:
-    rules = _rules(Profile(opened=("/Users/a/new/file",), writable=("/w",)))
-    assert '(allow file-write* (subpath "/Users/a/new/file"))' in rules
+    rules = _rules(Profile(opened=("/Volumes/a/new/file",), writable=("/w",)))
+    assert '(allow file-write* (subpath "/Volumes/a/new/file"))' in rules
 
 
 def test_approved_folder_does_not_open_what_decides_in_it() -> None:
-    rules = _rules(Profile(opened=("/Users/a/x",), closed=("/Users/a/x/.sb",), home="/Users/a"))
-    opened = rules.index('(allow file-write* (subpath "/Users/a/x"))')
-    assert rules.index('(deny file-write* (subpath "/Users/a/x/.sb"))') > opened
-    assert not any('(subpath "/Users/a"))' in rule for rule in rules)
+    rules = _rules(Profile(opened=("/Volumes/a/x",), closed=("/Volumes/a/x/.sb",), home="/Volumes/a"))
+    opened = rules.index('(allow file-write* (subpath "/Volumes/a/x"))')
+    assert rules.index('(deny file-write* (subpath "/Volumes/a/x/.sb"))') > opened
+    assert not any('(subpath "/Volumes/a"))' in rule for rule in rules)
 
 
 def test_approved_path_of_a_read_only_place_is_opened_alone() -> None:
