@@ -7,7 +7,6 @@ The package `landlockpy` makes the system calls; `landlock_start.py` restricts i
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -131,6 +130,8 @@ def _is_confined(process: Path, began: float) -> bool:
     if process.stat().st_uid != os.geteuid():
         return False
     fields = (process / "stat").read_text(errors="replace").rpartition(") ")[2].split()
+    if fields[0] in "ZX":
+        return False  # it ended
     ticks = int(fields[19])  # "starttime", of which the first two fields are cut off
     if ticks / os.sysconf("SC_CLK_TCK") < began - 1:
         return False
@@ -146,7 +147,9 @@ def _is_confined(process: Path, began: float) -> bool:
 
 
 def _rights(profile: Profile) -> Iterator[str]:
-    secrets = [path for path in profile.unreadable if not _is_socket(path)]
+    secrets = [
+        path for path in profile.unreadable if path not in profile.sockets
+    ]  # Landlock closes no socket
     devices = list(_devices())
     closed = [path for path in (*profile.read_only, *secrets) if path not in profile.watched]
     around = [*profile.closed, *([profile.home] if profile.home else ())]
@@ -190,16 +193,6 @@ def _parts(root: str, closed: Sequence[str]) -> Iterator[str]:
     for entry in entries:
         if not entry.is_symlink():  # a rule would be for what it names
             yield from _parts(entry.path, inside)
-
-
-def _is_socket(path: str) -> bool:
-    """True for a socket, or a folder that has one: Landlock closes neither."""
-    try:
-        if stat.S_ISSOCK(os.stat(path).st_mode):
-            return True
-        return any(stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode) for entry in os.scandir(path))
-    except OSError:
-        return False
 
 
 def _devices() -> Iterator[str]:

@@ -77,7 +77,7 @@ class Profile:
         watched: those of `read_only` that are compared after a call, for an engine that cannot hold them.
         closed: SecondBrain's own files and what decides how calls are judged: folders around them, or around the home,
             are not opened as a whole.
-        home: of the user.
+        home: of the user. sockets: those of `unreadable` that are sockets, or folders for them.
     """
 
     opened: tuple[str, ...] = ()
@@ -88,6 +88,7 @@ class Profile:
     watched: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
     home: str = ""
+    sockets: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -140,6 +141,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = ()) -> Profile:
         watched=tuple(watched),
         closed=tuple(closed),
         home=os.path.realpath(grounds.home),
+        sockets=tuple(dict.fromkeys(path for _, path in _sockets(grounds))),
     )
 
 
@@ -245,6 +247,10 @@ def _closed(grounds: Grounds) -> Iterator[str]:
             yield path
 
 
+def _sockets(grounds: Grounds) -> Iterator[tuple[str, str]]:
+    return control_sockets(grounds.home, grounds.env, grounds.user)
+
+
 def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
     given = [
         os.path.realpath(os.path.join(grounds.home, path)) for need in needs for path in need.credentials
@@ -256,9 +262,7 @@ def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
         if not (grounds.project and contains(grounds.project, path))
     ]
     places = [path for path in places if not any(contains(one, path) for one in given)]
-    places += [
-        path for kind, path in control_sockets(grounds.home, grounds.env, grounds.user) if kind not in sockets
-    ]
+    places += [path for kind, path in _sockets(grounds) if kind not in sockets]
     places += [path for one in grounds.private if os.path.lexists(path := os.path.realpath(one))]
     closed = sorted(set(places))
     for number, path in enumerate(closed):

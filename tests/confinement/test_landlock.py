@@ -14,12 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from sb.config import load_config
 from sb.config.home import Home
 from sb.confinement import landlock
 from sb.confinement.engines import BUBBLEWRAP, LANDLOCK, EngineKind
 from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.store import ConfineStore
 from sb.confinement.watched import Watch, restore, watch
+from sb.hosts.hooks.confining import Confined, Confining
+from sb.hosts.hooks.event import HookEvent, Moment
+from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.install.confine_script import write_script
 from sb.shell.guarded import Guarded, Place
 from sb.sources import SYSTEM_CLOCK
@@ -405,3 +409,37 @@ class TestScript:
         done = subprocess.run([*start, "/bin/echo", "ran"], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (126, "")
         assert "not run" in done.stderr
+
+
+class TestHook:
+    """The hook's own way: profile of the configuration, comparison after the call."""
+
+    @pytest.fixture
+    def confining(self, place: Room, monkeypatch: pytest.MonkeyPatch) -> Confining:
+        monkeypatch.setenv("HOME", str(place.home))
+        monkeypatch.setenv("SB_HOME", str(place.sb))
+        monkeypatch.chdir(place.project)
+        (place.sb / "config.yaml").write_text("{}\n", encoding="utf-8")
+        config = load_config(env=os.environ, cwd=place.project, flags={})
+        event = HookEvent("claude-code", "", Moment.OTHER, "", str(place.project))
+        confining = Confining(config, event, judging_context(config, event), str(place.project), SYSTEM_CLOCK)
+        confining.store = place.store
+        return confining
+
+    def test_changed_hook_is_put_back_and_named(self, place: Room, confining: Confining) -> None:
+        confining.open(Confined("true", str(place.project)))
+        line = f"echo evil > .git/hooks/pre-commit; echo x > {place.sb}/config.yaml; echo 3 > code.py"
+        assert "Permission denied" in place.run(line, confining.profile()).stderr
+        clauses = confining.put_back()
+        assert "pre-commit back to what it was" in clauses
+        assert (place.project / ".git" / "hooks" / "pre-commit").read_text() == HOOK
+        assert (place.project / "code.py").read_text() == "3\n"
+
+    def test_sb_home_is_not_read_and_temporary_files_are_written(
+        self, place: Room, confining: Confining
+    ) -> None:
+        confining.open(Confined("true", str(place.project)))
+        profile = confining.profile()
+        done = place.run("mktemp -p /tmp | xargs rm && git status --short && cat ~/.ssh/known_hosts", profile)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert place.run(f"cat {place.store.folder}/engine", profile).returncode != 0
