@@ -22,6 +22,7 @@ class EngineKind:
         is_alive: True while a confined process runs; takes SB_HOME/confine. begin: called before one may start.
         marks: what `sb-confine` needs to know besides the program, a line each.
         gaps: what it does not hold, a sentence each.
+        denies: a write that it stops fails like one without the right to, not as on a read-only disk.
         compares: it cannot hold settings and hooks in a project, so that these are compared and put back.
     """
 
@@ -34,6 +35,7 @@ class EngineKind:
     begin: Callable[[Path], None]
     marks: Callable[[], tuple[str, ...]]
     gaps: tuple[str, ...]
+    denies: bool = False
     compares: bool = False
 
 
@@ -62,6 +64,7 @@ LANDLOCK = EngineKind(
     landlock.note_start,
     landlock.marks,
     landlock.GAPS,
+    denies=True,
     compares=True,
 )
 SEATBELT = EngineKind(
@@ -74,6 +77,7 @@ SEATBELT = EngineKind(
     _nothing,
     tuple,
     seatbelt.GAPS,
+    denies=True,
 )
 ENGINES = (BUBBLEWRAP, LANDLOCK, SEATBELT)  # the first that holds is used
 BY_NAME = {kind.name: kind for kind in ENGINES}

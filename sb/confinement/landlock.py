@@ -29,6 +29,7 @@ GAPS = (
     "sockets of other programs (docker, tmux, D-Bus, ssh agent) can be reached, so a program there can be asked to write",
     "modes, owners and times of files can be changed everywhere, and names of files listed, as without confinement",
     "a file outside of the project that was approved is written in place: a program that replaces it fails",
+    "a project around what decides how calls are judged (the home, sb's own sources) takes nothing new at its root",
     "an approved call that creates something outside of the project may change all of the folder that it creates it in",
     "right in the home, and around what decides how calls are judged, an approved file is made empty beforehand, and no folder can be made",
 )
@@ -87,7 +88,7 @@ def command(program: str, file: str, _number: int) -> list[str]:
     Args:
         file: with its options.
     """
-    return [program, "-I", "-S", starter(), packages(), file]
+    return [program, "-I", "-S", "-B", starter(), packages(), file]
 
 
 def is_alive(folder: Path) -> bool:

@@ -66,6 +66,7 @@ class ConfineStore:
         self.folder = home.folder / "confine"
         self._clock = clock
         self._kinds = kinds
+        self._engine: Engine | None = None
 
     @property
     def denied(self) -> Path:
@@ -80,6 +81,24 @@ class ConfineStore:
         Raises:
             OSError: the folder cannot be written.
         """
+        if self._engine is None or again:
+            self._engine = self._known_or_first(again=again)
+        return self._engine
+
+    def try_engine(self) -> Engine:
+        """The engine as tried now, by a program that may be another than the hooks': they try again where it differs.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        engine = self._first([(kind, kind.find()) for kind in self._kinds])
+        known = self._read(ENGINE)
+        if (known.get("name"), known.get("fault")) != (engine.name, engine.fault):
+            (self.folder / ENGINE).unlink(missing_ok=True)
+        return engine
+
+    def _known_or_first(self, *, again: bool) -> Engine:
         candidates = [(kind, kind.find()) for kind in self._kinds]
         known = self._read(ENGINE)
         stamp = [[kind.name, program, *_stamp(program), *kind.marks()] for kind, program in candidates]

@@ -20,6 +20,7 @@ from sb.confinement import landlock
 from sb.confinement.engines import BUBBLEWRAP, LANDLOCK, EngineKind
 from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.store import ConfineStore
+from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import Watch, restore, watch
 from sb.hosts.hooks.confining import Confined, Confining
 from sb.hosts.hooks.event import HookEvent, Moment
@@ -352,6 +353,34 @@ class TestStore:
         known.write_text(known.read_text().replace('"name": "landlock"', '"name": "bubblewrap"'))
         place.store.engine(again=True)
         assert not options.exists()
+
+    def test_trying_leaves_the_marks_of_the_hooks(self, place: Room) -> None:
+        place.store.engine()
+        marks = {path.name: path.read_text() for path in place.store.folder.iterdir() if path.is_file()}
+        assert ConfineStore(Home(place.sb), SYSTEM_CLOCK, (LANDLOCK,)).try_engine().holds
+        assert {
+            path.name: path.read_text() for path in place.store.folder.iterdir() if path.is_file()
+        } == marks
+        assert not ConfineStore(Home(place.sb), SYSTEM_CLOCK, ()).try_engine().holds
+        assert not (place.store.folder / "engine").exists()  # so that the next hook tries
+
+
+class TestSymptoms:
+    def test_stopped_write_is_named_from_its_message(self, place: Room) -> None:
+        profile, notes = place.profile, place.home / "notes.txt"
+        done = place.run(f"echo x > {notes}", profile)
+        symptoms = symptoms_in(
+            done.stderr, profile, home=str(place.home), cwd=str(place.project), denies=LANDLOCK.denies
+        )
+        assert (symptoms.writes, symptoms.reads) == ((str(notes),), ())
+
+    def test_stopped_read_is_none_of_a_write(self, place: Room) -> None:
+        profile, key = place.profile, place.home / ".ssh" / "id_ed25519"
+        done = place.run(f"cat {key}", profile)
+        symptoms = symptoms_in(
+            done.stderr, profile, home=str(place.home), cwd=str(place.project), denies=LANDLOCK.denies
+        )
+        assert (symptoms.writes, symptoms.reads) == ((), (str(key),))
 
 
 class TestScript:

@@ -280,7 +280,9 @@ class Confining:
         """What the agent is told where confinement may be why a call failed."""
         output = "\n".join((call.error, *texts(call.response)))
         profile = self.profile(confined.needs)
-        found = symptoms_in(output, profile, home=self._home, cwd=confined.folder)
+        found = symptoms_in(
+            output, profile, home=self._home, cwd=confined.folder, denies=self.engine.kind.denies
+        )
         if not found:
             return ""
         if found.unnamed and not (found.reads or found.outside):

@@ -71,7 +71,7 @@ def _confinement(config: Config) -> Finding:
             "confinement", Status.OK, "off (hooks.confine = off): commands are judged by their text alone"
         )
     try:
-        engine = ConfineStore(config.home, SYSTEM_CLOCK).engine(again=True)
+        engine = ConfineStore(config.home, SYSTEM_CLOCK).try_engine()
     except OSError as error:
         engine = Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
     if engine.holds:
