@@ -65,6 +65,7 @@ def _print(found: LineExplanation) -> None:
         more = [f"… {len(items) - MOST_SHOWN} more"] if len(items) > MOST_SHOWN else []
         if items:
             output.line(f"  {name}: {'; '.join([*items[:MOST_SHOWN], *more])}")
+    output.line(f"  confined: {found.confined}")
     output.line(f"  undo: {found.undo}")
     if found.advice:
         output.line(f"  safer: {found.advice.instead}, which {found.advice.why}")

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "console",
     "memory_screen",
     "cold_start",
+    "confinement",
     "audit",
     "memory",
     "remember",

@@ -7,19 +7,17 @@ their numbers, so that a later call can end a server that an earlier one started
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 
 from sb.confinement import probing
-from sb.confinement.profile import MOST_SIBLINGS, Profile, work_folders
+from sb.confinement.profile import MOST_SIBLINGS, Profile, contains, work_folders
 
 NAME = "bubblewrap"
 # Not found by PATH, which is an agent's to set.
 _SYSTEM = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-DISKS = ("/dev/sd?", "/dev/vd?", "/dev/nvme*n*", "/dev/mmcblk*", "/dev/xvd?", "/dev/dm-*", "/dev/mem")
 DEVICES = (
     "/dev/fuse",
     "/dev/kvm",
@@ -40,6 +38,7 @@ _CLOSED_IN_PROC = (
     "/proc/scsi",
 )
 GAPS = ("sockets without a path (the abstract ones of Linux) can be reached",)
+SHARED_MEMORY = "/dev/shm"
 INSIDE = "SB_CONFINED"  # a variable of confined commands
 
 
@@ -72,46 +71,57 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
     for path in _CLOSED_IN_PROC:
         if os.access(path, os.W_OK):
             yield from ("--ro-bind", path, path)
-    yield from _devices()
-    for path in profile.opened:
-        yield from _opened(path)
+    yield from _devices(SHARED_MEMORY in profile.writable)
+    inside = [path for path in profile.opened if any(contains(place, path) for place in profile.read_only)]
+    outside = [path for path in profile.opened if path not in inside]
+    for folder, names in _by_folder(
+        path for path in outside if not any(contains(root, path) for root in profile.writable)
+    ):
+        yield from _writable_beside(folder, names)
     for path in (*profile.writable, *profile.held):
-        yield from ("--bind-try", path, path)
+        if path != SHARED_MEMORY:
+            yield from ("--bind-try", path, path)
     for path in profile.read_only:
         yield from ("--ro-bind-try", path, path)
     for path in work_folders(profile):
         yield from ("--bind-try", path, path)
+    for folder, names in _by_folder(inside):
+        yield from _writable_beside(folder, names)
     for path in profile.unreadable:
         kind = "folder" if os.path.isdir(path) else "file"
         yield from ("--ro-bind", str(denied / kind), path)
 
 
-def _devices() -> Iterator[str]:
-    """All devices, or only harmless ones where this user could write to a disk as to a file."""
-    if not any(os.access(disk, os.W_OK) for pattern in DISKS for disk in glob(pattern)):
-        yield from ("--dev-bind", "/dev", "/dev")
-        return
-    yield from ("--dev", "/dev", "--bind-try", "/dev/shm", "/dev/shm")
+def _devices(shared_memory: bool) -> Iterator[str]:
+    """Harmless devices alone: root could write to a disk as to a file, and anybody to their other terminals."""
+    yield from ("--dev", "/dev")
+    yield from ("--bind-try" if shared_memory else "--ro-bind-try", SHARED_MEMORY, SHARED_MEMORY)
     for path in DEVICES:
         if os.path.exists(path):
             yield from ("--dev-bind-try", path, path)
 
 
-def _opened(path: str) -> Iterator[str]:
-    """Make a path writable, there or not: its folder, with all else in it as it is."""
-    folder, name = os.path.split(path)
-    while not os.path.isdir(folder):
-        folder, name = os.path.split(folder)
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        names = []
+def _by_folder(paths: Iterable[str]) -> list[tuple[str, set[str]]]:
+    """The nearest existing folders of approved paths, with the names in them that become writable."""
+    folders: dict[str, set[str]] = {}
+    for path in paths:
+        folder, name = os.path.split(path)
+        while not os.path.isdir(folder):
+            folder, name = os.path.split(folder)
+        folders.setdefault(folder, set()).add(name)
+    return sorted(folders.items())
+
+
+def _writable_beside(folder: str, names: set[str]) -> Iterator[str]:
+    """Make names in a folder writable, there or not: the folder, with all else in it as it is."""
     yield from ("--bind-try", folder, folder)
-    if len(names) > MOST_SIBLINGS:
+    try:
+        others = sorted(os.listdir(folder))
+    except OSError:
         return
-    for other in names:
+    for other in others if len(others) <= MOST_SIBLINGS else ():
         beside = os.path.join(folder, other)
-        if other != name and not os.path.islink(beside):
+        if other not in names and not os.path.islink(beside):
             yield from ("--ro-bind-try", beside, beside)
 
 
@@ -169,9 +179,11 @@ def is_alive(folder: Path) -> bool:
     """True while a confined process runs, such as a server in the background.
 
     Args:
-        folder: SB_HOME/confine, from which each of them has a mount.
+        folder: SB_HOME/confine, on which something is mounted in each of them, and nowhere else.
     """
-    own, needle = os.stat("/proc/self/ns/mnt").st_ino, os.fsencode(folder / "denied")
+    own = os.stat("/proc/self/ns/mnt").st_ino
+    escaped = os.path.realpath(folder).replace("\\", "\\134").replace(" ", "\\040")
+    needle = f" {escaped} ".encode(errors="surrogateescape")
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError):  # it ended, or is another user's

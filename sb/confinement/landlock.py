@@ -10,23 +10,31 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 
 from sb.confinement import probing
-from sb.confinement.bubblewrap import DEVICES, DISKS
+from sb.confinement.bubblewrap import DEVICES, SHARED_MEMORY
 from sb.confinement.landlock_start import CREATE, READ, WRITE
 from sb.confinement.profile import Profile, contains
 
 NAME = "landlock"
 _PACKAGE = "landlockpy"
 _LEAST_ABI = 3  # before, Landlock does not stop truncation
-_NEEDED_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm", "/dev/mqueue")  # fmt: skip
+_NEEDED_DEVICES = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+)
 _BEGAN = "began"
 GAPS = (
     "hooks of git and hosts' settings in a project can be changed; they are compared after each call and put back",
-    "sockets of other programs (docker, tmux, D-Bus, ssh agent) can be reached, so a program there can be asked to write",
+    "sockets of other programs (docker, tmux, D-Bus, ssh agent) can be reached, so a program there can be asked to write; so can your other terminals",
     "modes, owners and times of files can be changed everywhere, and names of files listed, as without confinement",
     "a file outside of the project that was approved is written in place: a program that replaces it fails",
     "a project around what decides how calls are judged (the home, sb's own sources) takes nothing new at its root",
@@ -151,7 +159,10 @@ def _rights(profile: Profile) -> Iterator[str]:
     secrets = [
         path for path in profile.unreadable if path not in profile.sockets
     ]  # Landlock closes no socket
-    devices = list(_devices())
+    # Harmless devices alone: root could write to a disk as to a file.
+    devices = [
+        path for path in (*_NEEDED_DEVICES, *DEVICES) if os.path.exists(path) and not os.path.islink(path)
+    ]
     closed = [path for path in (*profile.read_only, *secrets) if path not in profile.watched]
     around = [*profile.closed, *([profile.home] if profile.home else ())]
     closed += [path for path in around if path not in profile.writable]
@@ -160,10 +171,9 @@ def _rights(profile: Profile) -> Iterator[str]:
     for path in profile.opened:
         if profile.may_write(path):
             yield _opened(path, [*around, *profile.read_only, *secrets])
-    hidden = [*secrets, *(["/dev"] if devices != ["/dev"] else ())]
-    yield from (READ + path for path in _parts("/", hidden))
-    for device in devices:
-        yield from (READ + path for path in _parts(device, secrets))
+    yield from (READ + path for path in _parts("/", [*secrets, "/dev"]))
+    for path in (*devices, SHARED_MEMORY):
+        yield from (READ + part for part in _parts(path, secrets))
 
 
 def _opened(path: str, closed: Sequence[str]) -> str:
@@ -194,13 +204,3 @@ def _parts(root: str, closed: Sequence[str]) -> Iterator[str]:
     for entry in entries:
         if not entry.is_symlink():  # a rule would be for what it names
             yield from _parts(entry.path, inside)
-
-
-def _devices() -> Iterator[str]:
-    """All devices, or only harmless ones where this user could write to a disk as to a file."""
-    if not any(os.access(disk, os.W_OK) for pattern in DISKS for disk in glob(pattern)):
-        yield "/dev"
-        return
-    yield from (
-        path for path in (*_NEEDED_DEVICES, *DEVICES) if os.path.exists(path) and not os.path.islink(path)
-    )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from sb.confinement.credentials import credentials_of
 from sb.confinement.needs import Need, caches
 from sb.confinement.repositories import Repository, repository_of
-from sb.confinement.sockets import control_sockets
 from sb.frozen import frozen
 from sb.shell.guarded import Guarded
 from sb.shell.sensitive import HOST_SETTINGS
@@ -49,7 +46,8 @@ class Grounds:
         own: SecondBrain's own files and folders. private: those of them that no command reads.
         guarded: places that decide how calls are judged.
         temporary: folders for scratch. writable: folders that the configuration opens.
-        env: of the host. user: its number.
+        credentials: files and folders with credentials, real paths. sockets: kind and real path of those that run
+            things outside.
         linked: whether the installation shares files with caches of installers.
     """
 
@@ -60,8 +58,8 @@ class Grounds:
     guarded: Guarded
     temporary: Sequence[str]
     writable: Sequence[str] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    user: int = 0
+    credentials: Sequence[str] = ()
+    sockets: Sequence[tuple[str, str]] = ()
     linked: bool = False
 
 
@@ -71,7 +69,8 @@ class Profile:
 
     Args:
         opened: paths that this call was approved to write, there or not.
-        writable: folders and files. held: those that stay where they are, though what is in them may change.
+        writable: folders and files. held: folders in them that stay where they are, though what is in them may change;
+            a confined process that runs since before one of them was there could put a link in its place.
         read_only: what stays as it is inside of writable folders.
         unreadable: what cannot be opened.
         watched: those of `read_only` that are compared after a call, for an engine that cannot hold them.
@@ -101,12 +100,15 @@ class Profile:
         return bool(inside) and max(map(len, inside)) > max(map(len, closed), default=-1)
 
 
-def make_profile(grounds: Grounds, needs: Iterable[Need] = ()) -> Profile:
-    """The profile of a call before anything beyond the default was approved for it.
+def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[str] = ()) -> Profile:
+    """The profile of a call.
 
     Args:
-        needs: of the programs in its line.
+        needs: of the programs in its line. opened: what it was approved to write beyond the default; SecondBrain's own
+            files and what decides how calls are judged stay closed.
     """
+    closed = list(_closed(grounds))
+    opened = [path for path in opened if not any(contains(place, path) for place in closed)]
     needs = list(needs)
     writable = dict.fromkeys([*grounds.temporary, *grounds.writable, *_caches(grounds)])
     repositories: list[Repository] = []
@@ -115,6 +117,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = ()) -> Profile:
         repositories = list(_repositories(grounds.project))
         writable |= dict.fromkeys(folder for one in repositories for folder in one.folders)
     roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
+    within = [*roots, *map(os.path.dirname, opened), *opened]
     held, read_only = dict[str, None](), dict[str, None]()
     for root in [grounds.project, *_worktrees(grounds.project)] if grounds.project else ():
         for path in _settings_in(root):
@@ -128,20 +131,26 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = ()) -> Profile:
         for name in _WORK_IN_SETTINGS
         if os.path.isdir(path := os.path.join(grounds.project, name)) and not os.path.islink(path)
     ]
-    closed = list(_closed(grounds))
     watched = [path for path in read_only if path not in closed]
-    for path in closed:
-        if any(contains(root, path) for root in roots):
-            read_only[path] = None
+    own = [path for path in closed if any(contains(root, path) for root in within)]
     return Profile(
+        opened=tuple(opened),
         writable=tuple(dict.fromkeys(roots)),
-        held=tuple(held),
-        read_only=tuple(path for path in read_only if not any(contains(place, path) for place in work)),
+        held=tuple(
+            path
+            for path in held
+            if os.path.isdir(path) and os.path.realpath(path) == path and path not in opened
+        ),
+        # An approved path that is itself protected, such as a repository that is to be deleted, is not.
+        read_only=(
+            *(path for path in read_only if not any(contains(place, path) for place in (*work, *opened))),
+            *own,
+        ),
         unreadable=tuple(_unreadable(grounds, needs)),
         watched=tuple(watched),
         closed=tuple(closed),
         home=os.path.realpath(grounds.home),
-        sockets=tuple(dict.fromkeys(path for _, path in _sockets(grounds))),
+        sockets=tuple(dict.fromkeys(path for _, path in grounds.sockets)),
     )
 
 
@@ -247,22 +256,16 @@ def _closed(grounds: Grounds) -> Iterator[str]:
             yield path
 
 
-def _sockets(grounds: Grounds) -> Iterator[tuple[str, str]]:
-    return control_sockets(grounds.home, grounds.env, grounds.user)
-
-
 def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
     given = [
         os.path.realpath(os.path.join(grounds.home, path)) for need in needs for path in need.credentials
     ]
     sockets = {kind for need in needs for kind in need.sockets}
     places = [
-        path
-        for path in credentials_of(grounds.home)
-        if not (grounds.project and contains(grounds.project, path))
+        path for path in grounds.credentials if not (grounds.project and contains(grounds.project, path))
     ]
     places = [path for path in places if not any(contains(one, path) for one in given)]
-    places += [path for kind, path in _sockets(grounds) if kind not in sockets]
+    places += [path for kind, path in grounds.sockets if kind not in sockets]
     places += [path for one in grounds.private if os.path.lexists(path := os.path.realpath(one))]
     closed = sorted(set(places))
     for number, path in enumerate(closed):

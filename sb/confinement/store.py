@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -30,6 +31,7 @@ from sb.sources import Clock
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
 OPTIONS = "options"  # the file of a folder's profile
 TICKET_S = 86_400.0  # a person may take that long to answer the host's question
+_MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -85,19 +87,6 @@ class ConfineStore:
             self._engine = self._known_or_first(again=again)
         return self._engine
 
-    def try_engine(self) -> Engine:
-        """The engine as tried now, by a program that may be another than the hooks': they try again where it differs.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        engine = self._first([(kind, kind.find()) for kind in self._kinds])
-        known = self._read(ENGINE)
-        if (known.get("name"), known.get("fault")) != (engine.name, engine.fault):
-            (self.folder / ENGINE).unlink(missing_ok=True)
-        return engine
-
     def _known_or_first(self, *, again: bool) -> Engine:
         candidates = [(kind, kind.find()) for kind in self._kinds]
         known = self._read(ENGINE)
@@ -105,7 +94,7 @@ class ConfineStore:
         if not again and known.get("stamp") == stamp and known.get("name") in BY_NAME:
             return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        engine = self._first(candidates)
+        engine = self._first(candidates, self.folder)
         if engine.name != known.get("name"):  # what was written for another engine says nothing to this one
             for name in ("folders", "tickets"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
@@ -116,21 +105,19 @@ class ConfineStore:
         self._mark("program", marks[0])
         return engine
 
-    def _first(self, candidates: Sequence[tuple[EngineKind, str]]) -> Engine:
+    def _first(self, candidates: Sequence[tuple[EngineKind, str]], folder: Path) -> Engine:
         """The first engine that holds; else one that says why none does."""
         faults: list[tuple[str, str]] = []
         for kind, program in candidates:
             if not program:
                 continue
-            fault = kind.probe(program, self.folder)
+            fault = kind.probe(program, folder)
             if fault or "\n" in "".join((program, *kind.marks())):
                 faults.append((program, f"{kind.name}: {fault or 'its path has a line break'}"))
             else:
                 return Engine(program, "", kind.name)
         if not faults:
-            return Engine(
-                "", "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
-            )
+            return Engine("", _MISSING)
         return Engine(faults[0][0], "; ".join(fault for _, fault in faults))
 
     @property
@@ -149,6 +136,20 @@ class ConfineStore:
             OSError: the folder cannot be written.
         """
         return self.engine().kind.is_alive(self.folder)
+
+    def known_engine(self) -> Engine:
+        """The engine that hooks found last, or before a first hook the one that this process finds; nothing is saved.
+
+        Hooks run from a copy of their own, so that another process finds another one.
+        """
+        known = self._read(ENGINE)
+        if known.get("name") in BY_NAME:
+            return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
+        with tempfile.TemporaryDirectory() as folder:
+            engine = self._first([(kind, kind.find()) for kind in self._kinds], Path(folder))
+            with suppress(OSError):
+                (Path(folder) / "denied" / "folder").rmdir()  # which nobody may list
+        return engine
 
     def set_mode(self, *, on: bool, required: bool) -> None:
         """Leave the marks by which `sb-confine` knows whether to confine, and whether it may do without.

@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -50,27 +51,35 @@ class Watch:
         hooks: names in the folder of git's hooks; None where there is none.
         keys: a file of git's configuration to its keys that run programs, each as name and value.
         contents: of settings and hooks, where the engine cannot hold them.
+        absent: login files and settings that are not there, in folders where a call may make something else.
+        held: the folders that every confined process since then finds held in their place.
     """
 
     settings: dict[str, str]
     hooks: list[str] | None
     keys: dict[str, list[list[str]]]
+    absent: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
     contents: Contents | None = None
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Watch | None:
         """A watch as it was saved; None for anything else."""
-        if not {"settings", "hooks", "keys"} <= body.keys():
+        saved = body.pop("contents", None)
+        if body.keys() != {"settings", "hooks", "keys", "absent", "held"}:
             return None
-        saved = body.get("contents")
-        return cls(body["settings"], body["hooks"], body["keys"], Contents(**saved) if saved else None)
+        return cls(**body, contents=Contents(**saved) if saved else None)
 
 
-def watch(project: str, copies: Path | None = None) -> Watch:
+def watch(
+    project: str, absent: Iterable[str] = (), held: Iterable[str] = (), copies: Path | None = None
+) -> Watch:
     """The watched paths as they are now.
 
     Args:
-        project: its root, real path. copies: a folder for the contents of settings and hooks, where these count.
+        project: its root, real path. absent: more paths, of which those count that are not there.
+        held: of the profile of the first confined call. copies: a folder for the contents of settings and hooks,
+            where these count.
 
     Raises:
         OSError: a copy cannot be written.
@@ -78,8 +87,10 @@ def watch(project: str, copies: Path | None = None) -> Watch:
     settings = {path: _link(path) for path in settings_at(project)}
     hooks = _hooks(project)
     names = sorted(os.listdir(hooks)) if hooks and os.path.isdir(hooks) else None
+    missing = [path for path in absent if not os.path.lexists(path)]
     keys = {file: _keys(file) for file in _config_files(project)}
-    return Watch(settings, names, keys, contents(project, copies) if copies is not None else None)
+    texts = contents(project, copies) if copies is not None else None
+    return Watch(settings, names, keys, missing, list(held), texts)
 
 
 def restore(project: str, before: Watch, removed: Path, allowed: Collection[str] = ()) -> list[str]:
@@ -101,6 +112,7 @@ def restore(project: str, before: Watch, removed: Path, allowed: Collection[str]
     keys = {file: pairs for file, pairs in now.keys.items() if not _allowed(file, allowed)}
     now = Watch(settings, now.hooks, keys)
     return [
+        *_removed_absent(before, removed, allowed),
         *_restored_settings(now, before, removed),
         *_restored_hooks(project, now, before, removed),
         *_restored_keys(now, before),
@@ -125,6 +137,12 @@ def _restored_settings(now: Watch, before: Watch, removed: Path) -> Iterator[str
         if link and path not in now.settings:
             os.symlink(link, path)
             yield f"put the link {plain(path, one_line=True)} back"
+
+
+def _removed_absent(before: Watch, removed: Path, allowed: Collection[str]) -> Iterator[str]:
+    for path in before.absent:
+        if os.path.lexists(path) and not _allowed(path, allowed):
+            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{_moved(path, removed)}"
 
 
 def _restored_hooks(project: str, now: Watch, before: Watch, removed: Path) -> Iterator[str]:

@@ -28,6 +28,7 @@ class LineExplanation:
         reasons: why it is asked for, or denied.
         commands: what the parser saw, for display. understood: whether all of it is known before it runs.
         touches: paths that it writes, as far as they are known.
+        confined: how the system holds it when it runs.
         undo: what can be taken back.
         advice: a safer command that would run, or None.
     """
@@ -42,6 +43,7 @@ class LineExplanation:
     commands: tuple[str, ...]
     understood: bool
     touches: tuple[str, ...]
+    confined: str
     undo: str
     advice: Advice | None
 
@@ -59,6 +61,7 @@ class LineExplanation:
             "commands": list(self.commands),
             "understood": self.understood,
             "touches": list(self.touches),
+            "confined": self.confined,
             "undo": self.undo,
             "safer": {"command": advice.instead, "why": advice.why} if advice else None,
         }
@@ -86,6 +89,7 @@ def explain_line(config: Config, command: str, cwd: Path, agent: str = HOST) -> 
         tuple(" ".join(display(word) for word in argv) for argv in verdict.commands),
         verdict.understood,
         _touched(governed, verdict),
+        _confined(judged),
         _undo(preview, judged),
         None if judged.outcome.runs else safer(preview, verdict, context, agent),
     )
@@ -96,6 +100,16 @@ def _touched(governed: GovernedCall, verdict: ShellVerdict) -> tuple[str, ...]:
     changed = [change.path for change in verdict.changes.changes or ()]
     kept = [str(path) for name in ("paths", "let_go") for path in governed.args.get(name, ())]
     return tuple(dict.fromkeys((*kept, *changed, *verdict.writes)))
+
+
+def _confined(judged: Previewed) -> str:
+    if judged.outcome in (Outcome.REFUSED, Outcome.DENIED):
+        return "it would not run"
+    if judged.unconfined:
+        return f"no: {judged.unconfined}"
+    return (
+        "yes: it writes to the project, temporary folders and caches alone, and to what it was approved for"
+    )
 
 
 def _undo(preview: Preview, judged: Previewed) -> str:

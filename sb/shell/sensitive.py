@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
@@ -203,6 +203,13 @@ def held_by(place: str, home: str) -> str:
         if len(parts) < len(below) and below[: len(parts)] == parts:
             return f"{home}/{name}"
     return ""
+
+
+def decisive_paths(home: str) -> Iterator[str]:
+    """Login files and hosts' settings of a home, there or not; patterns are left out."""
+    for name in dict.fromkeys((*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS))):
+        if "*" not in name:
+            yield f"{home}/{name}"
 
 
 def repository_below(parts: Sequence[str]) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.config import Config
+from sb.config.home import Home
+from sb.confinement.bubblewrap import SHARED_MEMORY
+from sb.confinement.credentials import credentials_of
 from sb.confinement.needs import Need, needs_of
 from sb.confinement.profile import Grounds, Profile, make_profile
-from sb.confinement.store import ConfineStore, Engine
+from sb.confinement.sockets import control_sockets
+from sb.confinement.store import OFF, ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import restore, watch
 from sb.frozen import frozen
@@ -21,9 +25,11 @@ from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
+from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.repository import project_folder
 from sb.shell.keep_area import project_of_area, temporary_folders
+from sb.shell.sensitive import decisive_paths
 from sb.sources import Clock
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
@@ -76,11 +82,20 @@ class Confining:
 
     Args:
         project: the session's at its first event; "" for none.
+        looks_only: there is no session: a host is taken to start commands as `sb install` had it, and nothing is tried.
     """
 
     def __init__(
-        self, config: Config, event: HookEvent, context: JudgingContext, project: str, clock: Clock
+        self,
+        config: Config,
+        event: HookEvent,
+        context: JudgingContext,
+        project: str,
+        clock: Clock,
+        *,
+        looks_only: bool = False,
     ) -> None:
+        self._looks_only = looks_only
         self._config = config
         self._event = event
         self._context = context
@@ -96,6 +111,8 @@ class Confining:
     @cached_property
     def engine(self) -> Engine:
         """The engine of this home; one whose state cannot be written does not hold."""
+        if self._looks_only:
+            return self.store.known_engine()
         try:
             return self.store.engine()
         except OSError as error:
@@ -104,12 +121,23 @@ class Confining:
     @property
     def enters(self) -> bool:
         """True where the host starts its commands by `sb-confine`."""
+        if self._looks_only:
+            return self._event.host == _ENTERS and confiner_path(self._config.home).exists()
         return self._event.host == _ENTERS and os.environ.get(PREFIX) == str(confiner_path(self._config.home))
 
     @property
     def holds(self) -> bool:
         """True where this session's commands are confined."""
-        return self.mode != "off" and self.enters and self.engine.holds
+        return not self.fault
+
+    @property
+    def fault(self) -> str:
+        """Why this session's commands are not confined, or ""."""
+        if self.mode == "off":
+            return "hooks.confine = off"
+        if not self.enters:
+            return f"{self._event.host} does not start its commands through sb-confine"
+        return "" if self.engine.holds else self.engine.fault
 
     def judge(self, call: NativeCall, governed: GovernedCall) -> tuple[GovernedCall, Confined | None]:
         """The call with what confinement asks for or refuses, and what it may do; None where it is not confined."""
@@ -122,18 +150,13 @@ class Confining:
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None
         confined = self._planned(governed)
-        return governed._replace(asks=(*governed.asks, *self._asks(confined))), confined
+        return governed._replace(asks=(*governed.asks, *self._asks(confined, governed))), confined
 
     def _required(self) -> str:
         """Why a call that cannot be confined is refused, or ""."""
         if self.mode != "require":
             return ""
-        fault = (
-            self.engine.fault
-            if self.enters
-            else f"{self._event.host} does not start its commands through sb-confine"
-        )
-        return f"hooks.confine = require, and it cannot be confined: {fault}"
+        return f"hooks.confine = require, and it cannot be confined: {self.fault}"
 
     def _planned(self, governed: GovernedCall) -> Confined:
         folder = str(governed.args["cwd"])
@@ -142,19 +165,14 @@ class Confining:
         failure = self.store.failure(command, folder)
         profile = self.profile(needs)
         writes = [*_written(governed), *failure.get("writes", ())]
-        opened = [
-            path
-            for path in dict.fromkeys(map(_real, writes))
-            if not profile.may_write(path) and not _is_device(path)
-        ]
-        named = [
-            path for argv in governed.commands for word in argv[1:] for path in self._closed(word, profile)
-        ]
-        readable = tuple(dict.fromkeys((*named, *failure.get("reads", ()))))
+        beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
+        opened = make_profile(self._grounds, needs, [path for path in beyond if not _is_device(path)]).opened
+        words = [*failure.get("reads", ()), *(word for argv in governed.commands for word in argv[1:])]
+        readable = dict.fromkeys(path for word in words for path in self._closed(word, profile))
         outside = any(need.outside for need in needs) or bool(failure.get("outside"))
-        return Confined(command, folder, needs, tuple(opened), readable, outside)
+        return Confined(command, folder, needs, opened, tuple(readable), outside)
 
-    def _asks(self, confined: Confined) -> Iterator[Ask]:
+    def _asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
         failure = self.store.failure(confined.command, confined.folder)
         for need in confined.needs:
             if need.outside:
@@ -163,23 +181,27 @@ class Confining:
             yield self._ask(
                 "needs rights that no confined command has, so it would run outside of confinement"
             )
-        for path in confined.opened[:_MOST_ASKED]:
+        # A person has to agree to a destructive line anyway, which names what it changes.
+        opened = () if governed.safety_class is SafetyClass.DESTRUCTIVE else confined.opened
+        for path in opened[:_MOST_ASKED]:
             yield self._ask(f"writes {one_line(path, _LONGEST)}, outside of the project")
-        if (more := len(confined.opened) - _MOST_ASKED) > 0:
+        if (more := len(opened) - _MOST_ASKED) > 0:
             yield self._ask(f"writes {more} more outside of the project")
-        for path in failure.get("reads", ()):
+        for path in failure.get("reads", ()) if confined.readable else ():
             yield self._ask(f"opens {one_line(path, _LONGEST)}, which confinement keeps closed")
 
     def _ask(self, reason: str) -> Ask:
         return Ask(OUTSIDE_CONFINEMENT, reason, AnsweredBy.BY_HOST)
 
     def _closed(self, word: str, profile: Profile) -> Iterator[str]:
-        """The unreadable paths that a word of the line names, and so was judged with."""
+        """The credentials that a word of the line names, and so was judged with; SecondBrain's own stay closed."""
         text = word.rpartition("=")[2] if word.startswith("-") else word
         if "/" not in text and not text.startswith((".", "~")):
             return
         path = _real(os.path.join(str(self._context.cwd), os.path.expanduser(text)))
         for closed in profile.unreadable:
+            if closed in self._never_read:
+                continue
             if closed.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(f"{closed}/"):
                 yield closed
 
@@ -190,14 +212,14 @@ class Confining:
             OSError: SB_HOME/confine cannot be written.
         """
         self.store.set_mode(on=True, required=self.mode == "require")
-        self._begin_watch()
-        self.store.put_profile(confined.folder, self.profile())
+        held = self._begin_watch(confined)
+        self.store.put_profile(confined.folder, replace(self.profile(), held=held))
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
             return
-        profile = self.profile(confined.needs)
+        profile = make_profile(self._grounds, confined.needs, confined.opened)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
-        granted = replace(profile, opened=confined.opened, unreadable=unreadable)
+        granted = replace(profile, held=held, unreadable=unreadable)
         for need in confined.needs:
             for cache in need.caches:
                 (self._context.home / cache).mkdir(parents=True, exist_ok=True)
@@ -208,37 +230,48 @@ class Confining:
         return make_profile(self._grounds, needs)
 
     @cached_property
+    def _never_read(self) -> frozenset[str]:
+        return frozenset(map(os.path.realpath, self._grounds.private))
+
+    @cached_property
     def _grounds(self) -> Grounds:
-        home = self._config.home
-        private = (
-            home.keys,
-            home.snapshots,
-            home.open_requests,
-            home.folder / "trees",
-            home.digest_key,
-            self.store.folder,
-        )
+        own, private = own_and_private(self._config.home, self._context.protected)
         return Grounds(
             self._home,
             self._project,
-            own=[str(path) for path in self._context.protected],
-            private=[str(path) for path in private],
+            own=own,
+            private=private,
             guarded=self._context.guarded,
-            temporary=temporary_folders(),
+            temporary=[*temporary_folders(), SHARED_MEMORY],
             writable=[str(path) for path in self._config.hooks.writable],
-            env=os.environ,
-            user=os.getuid(),
+            credentials=credentials_of(self._home),
+            sockets=tuple(control_sockets(self._home, os.environ, os.getuid())),
             linked=_is_linked(),
         )
 
-    def _begin_watch(self) -> None:
+    def _begin_watch(self, confined: Confined) -> tuple[str, ...]:
+        """Note what is there before a call; returns the folders that are to be held in their place."""
+        held = self.profile().held
         if not self._project:
-            return
+            return held
         settings = Path(self._project, _SETTINGS)
         if not os.path.lexists(settings):
             settings.mkdir(mode=0o755, exist_ok=True)
-        if self.store.watched(self._project) is None:
-            self.store.keep_watch(self._project, watch(self._project, self.store.copies))
+        before = self.store.watched(self._project)
+        # In the folder of an approved path the call may make others, too.
+        folders = {os.path.dirname(path) for path in confined.opened}
+        beside = [
+            path
+            for path in decisive_paths(self._home)
+            if os.path.dirname(path) in folders and path not in confined.opened
+        ]
+        if before is None:
+            self.store.keep_watch(self._project, watch(self._project, beside, held, self.store.copies))
+            return held
+        if beside:
+            absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
+            self.store.keep_watch(self._project, replace(before, absent=[*before.absent, *absent]))
+        return tuple(path for path in held if path in before.held)
 
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
@@ -256,7 +289,8 @@ class Confining:
             allowed.append(os.path.join(self._project, ".git"))
         done = restore(self._project, before, self.store.folder / "removed", allowed)
         if allowed:
-            self.store.keep_watch(self._project, watch(self._project, self.store.copies))
+            now = watch(self._project, before.absent, before.held, self.store.copies)
+            self.store.keep_watch(self._project, now)
         if not pending and not self.store.is_alive():
             self.store.keep_watch(self._project, None)
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
@@ -306,6 +340,34 @@ class Confining:
         if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
             settings.rmdir()
         self.store.tidy()
+
+
+def switch_off(home: Home) -> None:
+    """Have `sb-confine` start commands without confinement, where it ever confined any.
+
+    Raises:
+        OSError: SB_HOME/confine cannot be written.
+    """
+    folder = home.folder / "confine"
+    if folder.is_dir() and not (folder / OFF).exists():
+        (folder / OFF).touch(mode=0o600)
+
+
+def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """SecondBrain's own files and folders, and those of them that no command may read.
+
+    Args:
+        protected: the former, as hooks know them.
+    """
+    private = (
+        home.keys,
+        home.snapshots,
+        home.open_requests,
+        home.folder / "trees",
+        home.digest_key,
+        home.folder / "confine",
+    )
+    return [str(path) for path in protected], [str(path) for path in private]
 
 
 def recorded_project(started_with: dict[str, Any], cwd: str) -> str:

@@ -12,7 +12,7 @@ from sb.config import Config
 from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
-from sb.hosts.hooks.confining import Confining, recorded_project
+from sb.hosts.hooks.confining import Confining, recorded_project, switch_off
 from sb.hosts.hooks.event import (
     Decision,
     GovernedCall,
@@ -177,6 +177,7 @@ class _Session:
     def _before(self, call: NativeCall) -> HookVerdict:
         governed = self.sessions.limit(govern(call, self._context))
         if self._config.hooks.confine == OFF:
+            switch_off(self._config.home)
             return self._judged(call, governed)
         restored = self._confining.put_back(pending=True)
         governed, confined = self._confining.judge(call, governed)

@@ -8,6 +8,7 @@ from time import time
 from typing import NamedTuple
 
 from sb.config import Config
+from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, judging_context
 from sb.hosts.hooks.project import project_of
@@ -24,6 +25,7 @@ from sb.kernel.run_context import SafetyMode
 from sb.parts import granted_permissions, hosted_files, judging_files, open_policy, open_registry, shell_rules
 from sb.shell.keep_area import Area
 from sb.shell.programs import judged_by
+from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import guarded
 
 
@@ -46,11 +48,13 @@ class Previewed(NamedTuple):
 
     Args:
         reasons: what decided it; none for a call that runs.
+        unconfined: of a command line, why it would not run in confinement, or "".
     """
 
     outcome: Outcome
     reasons: tuple[str, ...]
     governed: GovernedCall
+    unconfined: str = ""
 
     @property
     def why(self) -> str:
@@ -72,6 +76,7 @@ class Preview:
         self._guarded = guarded(config.home, os.environ, judging_files(config))
         self.registry = registry or open_registry(config, hosted=True)[0]
         judge = Judge(open_policy(config), self.registry, granted_permissions(config))
+        self._confined_in: dict[tuple[str, str], Confining] = {}  # what may be written there is listed once
         self._judge = judge.under(SafetyMode(config.safety_mode))
 
     def context(self, host: str, cwd: str, session: str = "") -> JudgingContext:
@@ -91,6 +96,9 @@ class Preview:
     def judge_in(self, context: JudgingContext, host: str, call: NativeCall) -> Previewed:
         """The verdict on one call of a session that begins in its folder now."""
         governed = govern(call, context)
+        confining = self._confining(context, host)
+        governed, confined = confining.judge(call, governed)
+        unconfined = "" if confined else confining.fault
         if self._config.hooks.keep:
             with judged_by(context.rules):
                 governed = kept_in(governed, lambda: self._area(context))
@@ -120,13 +128,25 @@ class Preview:
         ):
             asked.append(does)
         if asked:
-            return Previewed(Outcome.ASKED, tuple(asked), governed)
+            return Previewed(Outcome.ASKED, tuple(asked), governed, unconfined)
         kept = (
             tool.spec.side_effecting
             and reversal is ReversalClass.REVERSIBLE
             and "partly" not in governed.args
         )
-        return Previewed(Outcome.KEPT if kept else Outcome.RUNS, (), governed)
+        return Previewed(Outcome.KEPT if kept else Outcome.RUNS, (), governed, unconfined)
+
+    def _confining(self, context: JudgingContext, host: str) -> Confining:
+        key = (host, str(context.cwd))
+        if key not in self._confined_in:
+            self._confined_in[key] = self._opened_confining(context, host)
+        return self._confined_in[key]
+
+    def _opened_confining(self, context: JudgingContext, host: str) -> Confining:
+        event = HookEvent(host, "", Moment.BEFORE, "", str(context.cwd))
+        return Confining(
+            self._config, event, context, project_of(str(context.cwd)), SYSTEM_CLOCK, looks_only=True
+        )
 
     def _area(self, context: JudgingContext) -> Area:
         return area_of(context, self._config, project_of(str(context.cwd)), time())

@@ -70,7 +70,9 @@ case $1 in
         . "$ticket"
         if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ]; then
             # Taken once: the second one to make this file finds it there.
-            (set -C && : > "$ticket.taken") 2> /dev/null || continue
+            set -C
+            true 2> /dev/null > "$ticket.taken" || continue
+            set +C
             [ -n "$outside" ] && exec "$shell" -c "$1"
             [ -x "$program" ] && begin "$ticket.options" "$1"
         fi
@@ -101,7 +103,7 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
 
     Args:
         python: the interpreter of hooks. runtime: the folder that they run from.
-        own: command lines that run outside of confinement, word for word.
+        own: command lines that run outside of confinement, word for word; at least one.
     """
     return _SCRIPT.format(
         python=shlex.quote(python),

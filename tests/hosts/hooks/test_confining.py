@@ -1,0 +1,206 @@
+"""Confinement as a session meets it: what is asked, what a call may do, what the agent is told."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.config.home import Home
+from sb.confinement.store import ConfineStore
+from sb.hosts.hooks.confining import PREFIX
+from sb.hosts.hooks.event import Decision, HookVerdict
+from sb.kernel.authority.signing import Label
+from sb.sources import SYSTEM_CLOCK
+from sb.tools.hosted.guarding import confiner_path
+from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
+QUEUED = "hooks: {approval: queue}\n"
+
+
+@pytest.fixture
+def confined(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A session whose commands the host starts by `sb-confine`."""
+    monkeypatch.setenv(PREFIX, str(confiner_path(Home(host.home))))
+    host.configure(QUEUED)
+    return host
+
+
+def store(host: Host) -> ConfineStore:
+    return ConfineStore(Home(host.home), SYSTEM_CLOCK)
+
+
+def tickets(host: Host) -> list[str]:
+    """The lines of the tickets that wait, as the host quotes them."""
+    texts = [path.read_text() for path in (host.home / "confine").glob("tickets/*.call")]
+    return sorted(shlex.split(text)[0].removeprefix("command=") for text in texts)
+
+
+def failed(host: Host, command: str, use_id: str, error: str) -> HookVerdict:
+    return host.tell(
+        "PostToolUseFailure",
+        tool_name="Bash",
+        tool_use_id=use_id,
+        tool_input={"command": command},
+        error=error,
+    )
+
+
+# Everyday lines, none of which asks for anything: what they write is the project's, scratch or a cache.
+EVERYDAY = (
+    "ls -la", "git status", "git commit -am x", "npm test", "make", "python3 scripts/fmt.py", "black .", "mkdir -p build && cp a build/",
+    "echo x > notes.txt", "pytest -q | tee /tmp/out.txt", "rm -rf /tmp/scratch-of-mine", "cat ~/.gitconfig", "grep -rn x .", "pip install -r requirements.txt",
+)  # fmt: skip
+
+
+@rows("command", EVERYDAY)
+def test_everyday_line_asks_for_nothing_more(command: str, confined: Host) -> None:
+    assert "outside of the project" not in confined.before("Bash", command=command).reason
+
+
+# A line, and what is asked before it runs.
+ASKED = (
+    ("echo x > /srv/report.txt", "writes /srv/report.txt, outside of the project"),
+    ("mkdir -p /data/nobody/reports", "writes /data/nobody/reports, outside of the project"),
+    ("cp a.txt /opt/a.txt", "writes /opt/a.txt, outside of the project"),
+    ("apt-get install -y jq", "runs outside of confinement"),
+    ("brew install jq", "runs outside of confinement"),
+)
+
+
+@rows("command, reason", ASKED)
+def test_what_a_line_names_beyond_is_asked_first(command: str, reason: str, confined: Host) -> None:
+    verdict = confined.before("Bash", command=command)
+    assert verdict.decision is Decision.DENY
+    assert reason in verdict.reason
+    assert tickets(confined) == []
+
+
+def test_call_that_goes_on_has_its_profile_and_needs_no_ticket(confined: Host) -> None:
+    assert confined.before("Bash", "t1", command="ls").decision is Decision.NONE
+    options = confined.home / "confine" / "folders" / str(confined.project).strip("/") / "options"
+    assert os.fsencode(confined.project) in options.read_bytes().split(b"\0")
+    assert tickets(confined) == []
+    assert confined.before("Bash", "t2", command="git push origin main").decision is Decision.NONE
+    assert tickets(confined) == ["'git push origin main'"]
+    confined.after("Bash", "t2", command="git push origin main")
+    assert tickets(confined) == []
+
+
+def test_approved_repeat_has_the_path_that_failed(confined: Host) -> None:
+    command = "python3 report.py"
+    assert confined.before("Bash", "t1", command=command).decision is Decision.NONE
+    told = failed(confined, command, "t1", "OSError: [Errno 30] Read-only file system: '/srv/report.txt'")
+    assert "Confinement may be the cause: it may not write /srv/report.txt" in told.context
+    verdict = confined.before("Bash", "t2", command=command)
+    assert "writes /srv/report.txt, outside of the project" in verdict.reason
+    with confined.open() as runtime:
+        (request,) = (one for one in runtime.approvals.page() if one.state == "waiting")
+        runtime.approvals.approve(request.id, Label("ada"), "fine")
+    assert confined.before("Bash", "t3", command=command).decision is Decision.NONE
+    assert tickets(confined) == ["'python3 report.py'"]
+    options = next((confined.home / "confine" / "tickets").glob("*.options")).read_bytes().split(b"\0")
+    at = options.index(b"/srv")
+    assert options[at - 1 : at + 2] == [b"--bind-try", b"/srv", b"/srv"]
+
+
+def test_other_failures_are_reported_without_it(confined: Host) -> None:
+    confined.before("Bash", "t1", command="make")
+    assert failed(confined, "make", "t1", "Exit code 2\nmake: *** No rule to make target 'x'").context == ""
+    assert confined.before("Bash", "t2", command="make").decision is Decision.NONE
+
+
+def test_settings_that_a_command_made_are_moved_away_and_told(confined: Host) -> None:
+    confined.before("Bash", "t1", command="make")
+    (confined.project / ".mcp.json").write_text("{}")
+    told = confined.tell(
+        "PostToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "make"}, tool_response="ok"
+    )
+    assert ".mcp.json away" in told.context
+    assert not (confined.project / ".mcp.json").exists()
+
+
+def test_settings_that_were_there_before_stay(confined: Host) -> None:
+    """What a person makes between two calls is theirs."""
+    confined.before("Bash", "t1", command="make")
+    confined.after("Bash", "t1", command="make")
+    (confined.project / ".mcp.json").write_text("{}")
+    confined.before("Bash", "t2", command="make")
+    confined.after("Bash", "t2", command="make")
+    assert (confined.project / ".mcp.json").exists()
+
+
+def test_folder_of_settings_is_there_for_the_session_alone(confined: Host) -> None:
+    confined.before("Bash", "t1", command="make")
+    assert (confined.project / ".claude").is_dir()
+    confined.after("Bash", "t1", command="make")
+    confined.tell("SessionEnd", reason="other")
+    assert not (confined.project / ".claude").exists()
+    (confined.project / ".claude").mkdir()
+    (confined.project / ".claude" / "notes.md").write_text("mine")
+    confined.tell("SessionEnd", reason="other")
+    assert (confined.project / ".claude" / "notes.md").exists()
+
+
+def test_way_around_it_is_denied(confined: Host) -> None:
+    verdict = confined.before("Bash", command="ls", dangerouslyDisableSandbox=True)
+    assert verdict.decision is Decision.DENY
+    assert "dangerouslyDisableSandbox" in verdict.reason
+    assert (
+        confined.before("Bash", command=f"{confiner_path(Home(confined.home))} ls").decision is Decision.DENY
+    )
+
+
+def test_host_that_does_not_start_commands_so_goes_by_their_text(
+    confined: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in ("", "/somewhere/else"):
+        monkeypatch.setenv(PREFIX, value)
+        assert confined.before("Bash", command="echo x > /srv/report.txt").decision is Decision.NONE
+    assert not (confined.home / "confine" / "folders").exists()
+    confined.configure("hooks: {approval: queue, confine: require}\n")
+    verdict = confined.before("Bash", command="ls")
+    assert "hooks.confine = require" in verdict.reason
+    assert "does not start its commands" in verdict.reason
+    assert confined.before("Read", file_path="/etc/hostname").decision is Decision.NONE
+
+
+def test_engine_that_does_not_hold(confined: Host) -> None:
+    folder = confined.home / "confine"
+    confined.before("Bash", command="ls")
+    engine = (folder / "engine").read_text()
+    (folder / "engine").write_text(engine.replace('"fault": ""', '"fault": "no user namespaces"'))
+    assert confined.before("Bash", command="echo x > /srv/report.txt").decision is Decision.NONE
+    confined.configure("hooks: {approval: queue, confine: require}\n")
+    assert "no user namespaces" in confined.before("Bash", command="ls").reason
+
+
+def test_switched_off_it_leaves_nothing(confined: Host) -> None:
+    confined.configure("hooks: {approval: queue, confine: off}\n")
+    assert confined.before("Bash", "t1", command="echo x > /srv/report.txt").decision is Decision.NONE
+    assert (
+        confined.before("Bash", "t2", command="ls", dangerouslyDisableSandbox=True).decision is Decision.NONE
+    )
+    confined.after("Bash", "t1", command="echo x > /srv/report.txt")
+    assert not (confined.home / "confine" / "folders").exists()
+
+
+def test_switching_off_reaches_the_script(confined: Host) -> None:
+    confined.before("Bash", command="ls")
+    confined.configure("hooks: {approval: queue, confine: off}\n")
+    confined.before("Bash", command="ls")
+    assert (confined.home / "confine" / "off").exists()
+    confined.configure(QUEUED)
+    confined.before("Bash", command="ls")
+    assert not (confined.home / "confine" / "off").exists()
+
+
+def test_writable_folder_of_the_configuration_is_not_asked_for(confined: Host, tmp_path: Path) -> None:
+    shared = Path("/srv")
+    confined.configure(f"hooks: {{approval: queue, writable: [{shared}]}}\n")
+    assert confined.before("Bash", command="echo x > /srv/report.txt").decision is Decision.NONE

@@ -1,0 +1,88 @@
+"""What `sb-confine` starts that is no agent's command: servers, other hooks, and folders without a profile."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.config.home import Home
+from sb.confinement.store import ConfineStore
+from sb.hosts.install.wrapper import write_wrapper
+from sb.sources import SYSTEM_CLOCK
+from sb.tools.hosted.guarding import confiner_path
+from tests.hosts.install.conftest import seed
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
+WHERE = "echo ${SB_CONFINED:-outside}"
+
+
+@pytest.fixture
+def user(tmp_path: Path, made: Path) -> Path:
+    """A user's home with `sb-confine` and a project."""
+    home = Home(tmp_path / "user" / ".sb")
+    seed(home, made)
+    write_wrapper(home)
+    (tmp_path / "user" / "shop" / ".git").mkdir(parents=True)
+    return tmp_path / "user"
+
+
+def start(user: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """A line as the host hands over what is no agent's command."""
+    return subprocess.run(
+        [confiner_path(Home(user / ".sb")), line],
+        cwd=user / "shop",
+        env={"PATH": "/usr/bin:/bin", "HOME": str(user), "SHELL": "/bin/bash"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_other_hooks_and_servers_of_a_project_are_confined(user: Path) -> None:
+    done = start(user, WHERE)
+    assert done.stdout == "bubblewrap\n", done.stderr
+    (user / "shop" / ".mcp.json").write_text(
+        json.dumps({"mcpServers": {"a": {"command": "sh", "args": ["-c", WHERE]}}})
+    )
+    assert start(user, f"sh -c '{WHERE}'").stdout == "bubblewrap\n"
+
+
+def test_server_of_the_persons_own_settings_runs_outside(user: Path) -> None:
+    (user / ".claude.json").write_text(
+        json.dumps({"mcpServers": {"a": {"command": "sh", "args": ["-c", WHERE]}}})
+    )
+    assert start(user, f"sh -c '{WHERE}'").stdout == "outside\n"
+    assert start(user, f"sh -c '{WHERE}' more").stdout == "bubblewrap\n"
+
+
+def test_agents_command_in_a_folder_without_a_profile_is_confined(user: Path) -> None:
+    line = f"source /nowhere || true && eval '{WHERE}' < /dev/null && pwd -P >| /dev/null"
+    assert start(user, line).stdout == "bubblewrap\n"
+    assert (user / ".sb" / "confine" / "folders" / str(user / "shop").strip("/") / "options").exists()
+
+
+def test_switched_off_or_required(user: Path) -> None:
+    config = user / ".sb" / "config.yaml"
+    config.write_text("hooks: {confine: off}\n")
+    assert start(user, WHERE).stdout == "outside\n"
+    config.write_text("hooks: {confine: require}\n")
+    ConfineStore(Home(user / ".sb"), SYSTEM_CLOCK).set_mode(on=True, required=True)  # as the next hook does
+    assert start(user, WHERE).stdout == "bubblewrap\n"
+    engine = user / ".sb" / "confine" / "engine"
+    engine.write_text(engine.read_text().replace('"fault": ""', '"fault": "no user namespaces"'))
+    done = start(user, WHERE)
+    assert (done.returncode, done.stdout) == (126, "")
+    assert done.stderr == "sb-confine: not run: hooks.confine = require, and no user namespaces\n"
+
+
+def test_configuration_that_cannot_be_read_starts_nothing(user: Path) -> None:
+    (user / ".sb" / "config.yaml").write_text("hooks: [\n")
+    done = start(user, WHERE)
+    assert (done.returncode, done.stdout) == (126, "")
+    assert done.stderr.startswith("sb-confine: not run: ")
+    assert done.stderr.count("\n") == 1
