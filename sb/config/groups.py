@@ -266,7 +266,7 @@ class Hooks:
     confine: str = setting(
         "on",
         kinds.choice("off", "on", "require"),
-        "Whether agents' commands run in confinement, where the host can start them so and an engine (bubblewrap) is found: "
+        "Whether agents' commands run in confinement, where the host can start them so and an engine is found (bubblewrap, Landlock, on macOS sandbox-exec): "
         "they then write to the project, temporary folders and caches alone. on goes by the text of a command where that "
         "does not hold, require refuses it.",
         narrow=stricter("off", "on", "require"),

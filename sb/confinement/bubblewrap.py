@@ -7,19 +7,18 @@ their numbers, so that a later call can end a server that an earlier one started
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from sb.confinement import probing
 from sb.confinement.profile import MOST_SIBLINGS, Profile, contains, work_folders
 
 NAME = "bubblewrap"
 # Not found by PATH, which is an agent's to set.
 _SYSTEM = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-_PROBE_S = 10.0
-_DEVICES = (
+DEVICES = (
     "/dev/fuse",
     "/dev/kvm",
     "/dev/dri",
@@ -38,6 +37,7 @@ _CLOSED_IN_PROC = (
     "/proc/acpi",
     "/proc/scsi",
 )
+GAPS = ("sockets without a path (the abstract ones of Linux) can be reached",)
 SHARED_MEMORY = "/dev/shm"
 INSIDE = "SB_CONFINED"  # a variable of confined commands
 
@@ -96,7 +96,7 @@ def _devices(shared_memory: bool) -> Iterator[str]:
     """Harmless devices alone: root could write to a disk as to a file, and anybody to their other terminals."""
     yield from ("--dev", "/dev")
     yield from ("--bind-try" if shared_memory else "--ro-bind-try", SHARED_MEMORY, SHARED_MEMORY)
-    for path in _DEVICES:
+    for path in DEVICES:
         if os.path.exists(path):
             yield from ("--dev-bind-try", path, path)
 
@@ -145,48 +145,51 @@ def probe(program: str, folder: Path) -> str:
     Args:
         folder: where the probe may make its files; nothing is left there.
     """
-    place = folder / f"probe-{os.getpid()}"
-    denied = folder / "denied"
-    try:
-        make_denied(denied)
-        place.mkdir(mode=0o700)
-        secret, writable = place / "secret", place / "writable"
-        secret.write_text("secret\n")
-        writable.mkdir()
-        profile = Profile(writable=(str(writable),), unreadable=(str(secret),))
-        # Of the folder the outer mount is gone in there, so a process outside has to be looked through.
-        code = _PROBE.format(place=place, pid=os.getpid())
-        done = subprocess.run(
-            [program, *arguments(profile, denied), "/bin/sh", "-c", code],
-            cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_S, check=False, env={"PATH": "/usr/bin:/bin"},
-        )  # fmt: skip
-        if done.returncode != 0:
-            lines = done.stderr.decode(errors="replace").strip().splitlines()
-            return lines[-1] if lines else f"it ended with {done.returncode}"
-        got = done.stdout.decode(errors="replace").split()
-        if got != ["held"]:
-            return f"a command got around it: {' '.join(got)}"
-        if (place / "escaped").exists() or secret.read_text() != "secret\n":
-            return "a command wrote around it"
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"{program}: {error}"
-    finally:
-        for path in (place / "escaped", place / "secret", place / "writable" / "own"):
-            path.unlink(missing_ok=True)
-        for path in (place / "writable", place):
-            with suppress(OSError):
-                path.rmdir()
-    return ""
+
+    def start(profile: Profile, _options: Path) -> list[str]:
+        make_denied(folder / "denied")
+        return [program, *arguments(profile, folder / "denied")]
+
+    return probing.probe(start, folder)
 
 
-_PROBE = """\
-(echo own > {place}/writable/own) 2>/dev/null || echo not-writable
-(echo x > {place}/escaped) 2>/dev/null && echo wrote
-(echo x > /proc/{pid}/root{place}/escaped) 2>/dev/null && echo wrote-by-proc
-cat {place}/secret > /dev/null 2>&1 && echo read
-cat /proc/{pid}/root{place}/secret > /dev/null 2>&1 && echo read-by-proc
-mount -o remount,rw / 2>/dev/null && (echo x > {place}/escaped) 2>/dev/null && echo remounted
-umount {place}/secret 2>/dev/null && cat {place}/secret > /dev/null 2>&1 && echo unmounted
-(echo x >> /proc/{pid}/mem) 2>/dev/null && echo wrote-memory
-echo held
-"""
+def options(profile: Profile, denied: Path) -> bytes:
+    """The options as `bwrap --args` reads them.
+
+    Args:
+        denied: the folder of what nobody may open; made where it is missing.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    make_denied(denied)
+    return b"".join(os.fsencode(option) + b"\0" for option in arguments(profile, denied))
+
+
+def command(program: str, _options: str, number: int) -> list[str]:
+    """What is put in front of a command: the program, with its options in an open file.
+
+    Args:
+        number: of that file.
+    """
+    return [program, "--args", str(number)]
+
+
+def is_alive(folder: Path) -> bool:
+    """True while a confined process runs, such as a server in the background.
+
+    Args:
+        folder: SB_HOME/confine, on which something is mounted in each of them, and nowhere else.
+    """
+    own = os.stat("/proc/self/ns/mnt").st_ino
+    escaped = os.path.realpath(folder).replace("\\", "\\134").replace(" ", "\\040")
+    needle = f" {escaped} ".encode(errors="surrogateescape")
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError):  # it ended, or is another user's
+                if (
+                    os.stat(f"/proc/{name}/ns/mnt").st_ino != own
+                    and needle in Path(f"/proc/{name}/mountinfo").read_bytes()
+                ):
+                    return True
+    return False

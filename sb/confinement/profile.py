@@ -73,6 +73,10 @@ class Profile:
             a confined process that runs since before one of them was there could put a link in its place.
         read_only: what stays as it is inside of writable folders.
         unreadable: what cannot be opened.
+        watched: those of `read_only` that are compared after a call, for an engine that cannot hold them.
+        closed: SecondBrain's own files and what decides how calls are judged: folders around them, or around the home,
+            are not opened as a whole.
+        home: of the user. sockets: those of `unreadable` that are sockets, or folders for them.
     """
 
     opened: tuple[str, ...] = ()
@@ -80,6 +84,10 @@ class Profile:
     held: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    home: str = ""
+    sockets: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -123,6 +131,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         for name in _WORK_IN_SETTINGS
         if os.path.isdir(path := os.path.join(grounds.project, name)) and not os.path.islink(path)
     ]
+    watched = [path for path in read_only if path not in closed]
     own = [path for path in closed if any(contains(root, path) for root in within)]
     return Profile(
         opened=tuple(opened),
@@ -138,6 +147,10 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
             *own,
         ),
         unreadable=tuple(_unreadable(grounds, needs)),
+        watched=tuple(watched),
+        closed=tuple(closed),
+        home=os.path.realpath(grounds.home),
+        sockets=tuple(dict.fromkeys(path for _, path in grounds.sockets)),
     )
 
 
@@ -151,7 +164,21 @@ def work_folders(profile: Profile) -> Iterator[str]:
                 yield folder
 
 
+def is_work_folder(path: str) -> bool:
+    """True for a folder of agents' own worktrees, by its name."""
+    return any(path.endswith(f"/{name}") for name in _WORK_IN_SETTINGS)
+
+
+def compared_in(project: str) -> Iterator[str]:
+    """The existing settings of hosts and folders of hooks that belong to a project, its worktrees included."""
+    for root in (project, *_worktrees(project)):
+        yield from _settings_in(root)
+    for repository in _repositories(project):
+        yield from repository.programs
+
+
 def contains(folder: str, path: str) -> bool:
+    """True for a folder itself and for each path below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from sb.config.home import Home
-from sb.confinement import bubblewrap
+from sb.confinement.contents import remove_unused
+from sb.confinement.engines import BUBBLEWRAP, BY_NAME, ENGINES, EngineKind
 from sb.confinement.profile import Profile
 from sb.confinement.watched import Watch
 from sb.files import write_atomic
@@ -30,7 +31,7 @@ from sb.sources import Clock
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
 OPTIONS = "options"  # the file of a folder's profile
 TICKET_S = 86_400.0  # a person may take that long to answer the host's question
-_MISSING = "bubblewrap is not installed"
+_MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -40,10 +41,16 @@ class Engine:
 
     Args:
         program: its absolute path; "" without one. fault: why it does not hold here, or "".
+        name: of its kind.
     """
 
     program: str
     fault: str = ""
+    name: str = BUBBLEWRAP.name
+
+    @property
+    def kind(self) -> EngineKind:
+        return BY_NAME[self.name]
 
     @property
     def holds(self) -> bool:
@@ -54,12 +61,14 @@ class ConfineStore:
     """The files of `SB_HOME/confine`; no command of an agent can read or change them.
 
     Args:
-        clock: for the age of tickets.
+        clock: for the age of tickets. kinds: of engines, the first that holds is used.
     """
 
-    def __init__(self, home: Home, clock: Clock) -> None:
+    def __init__(self, home: Home, clock: Clock, kinds: Sequence[EngineKind] = ENGINES) -> None:
         self.folder = home.folder / "confine"
         self._clock = clock
+        self._kinds = kinds
+        self._engine: Engine | None = None
 
     @property
     def denied(self) -> Path:
@@ -74,30 +83,73 @@ class ConfineStore:
         Raises:
             OSError: the folder cannot be written.
         """
-        program = bubblewrap.find()
+        if self._engine is None or again:
+            self._engine = self._known_or_first(again=again)
+        return self._engine
+
+    def _known_or_first(self, *, again: bool) -> Engine:
+        candidates = [(kind, kind.find()) for kind in self._kinds]
         known = self._read(ENGINE)
-        stamp = _stamp(program)
-        if not again and known.get("program") == program and known.get("stamp") == stamp:
-            return Engine(program, str(known.get("fault", "")))
+        stamp = [[kind.name, program, *_stamp(program), *kind.marks()] for kind, program in candidates]
+        if not again and known.get("stamp") == stamp and known.get("name") in BY_NAME:
+            return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        fault = bubblewrap.probe(program, self.folder) if program else _MISSING
-        self._write(ENGINE, {"program": program, "stamp": stamp, "fault": fault})
-        self._mark("program", program if not fault else "")
-        return Engine(program, fault)
+        engine = self._first(candidates, self.folder)
+        if engine.name != known.get("name"):  # what was written for another engine says nothing to this one
+            for name in ("folders", "tickets"):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+        self._mark("program", "")
+        self._write(ENGINE, {**asdict(engine), "stamp": stamp})
+        marks = (engine.program, *engine.kind.marks()) if engine.holds else ("",)
+        self._mark("kind", "\n".join((engine.name, *marks[1:])))
+        self._mark("program", marks[0])
+        return engine
+
+    def _first(self, candidates: Sequence[tuple[EngineKind, str]], folder: Path) -> Engine:
+        """The first engine that holds; else one that says why none does."""
+        faults: list[tuple[str, str]] = []
+        for kind, program in candidates:
+            if not program:
+                continue
+            fault = kind.probe(program, folder)
+            if fault or "\n" in "".join((program, *kind.marks())):
+                faults.append((program, f"{kind.name}: {fault or 'its path has a line break'}"))
+            else:
+                return Engine(program, "", kind.name)
+        if not faults:
+            return Engine("", _MISSING)
+        return Engine(faults[0][0], "; ".join(fault for _, fault in faults))
+
+    @property
+    def copies(self) -> Path | None:
+        """The folder for copies of watched files, where the engine cannot hold these; else None.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        return self.folder / "copies" if self.engine().kind.compares else None
+
+    def is_alive(self) -> bool:
+        """True while a confined process runs, such as a server in the background.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        return self.engine().kind.is_alive(self.folder)
 
     def known_engine(self) -> Engine:
         """The engine that hooks found last, or before a first hook the one that this process finds; nothing is saved.
 
         Hooks run from a copy of their own, so that another process finds another one.
         """
-        if known := self._read(ENGINE):
-            return Engine(str(known.get("program", "")), str(known.get("fault", "")))
-        program = bubblewrap.find()
+        known = self._read(ENGINE)
+        if known.get("name") in BY_NAME:
+            return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
         with tempfile.TemporaryDirectory() as folder:
-            fault = bubblewrap.probe(program, Path(folder)) if program else _MISSING
+            engine = self._first([(kind, kind.find()) for kind in self._kinds], Path(folder))
             with suppress(OSError):
                 (Path(folder) / "denied" / "folder").rmdir()  # which nobody may list
-        return Engine(program, fault)
+        return engine
 
     def set_mode(self, *, on: bool, required: bool) -> None:
         """Leave the marks by which `sb-confine` knows whether to confine, and whether it may do without.
@@ -119,9 +171,8 @@ class ConfineStore:
         Raises:
             OSError: it cannot be written.
         """
-        bubblewrap.make_denied(self.denied)
         path = self._of_folder(folder)
-        content = encoded(bubblewrap.arguments(profile, self.denied))
+        content = self._options(profile)
         try:
             if path.read_bytes() == content:
                 return path
@@ -129,6 +180,11 @@ class ConfineStore:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(path, content, durable=False)
         return path
+
+    def _options(self, profile: Profile) -> bytes:
+        kind = self.engine().kind
+        kind.begin(self.folder)
+        return kind.options(profile, self.denied)
 
     def _of_folder(self, folder: str) -> Path:
         return self.folder / "folders" / folder.strip("/") / OPTIONS
@@ -144,13 +200,12 @@ class ConfineStore:
         """
         if "\0" in command:
             raise ValueError("a command line cannot hold a null character")
-        bubblewrap.make_denied(self.denied)
+        options = b"" if outside else self._options(profile)
         tickets = self.folder / "tickets"
         tickets.mkdir(mode=0o700, exist_ok=True)
         ticket = tickets / f"{_name(command, folder)}.call"
         self.revoke(command, folder)
-        options = [] if outside else bubblewrap.arguments(profile, self.denied)
-        write_atomic(Path(f"{ticket}.options"), encoded(options), durable=False)
+        write_atomic(Path(f"{ticket}.options"), options, durable=False)
         # The host hands the line over in quotes, so that is what the script compares.
         facts = {
             "command": _quoted(command),
@@ -208,7 +263,7 @@ class ConfineStore:
     def watched(self, project: str) -> Watch | None:
         """What a project's watched paths were before the oldest confined call that may still change them."""
         body = self._read(f"watched/{_name('', project)}")
-        return Watch(**body) if body.keys() == {"settings", "hooks", "keys", "absent", "held"} else None
+        return Watch.from_json(body)
 
     def tidy(self) -> None:
         """Remove tickets and failures that are too old to count, and profiles of folders that are gone."""
@@ -222,6 +277,11 @@ class ConfineStore:
             folder = Path("/") / path.parent.relative_to(folders)
             if not folder.is_dir():
                 path.unlink(missing_ok=True)
+        watches = (self._read(f"watched/{path.name}") for path in _files(self.folder / "watched"))
+        compared = [watch.contents for body in watches if (watch := Watch.from_json(body)) and watch.contents]
+        remove_unused(
+            self.folder / "copies", {digest for one in compared for _, digest in one.entries.values()}
+        )
 
     def remove(self) -> None:
         """Remove everything, when no host uses it any more."""
@@ -242,11 +302,6 @@ class ConfineStore:
 
     def _write(self, name: str, body: dict[str, Any]) -> None:
         write_atomic(self.folder / name, json.dumps(body).encode(), durable=False)
-
-
-def encoded(options: Sequence[str]) -> bytes:
-    """Options as `bwrap --args` reads them."""
-    return b"".join(os.fsencode(option) + b"\0" for option in options)
 
 
 def _quoted(command: str) -> str:

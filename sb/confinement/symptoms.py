@@ -20,6 +20,7 @@ _CANNOT_OPEN = re.compile(
 _NEEDS_OUTSIDE = re.compile(
     r"(?i)no new privileges|newuidmap|effective uid is not 0, is|must be setuid root|unable to change to sudoers gid|cannot set groups"
 )
+_SHELL = re.compile(r"^\s*/\S*sh: ")  # a message of a shell begins with its own path
 _PATH = re.compile(
     r"(?:unix:(?://)?|[\s'\"`(=:\u2018\u201c]|^)((?:~|/)[^\s'\"`:;,)\u2019\u201d]*[^\s'\"`:;,.)\u2019\u201d])"
 )
@@ -43,11 +44,12 @@ class Symptoms:
         return bool(self.writes or self.reads or self.outside or self.unnamed)
 
 
-def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str) -> Symptoms:
+def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str, denies: bool = False) -> Symptoms:
     """What a command's output says that its profile kept it from.
 
     Args:
         output: stdout and stderr. home: of the user. cwd: where it ran; a relative path in a message is below it.
+        denies: the engine stops writes as if the user had no right to.
     """
     writes, reads = dict[str, None](), dict[str, None]()
     outside = unnamed = False
@@ -58,9 +60,20 @@ def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str) -> Sympto
             writes |= dict.fromkeys(paths[:1])
             unnamed = unnamed or not paths
         if _CANNOT_OPEN.search(line):
-            closed = (path for path in _paths(line, home, cwd) if _is_closed(path, profile))
+            paths = list(_paths(line, home, cwd))
+            closed = [path for path in paths if _is_closed(path, profile)]
             reads |= dict.fromkeys(closed)
+            if denies and not closed:
+                kept = [path for path in paths if not profile.may_write(path) and _could_write(path)]
+                writes |= dict.fromkeys(kept[:1])
     return Symptoms(tuple(writes)[:_MOST_PATHS], tuple(reads)[:_MOST_PATHS], outside, unnamed and not writes)
+
+
+def _could_write(path: str) -> bool:
+    """True for a path that this user may write or create where no engine keeps them from it."""
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return os.access(path, os.W_OK)
 
 
 def _is_closed(path: str, profile: Profile) -> bool:
@@ -69,7 +82,7 @@ def _is_closed(path: str, profile: Profile) -> bool:
 
 def _paths(line: str, home: str, cwd: str) -> Iterator[str]:
     """The paths that a message names, and what quoted words may be relative to the folder."""
-    for found in _PATH.finditer(line):
+    for found in _PATH.finditer(_SHELL.sub("", line)):
         path = found[1]
         yield _real(home + path[1:] if path.startswith("~") else path)
     for word in re.findall(r"['\"`\u2018]([^'\"`\u2019]{1,400})['\"`\u2019]", line):

@@ -15,7 +15,9 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 
+from sb.confinement.contents import Contents, contents, put_back
 from sb.confinement.profile import settings_at
 from sb.confinement.repositories import git_folder_of, git_program
 from sb.frozen import frozen
@@ -48,6 +50,7 @@ class Watch:
         settings: hosts' settings to what their link says; "" for what is no link.
         hooks: names in the folder of git's hooks; None where there is none.
         keys: a file of git's configuration to its keys that run programs, each as name and value.
+        contents: of settings and hooks, where the engine cannot hold them.
         absent: login files and settings that are not there, in folders where a call may make something else.
         held: the folders that every confined process since then finds held in their place.
     """
@@ -57,21 +60,37 @@ class Watch:
     keys: dict[str, list[list[str]]]
     absent: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
+    contents: Contents | None = None
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Watch | None:
+        """A watch as it was saved; None for anything else."""
+        saved = body.pop("contents", None)
+        if body.keys() != {"settings", "hooks", "keys", "absent", "held"}:
+            return None
+        return cls(**body, contents=Contents(**saved) if saved else None)
 
 
-def watch(project: str, absent: Iterable[str] = (), held: Iterable[str] = ()) -> Watch:
+def watch(
+    project: str, absent: Iterable[str] = (), held: Iterable[str] = (), copies: Path | None = None
+) -> Watch:
     """The watched paths as they are now.
 
     Args:
         project: its root, real path. absent: more paths, of which those count that are not there.
-        held: of the profile of the first confined call.
+        held: of the profile of the first confined call. copies: a folder for the contents of settings and hooks,
+            where these count.
+
+    Raises:
+        OSError: a copy cannot be written.
     """
     settings = {path: _link(path) for path in settings_at(project)}
     hooks = _hooks(project)
     names = sorted(os.listdir(hooks)) if hooks and os.path.isdir(hooks) else None
     missing = [path for path in absent if not os.path.lexists(path)]
     keys = {file: _keys(file) for file in _config_files(project)}
-    return Watch(settings, names, keys, missing, list(held))
+    texts = contents(project, copies) if copies is not None else None
+    return Watch(settings, names, keys, missing, list(held), texts)
 
 
 def restore(project: str, before: Watch, removed: Path, allowed: Collection[str] = ()) -> list[str]:
@@ -97,27 +116,8 @@ def restore(project: str, before: Watch, removed: Path, allowed: Collection[str]
         *_restored_settings(now, before, removed),
         *_restored_hooks(project, now, before, removed),
         *_restored_keys(now, before),
+        *_restored_contents(project, before, removed, allowed),
     ]
-
-
-def is_alive(mark: str) -> bool:
-    """True while a confined process runs, such as a server in the background.
-
-    Args:
-        mark: a path on which something is mounted in each of them, and nowhere else.
-    """
-    own = os.stat("/proc/self/ns/mnt").st_ino
-    escaped = os.path.realpath(mark).replace("\\", "\\134").replace(" ", "\\040")
-    needle = f" {escaped} ".encode(errors="surrogateescape")
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError):  # it ended, or is another user's
-                if (
-                    os.stat(f"/proc/{name}/ns/mnt").st_ino != own
-                    and needle in Path(f"/proc/{name}/mountinfo").read_bytes()
-                ):
-                    return True
-    return False
 
 
 def _allowed(path: str, allowed: Collection[str]) -> bool:
@@ -148,11 +148,18 @@ def _removed_absent(before: Watch, removed: Path, allowed: Collection[str]) -> I
 def _restored_hooks(project: str, now: Watch, before: Watch, removed: Path) -> Iterator[str]:
     hooks = _hooks(project)
     if before.hooks is not None or now.hooks is None or not hooks:
-        return  # it is mounted read-only, or was never there
+        return  # the engine holds what is in it, or its contents are compared; or it was never there
     for name in now.hooks:
         if not name.endswith(".sample"):
             path = os.path.join(hooks, name)
             yield f"moved the git hook {plain(path, one_line=True)} away{_moved(path, removed)}"
+
+
+def _restored_contents(project: str, before: Watch, removed: Path, allowed: Collection[str]) -> Iterator[str]:
+    if before.contents is not None:
+        yield from put_back(
+            project, before.contents, lambda path: _moved(path, removed), lambda path: _allowed(path, allowed)
+        )
 
 
 def _restored_keys(now: Watch, before: Watch) -> Iterator[str]:

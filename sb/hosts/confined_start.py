@@ -56,8 +56,9 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
     confining.store.set_mode(on=True, required=confining.mode == "require")
     options = confining.store.put_profile(folder, confining.profile())
     os.dup2(os.open(options, os.O_RDONLY), _OPTIONS_FD)
-    program = confining.engine.program
-    os.execv(program, [program, "--args", str(_OPTIONS_FD), shell, "-c", line])
+    engine = confining.engine
+    start = engine.kind.command(engine.program, str(options), _OPTIONS_FD)
+    os.execv(engine.program, [*start, shell, "-c", line])
 
 
 def _config(folder: Path) -> Config:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sb.confinement.watched import is_alive, restore, watch
+from sb.confinement.bubblewrap import is_alive
+from sb.confinement.watched import restore, watch
 from tests.confinement.conftest import Place, git
 from tests.rows import rows
 
@@ -126,7 +127,7 @@ def test_login_file_made_beside_an_approved_path(place: Place, removed: Path) ->
 
 
 def test_process_that_goes_on_is_noticed(place: Place) -> None:
-    mark = str(place.sb_home / "confine")
+    mark = place.sb_home / "confine"
     assert not is_alive(mark)
     pid = place.run("sleep 60 > /dev/null 2>&1 & echo $!").stdout.strip()
     assert is_alive(mark)

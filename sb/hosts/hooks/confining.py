@@ -19,7 +19,7 @@ from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
-from sb.confinement.watched import is_alive, restore, watch
+from sb.confinement.watched import restore, watch
 from sb.frozen import frozen
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
@@ -285,7 +285,7 @@ class Confining:
             if os.path.dirname(path) in folders and path not in confined.opened
         ]
         if before is None:
-            self.store.keep_watch(self._project, watch(self._project, beside, held))
+            self.store.keep_watch(self._project, watch(self._project, beside, held, self.store.copies))
             return held
         if beside:
             absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
@@ -308,8 +308,9 @@ class Confining:
             allowed.append(os.path.join(self._project, ".git"))
         done = restore(self._project, before, self.store.folder / "removed", allowed)
         if allowed:
-            self.store.keep_watch(self._project, watch(self._project, before.absent, before.held))
-        if not pending and not is_alive(str(self.store.folder)):
+            now = watch(self._project, before.absent, before.held, self.store.copies)
+            self.store.keep_watch(self._project, now)
+        if not pending and not self.store.is_alive():
             self.store.keep_watch(self._project, None)
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
 
@@ -332,7 +333,9 @@ class Confining:
         """What the agent is told where confinement may be why a call failed."""
         output = "\n".join((call.error, *texts(call.response)))
         profile = self.profile(confined.needs)
-        found = symptoms_in(output, profile, home=self._home, cwd=confined.folder)
+        found = symptoms_in(
+            output, profile, home=self._home, cwd=confined.folder, denies=self.engine.kind.denies
+        )
         if not found:
             return ""
         if found.unnamed and not (found.reads or found.outside):

@@ -39,9 +39,23 @@ esac
 if [ -d "$state" ] && [ ! -r "$state" ]; then
     exec "$shell" -c "$1"
 fi
+# Landlock does not answer that question, it only refuses to open.
+if [ -e "$state/kind" ] && ! true 2> /dev/null < "$state/kind"; then
+    exec "$shell" -c "$1"
+fi
 [ -e "$state/off" ] && exec "$shell" -c "$1"
 program=
 [ -r "$state/program" ] && read -r program < "$state/program"
+kind= starter= packages=
+[ -r "$state/kind" ] && {{ read -r kind; read -r starter; read -r packages; }} < "$state/kind"
+# Starts the engine with the options in a file.
+begin() {{
+    case $kind in
+    landlock) exec "$program" -I -S -X pycache_prefix="$runtime/pycache" "$starter" "$packages" "$1" "$shell" -c "$2" ;;
+    sandbox-exec) exec "$program" -f "$1" "$shell" -c "$2" ;;
+    *) exec "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
+    esac
+}}
 case $1 in
 *" && eval "*)
     # As the host puts it: its own preparation, the agent's line in quotes, and where the folder is noted.
@@ -60,13 +74,13 @@ case $1 in
             true 2> /dev/null > "$ticket.taken" || continue
             set +C
             [ -n "$outside" ] && exec "$shell" -c "$1"
-            [ -x "$program" ] && exec "$program" --args 9 "$shell" -c "$1" 9< "$ticket.options"
+            [ -x "$program" ] && begin "$ticket.options" "$1"
         fi
     done
     folder=$PWD
     while [ -x "$program" ] && [ -n "$folder" ]; do
         options=$state/folders$folder/options
-        [ -r "$options" ] && exec "$program" --args 9 "$shell" -c "$1" 9< "$options"
+        [ -r "$options" ] && begin "$options" "$1"
         folder=${{folder%/*}}
     done
     ;;

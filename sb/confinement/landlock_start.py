@@ -1,0 +1,116 @@
+"""Starter of commands under Landlock, run as a file: `python -I -S landlock_start.py PACKAGES OPTIONS PROGRAM ARGUMENT…`.
+
+It restricts itself with the package `landlockpy`, found in the folder PACKAGES, and becomes the program. OPTIONS is a
+file as `sb.confinement.landlock` writes it. Whatever fails, the program is not started.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import sys
+from types import ModuleType
+
+REFUSED = 126
+# Microseconds that a process with real-time priority may run: finite in confined processes, and not to be raised again.
+MARK_LIMIT = 86_400_000_017
+READ, WRITE, CREATE = (
+    "r",
+    "w",
+    "c",
+)  # each option begins with one; CREATE makes an empty file, then opens it as WRITE
+_SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/run/current-system/sw/bin/setpriv")
+
+
+def main(packages: str, options: str, *command: str) -> None:
+    """Replace this process by a command that is held to the options.
+
+    Args:
+        packages: the folder of `landlockpy`. options: a file. command: a program by its absolute path, and arguments.
+    """
+    try:
+        with open(options, "rb") as file:
+            rights = [os.fsdecode(option) for option in file.read().split(b"\0") if option]
+        _prepare(packages)
+        _restrict(rights)
+        words = [*_without_capabilities(), *command]
+        os.execve(words[0], words, {**os.environ, "SB_CONFINED": "landlock"})
+    except (OSError, ImportError, ValueError) as error:
+        sys.stderr.write(f"sb-confine: not run: landlock: {error}\n")
+        sys.exit(REFUSED)
+
+
+def _prepare(packages: str) -> None:
+    """Make `landlockpy` importable at a quarter of its time, which every command would wait for.
+
+    Its `__init__` loads helpers for tests. It imports `ctypes.util` to look for the C library, which starts a program
+    and loads much; without an answer it takes the library that this process has.
+    """
+    package = ModuleType("landlockpy")
+    package.__path__ = [os.path.join(packages, "landlockpy")]
+    lookup = ModuleType("ctypes.util")
+    lookup.__dict__["find_library"] = lambda _name: None
+    ctypes.__dict__["util"] = lookup
+    sys.modules.update({"landlockpy": package, "ctypes.util": lookup})
+
+
+def _restrict(rights: list[str]) -> None:
+    """Allow what the options name; all else can be neither written nor read, for this process and its children."""
+    from landlockpy.flags import AccessFS, AccessNet
+    from landlockpy.ruleset import Ruleset
+
+    content = AccessFS.WRITE_FILE | AccessFS.TRUNCATE
+    entries = (
+        AccessFS.REMOVE_DIR | AccessFS.REMOVE_FILE | AccessFS.MAKE_DIR | AccessFS.MAKE_REG | AccessFS.MAKE_SYM
+    )
+    entries |= AccessFS.MAKE_SOCK | AccessFS.MAKE_FIFO | AccessFS.REFER
+    devices = (
+        AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK
+    )  # of these nothing is allowed: root could make a disk's
+    read = AccessFS.READ_FILE
+    handled = content | entries | devices | read
+    with Ruleset(handled_fs=handled, handled_net=AccessNet.NONE, best_effort=False) as ruleset:
+        for right in rights:
+            kind, path = right[0], right[1:]
+            if kind == CREATE:
+                _create(path)
+            try:
+                # Not through links, which a command may have made since the options were written.
+                opened = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            place = f"/proc/self/fd/{opened}"
+            if os.readlink(place) == path:
+                changing = content | entries if os.path.isdir(place) else content
+                ruleset.allow_path(place, read if kind == READ else changing)
+            os.close(opened)
+        _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
+        if hard == resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_RTTIME, (MARK_LIMIT, MARK_LIMIT))
+        ruleset.restrict()
+
+
+def _create(path: str) -> None:
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
+    except FileExistsError:
+        pass
+
+
+def _without_capabilities() -> list[str]:
+    """The program of util-linux that takes root's capabilities away, which Landlock leaves.
+
+    Raises:
+        OSError: root, without that program.
+    """
+    if os.geteuid() != 0:
+        return []
+    for program in _SETPRIV:
+        if os.access(program, os.X_OK):
+            return [program, "--bounding-set=-all", "--inh-caps=-all"]
+    raise OSError("root needs setpriv, of util-linux")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
