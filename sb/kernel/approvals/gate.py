@@ -110,7 +110,7 @@ class ApprovalGate:
         """Whether the yes of a person whom nothing identifies is enough for the call.
 
         While nobody is enrolled, an approval would prove no more. Else it is enough for what
-        neither destroys nor stays, in the project.
+        does not destroy, unless a reason needs an operator (`SIGNED`).
         """
         return self._needed(call) == 1 and (_is_lesser(call) or not self.approvals.authority.enrolled())
 

@@ -11,7 +11,7 @@ from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
-from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
+from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunContext
@@ -144,18 +144,23 @@ def test_with_operators_what_cannot_be_undone_is_queued(host: Host) -> None:
     assert queued(host.before("Write", "t2", **given))
 
 
-@pytest.mark.parametrize("enrolled", [False, True])
-def test_with_operators_what_leaves_confinement_is_queued(host: Host, enrolled: bool) -> None:
+@pytest.mark.parametrize(
+    ("rule", "enrolled", "queues"),
+    [(OUTSIDE_CONFINEMENT, False, False), (OUTSIDE_CONFINEMENT, True, True), (WRITES_OUTSIDE, True, False)],
+)
+def test_with_operators_what_leaves_confinement_is_queued_and_a_file_outside_is_asked(
+    host: Host, rule: str, enrolled: bool, queues: bool
+) -> None:
     if enrolled:
         enroll(host)
-    ask = Ask(OUTSIDE_CONFINEMENT, "writes /srv/x", AnsweredBy.BY_HOST)
+    ask = Ask(rule, "writes /srv/x", AnsweredBy.BY_HOST)
     args = {"tool": "Bash", "command": "make install"}
     with host.open() as runtime:
         ctx = RunContext.create("claude-code", metadata={"host": "claude-code"})
         announce = runtime.executor.external.announce
         answer = announce(ctx, "host.shell.network", args, step="t1", host_asks=True, asked=(ask,))
     assert isinstance(answer.data, dict)
-    assert ("ask" in answer.data, "approval_id" in answer.data) == (not enrolled, enrolled)
+    assert ("ask" in answer.data, "approval_id" in answer.data) == (not queues, queues)
 
 
 def test_with_operators_a_lesser_question_is_a_permission(host: Host) -> None:
