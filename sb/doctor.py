@@ -29,6 +29,7 @@ from sb.kernel.review.findings import (
     log_standing,
     operators,
     snapshots_finding,
+    trees_finding,
 )
 from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
@@ -38,7 +39,9 @@ from sb.parts import (
     open_kill_switch,
     open_registry,
     open_snapshots,
+    open_trees,
     shipped_registry,
+    trees_off,
 )
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
@@ -181,6 +184,8 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
     ]
     yield Finding("sizes", Status.OK, ", ".join(counts))
     yield snapshots_finding(open_snapshots(config).size())
+    trees = open_trees(config)
+    yield trees_finding(trees.size(), trees_off(config), trees.slow_projects())
 
 
 def _integrity(database: Database) -> Finding:

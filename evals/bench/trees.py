@@ -31,7 +31,7 @@ def report() -> Iterator[str]:
             status = partial(_git, project, "status", "--porcelain")
             action = partial(store.store, str(project), 60)
             what = f"tree of {number} files, unchanged"
-            yield compare(what, action, "git status", status, calls=3, bar=BAR, rounds=9).line()
+            yield compare(what, action, "git status", status, calls=1, bar=BAR, rounds=7).line()
 
 
 def _make(project: Path, number: int) -> None:
