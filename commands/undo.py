@@ -19,7 +19,7 @@ from sb.kernel.reversal_contracts import MutationState
 from sb.log.references import full_id, known_run
 from sb.parts import hosted_files, open_snapshots
 from sb.present.recovery import undone_sentence
-from sb.present.undo import WIDEST_OBJECT, undo_line
+from sb.present.undo import WIDEST_OBJECT, call_args, object_of, undo_line
 from sb.redaction import one_line
 from sb.text import plain, shorten
 from sb.tools.roots import absolute
@@ -192,10 +192,42 @@ def _named(opened: Runtime, reference: str) -> MutationRef:
     """One undo record by its id, its call's, or the beginning of one."""
     store = opened.recovery.mutations
     if reference == LAST:
-        _note_doubts(opened)
-        return store.last()
+        return _last(opened)
     reference = store.resolve(reference)
     return store.for_call(reference) or _unknown(opened, reference)
+
+
+def _last(opened: Runtime) -> MutationRef:
+    """The newest call that may have changed something, whether or not it can be undone.
+
+    Raises:
+        CheckFailed: its outcome is unknown, so that an older one must not be undone in its place.
+    """
+    doubtful = [intent for intent in opened.executor.in_doubt() if intent.reverses is None]
+    try:
+        ref = opened.recovery.mutations.last(undoable=False)
+    except NotFoundError:
+        _note_doubts(opened)
+        raise
+    if doubtful and doubtful[-1].id > opened.recovery.mutations.number(ref.mutation_id):
+        call_id = doubtful[-1].call_id
+        raise CheckFailed(
+            f"the last call, {_in_doubt(call_id)}", f"sb recovery settle {call_id}, or name a call to undo"
+        )
+    _note_doubts(opened)
+    return ref
+
+
+def _before_last(opened: Runtime, plan: Plan) -> str:
+    """The hint where the last call cannot be undone: names the newest that can, and does not undo it."""
+    try:
+        older = opened.recovery.mutations.last()
+    except NotFoundError:
+        return "sb undo --list shows other calls"
+    if older.mutation_id == plan.ref.mutation_id:
+        return "sb undo --list shows other calls"
+    what = shorten(object_of(older, call_args(older, opened.log)), WIDEST_OBJECT)
+    return f"sb undo {older.mutation_id} undoes the newest call that can be undone: {what}"
 
 
 def _unknown(opened: Runtime, reference: str) -> MutationRef:
@@ -274,6 +306,8 @@ def _undo(
         changed = len(plans) == 1 and plans[0].checked and snapshot_of(plans[0].ref)
         forced = f"sb undo {plans[0].ref.mutation_id} --force" if changed else ""
         hint = f"{forced} overwrites what changed since" if forced else "sb undo --list shows other calls"
+        if len(plans) == 1 and not forced:
+            hint = _before_last(opened, plans[0])
         raise CheckFailed("nothing can be undone", hint)
     _confirm(sum(plan.ok for plan in plans), yes)
     by = decider(ctx, opened.recovery.approvals.authority, who)

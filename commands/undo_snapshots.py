@@ -14,7 +14,7 @@ from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.kernel.recovery.purging import purge
 from sb.kernel.recovery.variants import snapshot_of
-from sb.parts import open_authority, open_snapshots
+from sb.parts import open_authority, open_snapshots, open_trees
 from sb.present.undo import about, entry_row
 from sb.sources import SYSTEM_CLOCK
 from sb.text import counted, human_bytes, shorten
@@ -67,7 +67,7 @@ def _content(snapshots: SnapshotStore, key: str, path: str) -> None:
 def purge_snapshots(
     ctx: typer.Context, older_than: str, who: str, reason: str, *, yes: bool, as_json: bool
 ) -> None:
-    """Remove snapshots, after a confirmation."""
+    """Remove snapshots and stored trees, after a confirmation."""
     config = configuration(ctx)
     snapshots = open_snapshots(config)
     before = SYSTEM_CLOCK.now() - parse_duration(older_than) if older_than else None
@@ -83,9 +83,11 @@ def purge_snapshots(
     try:
         by = anybody(ctx, open_authority(config, log), who).name
         number, stored = purge(log, snapshots, by=by, reason=reason, older_than=older_than, before=before)
+        projects, _ = open_trees(config).purge(before)
     finally:
         log.close()
     if as_json:
         output.emit_json({"removed": number, "bytes": stored})
     else:
-        output.line(f"removed {counted(number, 'snapshot')} ({human_bytes(stored)})")
+        trees = f", and the trees of {counted(projects, 'project')}" if projects else ""
+        output.line(f"removed {counted(number, 'snapshot')} ({human_bytes(stored)}){trees}")

@@ -30,6 +30,7 @@ from sb.kernel.review.findings import (
     log_standing,
     operators,
     snapshots_finding,
+    trees_finding,
 )
 from sb.kernel.review.host_questions import question_counts
 from sb.kernel.review.host_sessions import connected_agents
@@ -40,7 +41,9 @@ from sb.parts import (
     open_kill_switch,
     open_registry,
     open_snapshots,
+    open_trees,
     shipped_registry,
+    trees_off,
 )
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
@@ -185,6 +188,8 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
     ]
     yield Finding("sizes", Status.OK, ", ".join(counts))
     yield snapshots_finding(open_snapshots(config).size())
+    trees = open_trees(config)
+    yield trees_finding(trees.size(), trees_off(config), trees.slow_projects())
 
 
 def _integrity(database: Database) -> Finding:

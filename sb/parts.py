@@ -30,13 +30,14 @@ from sb.kernel.registry.registry import SHIPPED, ToolRegistry
 from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
-from sb.shell.programs import SHIPPED_RULES, Ruleset
+from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import database_files, open_database
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
 from sb.tools.hosted.files import CallLimits, HostedFiles
 from sb.tools.hosted.guarding import guarded
+from sb.tools.hosted.trees import HostedTrees
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.boundaries.boundaries import Boundaries
@@ -51,7 +52,10 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.review.findings import Finding
     from sb.kernel.run_context import RunContext
     from sb.store.snapshots import SnapshotStore
+    from sb.store.trees.store import TreeStore
     from sb.tools.discovery import LoadFailure
+
+_DATABASE = b"SQLite format 3\0"  # how the file of one begins that is not encrypted
 
 
 def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> EventLog:
@@ -119,7 +123,63 @@ def hosted_registry(config: Config) -> ToolRegistry:
 def hosted_files(config: Config) -> HostedFiles:
     """The files that hosts of coding agents change."""
     limits = CallLimits(config.undo.call_max_bytes, config.undo.call_max_files)
-    return HostedFiles(partial(open_snapshots, config), protected(config), limits)
+    return HostedFiles(partial(open_snapshots, config), protected(config), limits, hosted_trees(config))
+
+
+def hosted_trees(config: Config) -> HostedTrees:
+    """The trees of projects around the calls of coding agents."""
+    return HostedTrees(
+        partial(open_trees, config),
+        lambda: open_snapshots(config).packs,
+        seconds=config.undo.tree_ms / 1000,
+        bounds=(config.undo.call_max_bytes, config.undo.call_max_files),
+        home=str(config.home.folder),
+    )
+
+
+def trees_off(config: Config) -> str:
+    """The reason to store no trees of projects; "" for none."""
+    if not config.hooks.keep:
+        return "hooks.keep is false"
+    if not config.undo.tree_ms:
+        return "undo.tree_ms is 0"
+    if _is_encrypted(config.database):
+        return "the database is encrypted, and trees are not"
+    from sb.store.trees.git_program import git_path
+
+    return "" if git_path() else "no git of the system is installed"
+
+
+def _is_encrypted(database: Path) -> bool:
+    """True for an encrypted database file, told by its first bytes."""
+    try:
+        with database.open("rb") as file:
+            begins = file.read(len(_DATABASE))
+    except OSError:
+        return False
+    return bool(begins) and begins != _DATABASE
+
+
+def open_trees(config: Config) -> TreeStore:
+    """The trees of projects, as they were before calls."""
+    from sb.shell.secret_files import PRIVATE, secret_path
+    from sb.shell.sensitive import folded
+    from sb.store.trees.part import Rules
+    from sb.store.trees.store import TreeStore
+
+    ruleset = shell_rules(config)
+
+    def is_secret(path: str) -> bool:
+        with judged_by(ruleset):  # packs of one's own add files to the table
+            secret = secret_path(folded(path))
+        return secret is not None and secret.kind != PRIVATE
+
+    rules = Rules(
+        is_secret, [os.path.realpath(path) for path in protected(config)], config.undo.call_max_bytes
+    )
+    return TreeStore(
+        config.home.trees, rules, cap_bytes=config.undo.store_max_bytes, keep_days=config.undo.keep_days
+    )
 
 
 def open_snapshots(config: Config) -> SnapshotStore:

@@ -13,6 +13,7 @@ BENCHMARKS = (
     "replay",
     "trajectories",
     "snapshots",
+    "trees",
     "approvals",
     "workflows",
     "console",

@@ -129,6 +129,12 @@ class Undo:
         "The most files, links and folders in the snapshot of one call.",
         narrow=smaller(),
     )
+    tree_ms: int = setting(
+        150,
+        kinds.integer(0, 60_000),
+        "Milliseconds in which the project's tree is stored before a command line whose changes are not all known; 0 "
+        "for never. A tree that takes longer is stored in the background, and only files that the line names are kept.",
+    )
 
 
 @frozen

@@ -97,6 +97,11 @@ class Home:
         return self.folder / "kept"
 
     @property
+    def trees(self) -> Path:
+        """Trees of projects, as they were before calls."""
+        return self.folder / "trees"
+
+    @property
     def usage(self) -> Path:
         """Tokens of coding agents' sessions, one file each."""
         return self.folder / "usage"

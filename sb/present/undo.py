@@ -14,7 +14,7 @@ from sb.present.recovery import NO_UNDO, state_word
 from sb.present.times import ago, left, moment
 from sb.store.pack_file import EXTRA, FILE, LINK, Entry
 from sb.store.snapshots import SnapshotStore
-from sb.text import human_bytes, revealed_line, shorten
+from sb.text import counted, human_bytes, revealed_line, shorten
 
 WIDEST_OBJECT = 48  # characters of the command or file in a list of at most 100 columns
 _WIDEST_WHAT = 12
@@ -55,13 +55,13 @@ def undo_line(
         now: microseconds since the epoch.
         widest: characters of the object; 0 for a line that is not shortened.
     """
-    args = call_args(ref, log)
+    args, result = _call_facts(ref, log)
     text, tool = object_of(ref, args), revealed_line(str(args.get("tool") or ref.tool_id))
     return UndoLine(
         ago(ref.bound_at, now),
         shorten(tool, _WIDEST_WHAT) if widest else tool,
         _fitted(text, widest) if widest else text,
-        undo_word(ref, snapshots, now, partly=bool(args.get("partly"))),
+        undo_word(ref, snapshots, now, partly=_is_partial(args, result)),
         ref.mutation_id,
         revealed_line(ref.agent),
         ref.run_id,
@@ -77,11 +77,27 @@ def _fitted(text: str, widest: int) -> str:
 
 def call_args(ref: MutationRef, log: EventLog) -> Mapping[str, Any]:
     """The arguments of the call as the log has them, masked; {} once they were pruned."""
+    return _call_facts(ref, log)[0]
+
+
+def _call_facts(ref: MutationRef, log: EventLog) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The arguments and the result of the call as the log has them; {} each once they were pruned."""
+    args: Mapping[str, Any] = {}
+    result: Mapping[str, Any] = {}
     for event in log.events(run_id=ref.run_id, call_id=ref.call_id):
-        args = (event.payload or {}).get("args")
-        if isinstance(args, dict):
-            return args
-    return {}
+        payload = event.payload or {}
+        if not args and isinstance(payload.get("args"), dict):
+            args = payload["args"]
+        if isinstance(payload.get("result"), dict):
+            result = payload["result"]
+    return args, result
+
+
+def _is_partial(args: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+    """True for a call of whose changes only a part can be restored."""
+    if result.get("tree") is True:
+        return bool(result.get("not_restored"))
+    return bool(args.get("partly") or args.get("tree"))
 
 
 def object_of(ref: MutationRef, args: Mapping[str, Any]) -> str:
@@ -124,6 +140,16 @@ def about(ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int) -
     ]
     if ref.no_way_back and ref.state is MutationState.COMMITTED:
         lines.append(f"why not: {revealed_line(ref.no_way_back)}")
+    result = _call_facts(ref, log)[1]
+    if isinstance(why := result.get("tree_why"), str) and not ref.no_way_back:
+        lines.append(f"only files that the line names: {revealed_line(why)}")
+    left = result.get("not_restored")
+    rows = [(str(item.get("path")), str(item.get("why"))) for item in left] if isinstance(left, list) else []
+    lines += [f"not restored: {revealed_line(path)} ({revealed_line(why)})" for path, why in rows]
+    if isinstance(number := result.get("overlapping"), int):
+        lines.append(
+            f"{counted(number, 'other call')} ran in the project meanwhile; what they changed counts too"
+        )
     return lines
 
 
@@ -142,6 +168,8 @@ def undo_ahead(args: Mapping[str, Any], reversal: Mapping[str, Any]) -> str:
     Args:
         reversal: the reversal contract of its tool as plain JSON; {} for none.
     """
+    if args.get("tree"):
+        return "restores what it changes in the project, whose tree is stored first"
     if args.get("partly"):
         return "in part: a snapshot of the files that it names is taken first"
     tool, never = reversal.get("compensation_capability"), reversal.get("irreversible_when")

@@ -35,6 +35,7 @@ _MODULES = (
     "sb.memory.brain",
     "sb.memory.context_package",
     "sb.store.path_states",
+    "sb.store.trees.difference",
     "sb.tools.file_changes",
     "sb.resident.worker",
     "rfc8785",

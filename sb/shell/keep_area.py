@@ -68,6 +68,7 @@ class Area(NamedTuple):
         protected: SecondBrain's own files and folders. guarded: places that decide how calls are judged.
         scratch: whether a folder below the project is one that a build makes, so that it may go without a snapshot.
         limits: of one snapshot.
+        tree: the project again if its tree can be stored; "" if not.
     """
 
     project: str
@@ -76,6 +77,7 @@ class Area(NamedTuple):
     guarded: Guarded = Guarded()
     scratch: Callable[[str], str] = lambda path: "it is not scratch"
     limits: Limits = Limits()
+    tree: str = ""
 
 
 Listings = dict[str, frozenset[str]]  # of folders

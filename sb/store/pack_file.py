@@ -252,6 +252,30 @@ class PackReader:
         return SBError(f"snapshot {self._key} is damaged: {why}", f"sb undo --purge {self._key} removes it")
 
 
+def merged(
+    writer: PackWriter,
+    old: PackReader | None,
+    before: Iterable[tuple[Entry, bytes]],
+    extra: Mapping[str, bytes],
+) -> Pack:
+    """Write a pack of what another holds and of further entries with their contents; the other's come first."""
+    entries = {entry.path: entry for entry in old.pack.entries} if old else {}
+    named = dict(old.pack.extra) if old else {}
+    if old:
+        for entry in (*entries.values(), *named.values()):
+            if entry.kind in (FILE, EXTRA):
+                writer.whole(old.content(entry))
+    for entry, content in before:
+        if entry.path not in entries:
+            entries[entry.path] = entry
+            if entry.kind == FILE:
+                writer.whole(content)
+    for name, content in extra.items():
+        if name not in named:
+            named[name] = Entry(name, EXTRA, 0, len(content), writer.whole(content))
+    return writer.finish(sorted(entries.values(), key=lambda entry: entry.path.split("/")), named)
+
+
 def header_of(line: bytes) -> Header | None:
     """The header that a first line holds; None if it is none."""
     magic, _, fields = line.decode("utf-8", "replace").partition(" {")

@@ -10,8 +10,8 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from sb.errors import UsageError
 from sb.files import write_atomic
 from sb.frozen import mutable
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock
-from sb.store.pack_file import Entry, Header, Pack, PackReader, PackWriter, read_header
+from sb.store.pack_file import Entry, Header, Pack, PackReader, PackWriter, merged, read_header
 from sb.store.pack_scan import CannotKeep, Scan, TooMuch
 from sb.text import human_bytes
 
@@ -175,6 +175,51 @@ class PackStore:
             partial.unlink(missing_ok=True)
         return pack
 
+    def extend(
+        self,
+        key: str,
+        before: Iterable[tuple[Entry, bytes]],
+        *,
+        session: str,
+        session_share: float = 0.25,
+        extra: Mapping[str, bytes] | None = None,
+    ) -> Pack:
+        """Add what was at further paths to the snapshot of a call, or make it; what it holds already stays.
+
+        Args:
+            before: paths with their contents, parents before what is in them; a link's content is its target.
+            session, session_share, extra: as `take`.
+
+        Raises:
+            CannotKeep: the pack cannot be written. SnapshotStoreFull: no room for it.
+            SBError: the snapshot that is there is damaged.
+        """
+        path = self._path(key)
+        with ExitStack() as opened:
+            old = opened.enter_context(self.open(key)) if self.has(key) else None
+            taken = self._clock.now()
+            header = old.pack.header if old else Header(key, session, taken, taken + self._keep_s)
+            try:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                partial = self.folder / f".{key}@{SYSTEM_IDS.token(8)}"
+                handle = os.open(partial, _NEW, 0o600)
+            except OSError as error:
+                raise _unwritable(error) from error
+            try:
+                with open(handle, "w+b", buffering=1 << 20) as file:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # says that its process lives
+                    pack = merged(PackWriter(file, header), old, before, extra or {})
+                    file.flush()
+                    if self._durable:
+                        os.fsync(handle)
+                    replaced = old.pack.stored_bytes if old else None
+                    self._publish(partial, path, pack, session_share, taken, replaced=replaced)
+            except OSError as error:
+                raise _unwritable(error) from error
+            finally:
+                partial.unlink(missing_ok=True)
+        return pack
+
     def has(self, key: str) -> bool:
         """Whether there is a pack of that key; raises UsageError."""
         return self._path(key).exists()
@@ -300,9 +345,22 @@ class PackStore:
         except FileNotFoundError:
             return
 
-    def _publish(self, partial: Path, path: Path, pack: Pack, session_share: float, now: float) -> bool:
-        """Give a complete pack its name if there is room; False if the key has one already."""
-        session, size = pack.header.session, pack.stored_bytes
+    def _publish(
+        self,
+        partial: Path,
+        path: Path,
+        pack: Pack,
+        session_share: float,
+        now: float,
+        *,
+        replaced: int | None = None,
+    ) -> bool:
+        """Give a complete pack its name if there is room; False if the key has one already.
+
+        Args:
+            replaced: bytes of the key's pack that this one takes the place of; None to leave one that is there.
+        """
+        session, size = pack.header.session, pack.stored_bytes - (replaced or 0)
         with self._locked():
             usage, obstacle = self._room(session, size, session_share, now)
             if obstacle:
@@ -310,7 +368,11 @@ class PackStore:
                     obstacle, "sb undo --purge makes room; undo.store_max_bytes is the limit"
                 )
             usage.add(session, size)
+            usage.packs -= replaced is not None
             self._write_usage(usage)
+            if replaced is not None:
+                os.replace(partial, path)
+                return True
             try:
                 os.link(partial, path)
             except FileExistsError:

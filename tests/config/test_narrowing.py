@@ -83,6 +83,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "undo.store_max_bytes": SIZES,
     "undo.call_max_bytes": SIZES,
     "undo.call_max_files": COUNTS,
+    "undo.tree_ms": COUNTS,
     "http.allow": lists(*HOSTS),
     "http.max_bytes": SIZES,
     "shell.env": lists("PATH", "LANG", "TZ", "HOME", "X"),

@@ -37,7 +37,7 @@ from sb.parts import hosted_files, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
 from sb.shell.programs import SHIPPED_RULES, Ruleset
-from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
+from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
 
 if TYPE_CHECKING:  # only where it is switched on
@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # only where it is switched on
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
 MOST_OF_A_REASON = 200  # characters
+_CHANGING_LINES = (SHELL[SafetyClass.LOCAL_WRITE], SHELL[SafetyClass.NETWORK])
 _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
 
@@ -105,6 +106,7 @@ class _Session:
             return self._before(event.calls[0]) if event.calls else HookVerdict()
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
+            self._prepare_tree()
             return self._remembering()
         warnings = []
         for number, call in enumerate(event.calls):
@@ -123,6 +125,12 @@ class _Session:
             self._confining.leave()
             return self._remembering()
         return HookVerdict(context=warning)
+
+    def _prepare_tree(self) -> None:
+        if self._config.hooks.keep and self._config.undo.tree_ms:
+            from sb.hosts.hooks.snapshots import prepare_tree
+
+            prepare_tree(str(self._ctx.metadata.get("project", "")), self._config, self._files)
 
     def _gate_message(self) -> HookVerdict:
         """Put on record what the last message of a turn holds that is not for whoever reads it, and have it written again."""
@@ -191,7 +199,11 @@ class _Session:
             governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
         )
         changes = governed.changes
-        if governed.writes or (changes and (changes.changes or changes.named)):
+        if (
+            governed.writes
+            or (changes and (changes.changes or changes.named))
+            or (self._config.hooks.keep and governed.tool_id in _CHANGING_LINES)
+        ):
             return self._before_line(call, governed, secrets)
         return self._advised(
             _verdict(self._announce(call, governed, secrets), governed, self._event.host), governed
@@ -203,6 +215,8 @@ class _Session:
         from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
         first = with_snapshot(governed, self._context, self._runtime, self._ctx)
+        if "tree" in first.args:
+            self._end_background()
         with with_extra(first):
             result = self._announce(call, first, secrets)
         queued = isinstance(result.data, dict) and "approval_id" in result.data
@@ -276,6 +290,8 @@ class _Session:
             from sb.hosts.hooks.snapshots import report_of
 
             args = self._calls.announced_args(pending)
+            if self._goes_on(call, pending, args):
+                return
             if secret and call.error:
                 call = call._replace(error=NO_MESSAGE)
             report = report_of(call, pending, args, self._files)
@@ -312,7 +328,11 @@ class _Session:
     def _give_up(self) -> None:
         """End the turn: a call that was judged and not reported was denied by somebody, or its report was lost."""
         everyone = self._event.moment is Moment.SESSION_ENDED
+        if everyone:
+            self._end_background()
         for intent in self._calls.unreported(self._ctx.run_id):
+            if self._is_in_background(intent):
+                continue  # the next tree that is stored ends it
             # A subagent in the background goes on when the turn of who started it is over.
             if everyone or self._calls.subagent_of(intent) == self._event.agent_id:
                 self._calls.give_up(intent, happened=self._happened(intent))
@@ -324,8 +344,41 @@ class _Session:
         if self._config.hooks.confine != OFF and isinstance(command := args.get("command"), str):
             self._confining.store.revoke(command, str(args.get("cwd", "")))
 
+    def _goes_on(self, call: NativeCall, pending: Intent, args: dict[str, Any]) -> bool:
+        """True for a reported call that goes on in the background; a later tree ends it."""
+        tree = args.get("tree")
+        if not (call.args.get("run_in_background") and isinstance(tree, str) and self._files.trees):
+            return False
+        if call.error or call.interrupted or self._files.trees.in_background(tree, pending.idempotency_key):
+            return False
+        self._files.trees.defer(tree, pending.idempotency_key)
+        return self._files.trees.in_background(tree, pending.idempotency_key)
+
+    def _is_in_background(self, intent: Intent) -> bool:
+        tree = (
+            self._calls.announced_args(intent).get("tree") if intent.tool_id in (KEPT, KEPT_NETWORK) else ""
+        )
+        trees = self._files.trees
+        return bool(trees and tree and trees.in_background(str(tree), intent.idempotency_key))
+
+    def _end_background(self) -> None:
+        """End the session's calls in the background, for their record: another tree is stored, or the session is over."""
+        from sb.hosts.hooks.snapshots import report_of
+
+        for intent in self._calls.unreported(self._ctx.run_id):
+            if self._is_in_background(intent):
+                args = self._calls.announced_args(intent)
+                report = report_of(NativeCall("", {}), intent, args, self._files)
+                self._calls.report(self._ctx, intent.tool_id, args, report, step=intent.step)
+
     def _happened(self, intent: Intent) -> bool:
-        paths = [str(path) for path in self._calls.announced_args(intent).get("paths", ())]
+        args = self._calls.announced_args(intent)
+        paths = [str(path) for path in args.get("paths", ())]
+        tree = args.get("tree")
+        if isinstance(tree, str) and self._files.trees is not None:
+            change = self._files.trees.end(tree, intent.idempotency_key, SESSION.get(), reported=False)
+            if change is not None and change.rows:
+                return True
         return bool(paths) and self._files.have_changed(paths, intent.idempotency_key)
 
 

@@ -132,7 +132,7 @@ class Preview:
         kept = (
             tool.spec.side_effecting
             and reversal is ReversalClass.REVERSIBLE
-            and "partly" not in governed.args
+            and ("partly" not in governed.args or "tree" in governed.args)
         )
         return Previewed(Outcome.KEPT if kept else Outcome.RUNS, (), governed, unconfined)
 

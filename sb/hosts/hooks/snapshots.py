@@ -18,6 +18,7 @@ from sb.kernel.execution.external import Report
 from sb.kernel.run_context import RunContext
 from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_STARTED
+from sb.parts import trees_off
 from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
@@ -26,11 +27,19 @@ from sb.shell.overwriting import Change
 from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
-from sb.tools.hosted.files import EXTRA, HostedFiles
+from sb.tools.hosted.files import EXTRA, SESSION, HostedFiles
+from sb.tools.hosted.trees import TreeChange
 
 MOST_PATHS = 1000  # that one undo record names
 MOST_OF_AN_ERROR = 300  # characters
 KEPT_TOOLS = (KEPT, KEPT_NETWORK)
+# Calls that may change more than their lines name, and the contracts under which a tree is stored first.
+_WITH_TREE = {
+    SHELL[SafetyClass.LOCAL_WRITE]: KEPT,
+    SHELL[SafetyClass.NETWORK]: KEPT_NETWORK,
+    KEPT: KEPT,
+    KEPT_NETWORK: KEPT_NETWORK,
+}
 
 
 def with_snapshot(
@@ -53,6 +62,20 @@ def with_snapshot(
 def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot."""
     area = cache(area)
+    return _with_tree(_named_kept(governed, area), area)
+
+
+def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    """The call with the tree of its project stored first, if it may change more there than a snapshot holds."""
+    whole = governed.tool_id == KEPT and "partly" not in governed.args
+    if governed.refused or whole or governed.tool_id not in _WITH_TREE or not (tree := area().tree):
+        return governed
+    args = {"paths": [], "stands_for": [governed.tool_id], **governed.args, "tree": tree}
+    return governed._replace(tool_id=_WITH_TREE[governed.tool_id], args=args)
+
+
+def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    """The call with a snapshot of the paths that its line names, where that is possible."""
     found = governed.changes
     if governed.refused or governed.safety_class is SafetyClass.READ_ONLY:
         return governed
@@ -161,15 +184,32 @@ def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: Ho
     A line that failed may have changed files before it did, and those can be undone as well.
     """
     paths = [path for path in args.get("paths", ()) if isinstance(path, str)]
+    key, tree = pending.idempotency_key, _ended_tree(args, pending, files)
+    changed = bool(paths and files.have_changed(paths, key)) or bool(tree and not tree.unchanged)
     failed = call.error or ("interrupted" if call.interrupted else "")
-    if failed and not (paths and files.have_changed(paths, pending.idempotency_key)):
+    if failed and not changed:
         return Report(None, call.error, call.interrupted, call.ms)
-    partly = bool(args.get("partly"))
-    rows = files.states_after(paths, pending.idempotency_key, only_changed=partly)
+    partly = bool(args.get("partly") or args.get("tree"))
+    rows = files.states_after(paths, key, only_changed=partly) if paths else []
+    if tree is not None:
+        known = {row["path"] for row in tree.rows}
+        rows = [*tree.rows, *(row for row in rows if row["path"] not in known)]
     value: dict[str, Any] = {} if partly and not rows else {"files": rows}
+    if tree is not None:
+        value |= {name: item for name, item in tree.to_dict().items() if name != "not_undone" or not rows}
     if failed:
         value["failed"] = one_line(failed, MOST_OF_AN_ERROR)
-    return Report(value, latency_ms=call.ms)
+    is_network = pending.tool_id == KEPT_NETWORK
+    return Report(
+        value, latency_ms=call.ms, unchanged=not (rows or is_network or tree is None or not tree.unchanged)
+    )
+
+
+def _ended_tree(args: dict[str, Any], pending: Intent, files: HostedFiles) -> TreeChange | None:
+    project = args.get("tree")
+    if not isinstance(project, str) or files.trees is None:
+        return None
+    return files.trees.end(project, pending.idempotency_key, SESSION.get())
 
 
 def area_of(context: JudgingContext, config: Config, folder: str, begun: float) -> Area:
@@ -184,7 +224,20 @@ def area_of(context: JudgingContext, config: Config, folder: str, begun: float) 
     project = project_of_area(folder, home)
     limits = Limits(config.undo.call_max_bytes, config.undo.call_max_files)
     protected = [str(path) for path in context.protected]
-    return Area(project, home, protected, context.guarded, scratch(project, begun), limits)
+    tree = project if project and is_repository(project) and not trees_off(config) else ""
+    return Area(project, home, protected, context.guarded, scratch(project, begun), limits, tree)
+
+
+def is_repository(project: str) -> bool:
+    """True for the folder of a git repository, whose ignore rules tell what is worth storing."""
+    return os.path.isfile(f"{project}/.git/HEAD") or os.path.isfile(f"{project}/.git")
+
+
+def prepare_tree(project: str, config: Config, files: HostedFiles) -> None:
+    """Have the tree of a session's project stored in the background if it never was."""
+    real = project_of_area(project, os.path.expanduser("~"))
+    if real and files.trees is not None and is_repository(real) and not trees_off(config):
+        files.trees.prepare(real)
 
 
 def _first_event(log: EventLog, ctx: RunContext) -> tuple[str, float]:

@@ -94,6 +94,9 @@ def assumptions_of(
     return list(found.values())
 
 
+_LONGEST_WHY = 300  # characters
+
+
 def assumption_name(text: str) -> str:
     """The name under which an assumption is kept and found: without secrets, short, and told apart from others."""
     name = redact_text(text)
@@ -204,6 +207,12 @@ class Done:
         if reversal_class is ReversalClass.IRREVERSIBLE:
             always = self.spec.reversal_class is ReversalClass.IRREVERSIBLE
             return f"{tool_id} cannot be undone" + ("" if always else " with these arguments")
+        if missing and isinstance(self.sources["result"], Mapping):
+            why = self.sources["result"].get(
+                "not_undone"
+            )  # of a tool that knows why its reversal has no arguments
+            if isinstance(why, str) and why:
+                return one_line(why, _LONGEST_WHY)
         if missing:
             return f"the arguments of its reversal could not be made: {missing}"
         return "" if self.spec.compensation_capability else f"{tool_id} declares no undo"
@@ -366,10 +375,16 @@ class MutationStore:
                     found.add(str(fields.get("idempotency_key", "")))
         return found
 
-    def last(self) -> MutationRef:
-        """The newest that was not undone and has a way back; raises NotFoundError."""
-        undone = "m.state <> 'reversed' AND instr(coalesce(m.ref, ''), '\"no_way_back\":') = 0"
-        sql = f"{_SELECT} WHERE {undone} ORDER BY m.id DESC LIMIT 1"
+    def last(self, *, undoable: bool = True) -> MutationRef:
+        """The newest that was not undone; raises NotFoundError.
+
+        Args:
+            undoable: leave out those without a way back.
+        """
+        where = "m.state <> 'reversed'"
+        if undoable:
+            where += " AND instr(coalesce(m.ref, ''), '\"no_way_back\":') = 0"
+        sql = f"{_SELECT} WHERE {where} ORDER BY m.id DESC LIMIT 1"
         rows = self.log.database.query(sql)
         if not rows:
             raise NotFoundError("nothing to undo", "sb undo --list shows what was done")

@@ -44,12 +44,14 @@ class Report(NamedTuple):
         error: why it failed, or "".
         interrupted: it was cut short, so that nobody knows how far it came.
         latency_ms: milliseconds that it took.
+        unchanged: it is known to have changed nothing, so that there is nothing to undo.
     """
 
     value: Any = None
     error: str = ""
     interrupted: bool = False
     latency_ms: float = 0.0
+    unchanged: bool = False
 
 
 class ExternalCalls:
@@ -222,7 +224,8 @@ class ExternalCalls:
         if intent is not None:
             call.call_id = intent.call_id
             call.identity = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
-            self._admission.consequences.bind(call)
+            if not report.unchanged:
+                self._admission.consequences.bind(call)
         outcome = _outcome(call, report)
         state = self._recorder.outcome(call, outcome, intent.id if intent else None)
         failed = outcome.code is not None

@@ -5,6 +5,7 @@ One answer for `sb doctor` and for the console.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from sb.config import Config
@@ -16,9 +17,11 @@ from sb.kernel.incidents.kill import Kill, KillScope
 from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
 from sb.store.packs import Size
+from sb.store.trees.store import TreesSize
 from sb.text import counted, human_bytes, plain
 
 NEARLY_FULL = 0.9  # of the room for snapshots
+_MOST_SLOW = 3  # projects named
 
 
 class Status(StrEnum):
@@ -44,6 +47,22 @@ def snapshots_finding(size: Size) -> Finding:
         return Finding("snapshots", Status.OK, detail)
     why = f"{detail}; once full, calls that change files ask first"
     return Finding("snapshots", Status.WARN, why, "sb undo --purge, or raise undo.store_max_bytes")
+
+
+def trees_finding(size: TreesSize, off: str, slow: Mapping[str, str]) -> Finding:
+    """The finding about trees of projects: fill, and the projects that are too slow.
+
+    Args:
+        off: why none is stored, "" if they are. slow: by project, why its tree was not stored last.
+    """
+    if off:
+        return Finding("trees", Status.OK, f"not stored: {off}; what a line does not name cannot be undone")
+    detail = f"{human_bytes(size.stored)} of {human_bytes(size.cap)} in {counted(size.projects, 'project')}"
+    if not slow:
+        return Finding("trees", Status.OK, detail)
+    named = "; ".join(f"{project}: {why}" for project, why in sorted(slow.items())[:_MOST_SLOW])
+    why = f"{detail}; there only files that a line names can be undone: {named}"
+    return Finding("trees", Status.WARN, why, "raise undo.tree_ms, or ignore what need not be stored")
 
 
 def enforcement(config: Config) -> list[Finding]:

@@ -55,6 +55,11 @@ _KEPT = [
     ),
     ToolArgSchema("stands_for", "array", description="The tools that it would be without a snapshot."),
     ToolArgSchema(
+        "tree",
+        required=False,
+        description="The project whose tree is stored first, so that whatever it changes there is known afterwards.",
+    ),
+    ToolArgSchema(
         "partly",
         "boolean",
         required=False,
@@ -136,12 +141,12 @@ def _register_kept(registry: ToolRegistry, files: HostedFiles) -> None:
         (
             KEPT,
             SafetyClass.LOCAL_WRITE,
-            "Run a command line after a snapshot of all that it deletes and overwrites.",
+            "Run a command line after a snapshot of all that it deletes and overwrites, or of the project's tree.",
         ),
         (
             KEPT_NETWORK,
             SafetyClass.NETWORK,
-            "Run a command line after a snapshot of what it deletes, with parts that talk to the network or run programs.",
+            "Run a command line after a snapshot as for host.shell.kept, with parts that use the network or run programs.",
         ),
     ):
         _register(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sb.store.pack_file import Pack
     from sb.store.snapshots import SnapshotStore
     from sb.tools.file_restoring import FileRestoring
+    from sb.tools.hosted.trees import HostedTrees
     from sb.tools.pack_restoring import Change, PackRestoring
     from sb.tools.roots import Roots
 
@@ -52,6 +53,7 @@ class HostedFiles:
         snapshots: opens the store that takes what they were, under the call's idempotency key.
         protected: files and folders that no host may change: SB_HOME, and the database.
         limits: of the snapshot of one call.
+        trees: of projects, for calls whose changes are not all known; None to store none.
     """
 
     def __init__(
@@ -59,10 +61,12 @@ class HostedFiles:
         snapshots: Callable[[], SnapshotStore],
         protected: Sequence[Path],
         limits: CallLimits | None = None,
+        trees: HostedTrees | None = None,
     ) -> None:
         self._open = snapshots
         self._protected = protected
         self._limits = limits or CallLimits()
+        self.trees = trees
 
     # Built for the calls that change files: most others are judged without.
     @cached_property
@@ -107,13 +111,21 @@ class HostedFiles:
         if keep:
             self.take(real, idempotency_key, hard_links=True, files_only=True)
 
-    def keep_line(self, command: str, paths: list[str], *, idempotency_key: str = "", **_: Any) -> None:
+    def keep_line(
+        self, command: str, paths: list[str], *, tree: str = "", idempotency_key: str = "", **_: Any
+    ) -> None:
         """Take a snapshot of what a command line is about to delete and overwrite; an empty one if that is scratch alone.
 
+        Args:
+            tree: the project whose tree is stored besides, if it can be in time; "" for none.
+
         Raises:
-            ToolError: it cannot be taken, with the reason.
+            ToolError: the snapshot cannot be taken, with the reason.
         """
-        self.take(paths, idempotency_key, extra=EXTRA.get())
+        if paths or not tree:
+            self.take(paths, idempotency_key, extra=EXTRA.get())
+        if tree and self.trees is not None:
+            self.trees.begin(tree, idempotency_key, SESSION.get())
 
     def take(
         self,
@@ -176,6 +188,8 @@ class HostedFiles:
             promised: gives the keys of calls whose undo window is open.
         """
         self._snapshots.packs.expire_daily(promised)
+        if self.trees is not None:
+            self.trees.expire()
 
     def too_large(self, paths: Sequence[str]) -> bool:
         """Whether no snapshot can be taken for want of room, so that a person must approve first."""
@@ -266,6 +280,8 @@ class HostedFiles:
         Returns:
             done and detail, and as result what the report would have said; no `done` where there is no snapshot.
         """
+        if self.trees is not None:
+            self.trees.end_found(key)
         pack = self._pack(key)
         if pack is None:
             return {"detail": "there is no snapshot of it"}

@@ -1,0 +1,49 @@
+"""Storing the tree of a project that did not change, against `git status` of the same project."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from evals.bench.timing import compare
+from sb.store.trees.part import Rules
+from sb.store.trees.store import TreeStore
+
+FILES = (5_000, 50_000)
+BAR = 2.0  # times git status
+_FOLDER, _ABOVE = 20, 400  # files in a folder, and in the one above
+_PLAIN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "PATH": "/usr/bin:/bin"}
+
+
+def report() -> Iterator[str]:
+    """One line for each size; the first storing, which a call does not wait for, is not in it."""
+    for number in FILES:
+        with tempfile.TemporaryDirectory() as name:
+            top = Path(name).resolve()
+            project = top / "project"
+            _make(project, number)
+            rules = Rules(lambda path: False, [str(top / "trees")], 64 << 20)
+            store = TreeStore(top / "trees", rules)
+            store.store(str(project), 600)
+            status = partial(_git, project, "status", "--porcelain")
+            action = partial(store.store, str(project), 60)
+            what = f"tree of {number} files, unchanged"
+            yield compare(what, action, "git status", status, calls=1, bar=BAR, rounds=7).line()
+
+
+def _make(project: Path, number: int) -> None:
+    for one in range(number):
+        folder = project / f"p{one // _ABOVE}" / f"q{one // _FOLDER}"
+        if one % _FOLDER == 0:
+            folder.mkdir(parents=True)
+        (folder / f"f{one}.py").write_text(f"x = {one}\n" * (10 + one % 80), "utf-8")
+    _git(project, "init", "-q")
+    _git(project, "add", ".")
+    _git(project, "-c", "user.name=bench", "-c", "user.email=bench@example.org", "commit", "-qm", "all")
+
+
+def _git(project: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=project, env=_PLAIN, check=True, stdout=subprocess.DEVNULL)

@@ -1,0 +1,382 @@
+"""The difference of two stored trees of a project: what was at each path that a call changed, for its snapshot."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from sb.frozen import mutable
+from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
+from sb.store.trees.git_program import CannotStore, Deadline, Git
+from sb.store.trees.part import Part
+from sb.store.trees.repository_files import commits_of, names_objects
+from sb.store.trees.store import StoredTree
+from sb.text import counted, human_bytes
+
+_LINK_MODE, _FOLDER_MODE, _GITLINK_MODE = "120000", "040000", "160000"
+_MOST_BELOW = 20_000  # entries of folders that a call made
+
+
+class Difference(NamedTuple):
+    """The changes of one call.
+
+    Args:
+        before: each path with its content; "absent" for one that the call made.
+        extra: named contents, as `sb.store.packs.PackStore.take` has them: objects that only a removed ref reached.
+        unstored: paths that changed and of which no content is stored, with the reason.
+    """
+
+    before: tuple[tuple[Entry, bytes], ...]
+    extra: Mapping[str, bytes]
+    unstored: Mapping[str, str]
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.before or self.unstored)
+
+
+class Bounds(NamedTuple):
+    """The most that one difference may hold: bytes of contents, and paths."""
+
+    max_bytes: int = 64 << 20
+    max_paths: int = 2000
+
+
+class _Raw(NamedTuple):
+    """One line of `git diff-tree --raw`: modes and ids before and after."""
+
+    mode: str
+    new_mode: str
+    blob: str
+    name: str
+
+
+@mutable
+class Comparing:
+    """Compares two trees of one project.
+
+    Args:
+        git: on the folder that both are stored in.
+        index_digest: a digest of what an index of git says is staged, "" if it cannot be read: git also writes one
+            again that says the same.
+    """
+
+    git: Git
+    before: StoredTree
+    after: StoredTree
+    bounds: Bounds
+    deadline: Deadline
+    index_digest: Callable[[str], str]
+    _entries: dict[str, Entry] = field(default_factory=dict)
+    _blobs: dict[str, str] = field(default_factory=dict)
+    _unstored: dict[str, str] = field(default_factory=dict)
+    _extra: dict[str, bytes] = field(default_factory=dict)
+    _made_paths: dict[str, None] = field(default_factory=dict)
+
+    def compare(self) -> Difference:
+        """The difference.
+
+        Raises:
+            CannotStore: it is more than the bounds, or cannot be read. TooSlow: it took too long.
+        """
+        now = {part.work: part for part in self.after.parts}
+        for part in self.before.parts:
+            self._part(part, now.pop(part.work, None))
+        for part in now.values():
+            self._made(part.work)
+        self._note_made()
+        contents = self._contents(set(self._blobs.values()))
+        return Difference(tuple(self._with_contents(contents)), self._extra, self._unstored)
+
+    def _part(self, part: Part, after: Part | None) -> None:
+        """Compare one work folder; what became of a repository that is gone is seen from its files."""
+        gone, made = list[str](), list[str]()
+        for raw in self._raw(part.tree, after.tree if after else ""):
+            if raw.new_mode == _FOLDER_MODE and raw.mode != _FOLDER_MODE:
+                made.append(raw.name)
+            if raw.mode == _FOLDER_MODE and raw.new_mode != _FOLDER_MODE:
+                gone.append(raw.name)
+            self._file(part, raw)
+        self._modes(part, after)
+        now = after.folders if after else {}
+        for name in (*gone, *(name for name in part.folders if name not in now)):
+            path = f"{part.work}/{name}"
+            if not _is_folder(path):
+                self._note(Entry(path, FOLDER, part.folders.get(name, 0o777 & ~part.mask)))
+        known = {*part.folders, *gone}
+        new = [
+            name for name in (*made, *(name for name in now if name not in known)) if name not in part.folders
+        ]
+        stored = self._stored_at(part, new)
+        for name in new:
+            if stored.get(name, ("", ""))[1] != "tree":
+                self._made(f"{part.work}/{name}")
+        if after is None and not _is_folder(part.work):
+            self._note(Entry(part.work, FOLDER, 0o777 & ~part.mask))
+        if part.objects and not (after and after.objects):
+            self._unstored[f"{part.work}/.git"] = "a repository that is gone is not stored"
+        else:
+            self._repository(part, after)
+        self._left_out(part, after)
+
+    def _left_out(self, part: Part, after: Part | None) -> None:
+        """Name the files without a stored content that changed."""
+        now = after.left_out if after else {}
+        for name, left in {**now, **part.left_out}.items():
+            path, known = f"{part.work}/{name}", part.left_out.get(name)
+            was = known.signature if known else None
+            if path not in self._entries and (name not in now or now[name].signature != was):
+                self._unstored[path] = left.why
+
+    def _stored_at(self, part: Part, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The id and the kind of what was stored under names, "blob" or "tree"; absent ones are left out."""
+        asked = [name for name in names if "\n" not in name]
+        if not asked:
+            return {}
+        given = b"".join(f"{part.tree}:".encode() + os.fsencode(name) + b"\n" for name in asked)
+        output = self.git.run("cat-file", "--batch-check", deadline=self.deadline, given=given)
+        lines = [line.rsplit(b" ", 2) for line in output.split(b"\n")]
+        pairs = zip(asked, lines, strict=False)
+        return {
+            name: (fields[0].decode(), fields[1].decode())
+            for name, fields in pairs
+            if len(fields) == 3 and fields[1] in (b"blob", b"tree") and fields[2].isdigit()
+        }
+
+    def _raw(self, before: str, after: str) -> Iterator[_Raw]:
+        if before == after:
+            return
+        empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+        after = after or empty
+        given = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--full-index", before, after)
+        fields = self.git.run(*given, deadline=self.deadline).split(b"\0")
+        for about, name in zip(fields[::2], fields[1::2], strict=False):
+            mode, new_mode, blob, _, _ = about.decode().removeprefix(":").split(" ")
+            yield _Raw(mode, new_mode, blob, os.fsdecode(name))
+
+    def _file(self, part: Part, raw: _Raw) -> None:
+        path = f"{part.work}/{raw.name}"
+        if raw.mode == "000000":
+            if raw.new_mode != _FOLDER_MODE and self._is_made_since(path):
+                self._made_paths[path] = None
+        elif raw.mode == _LINK_MODE:
+            self._note(Entry(path, LINK), blob=raw.blob)
+        elif raw.mode not in (_FOLDER_MODE, _GITLINK_MODE):
+            self._note(Entry(path, FILE, part.mode(raw.name, raw.mode)), blob=raw.blob)
+
+    def _modes(self, part: Part, after: Part | None) -> None:
+        """Note files of which the mode alone changed, in bits that git's trees do not hold."""
+        if after is None:
+            return
+        names = [
+            name for name in {**part.modes, **after.modes} if part.modes.get(name) != after.modes.get(name)
+        ]
+        names = [name for name in names if f"{part.work}/{name}" not in self._entries]
+        for name, (blob, kind) in self._stored_at(part, names).items():
+            path = f"{part.work}/{name}"
+            if (
+                kind == "blob"
+            ):  # whether it is executable is as it was, else its content would count as changed
+                mode = "100755" if _is_executable(path) else "100644"
+                self._note(Entry(path, FILE, part.mode(name, mode)), blob=blob)
+
+    def _is_made_since(self, path: str) -> bool:
+        """True for a file that is newer than the first tree; an older one only came into view, by other ignore rules."""
+        try:
+            return os.lstat(path).st_ctime > self.before.at
+        except OSError:
+            return False
+
+    def _made(self, top: str) -> None:
+        """Note a folder that the call made with all that is in it, unless something of that is older."""
+        below = list[str]()
+        waiting = [top]
+        while waiting:
+            folder = waiting.pop()
+            below.append(folder)
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif self._is_made_since(entry.path):
+                        below.append(entry.path)
+                    else:
+                        return
+            if len(below) > _MOST_BELOW:
+                self._unstored[top] = f"was made with more than {_MOST_BELOW} paths in it"
+                return
+        self._made_paths |= dict.fromkeys(below)
+
+    def _note_made(self) -> None:
+        """Note the paths that the call made; where they are too many, they stay, and what it changed comes back."""
+        made = [path for path in self._made_paths if path not in self._entries]
+        if len(made) + len(self._entries) > self.bounds.max_paths:
+            self._unstored[self.before.project] = (
+                f"{counted(len(made), 'path')} that it made: too many to undo"
+            )
+            return
+        for path in made:
+            self._note(Entry(path, ABSENT))
+
+    def _repository(self, part: Part, after: Part | None) -> None:
+        """Compare the files of a repository, and take the objects that only refs of before reach."""
+        now = after.repository if after else {}
+        changed = [
+            path
+            for path in {**part.repository, **now}
+            if path not in part.repository
+            or path not in now
+            or (part.repository[path].blob, part.repository[path].mode) != (now[path].blob, now[path].mode)
+        ]
+        for path in changed:
+            before = part.repository.get(path)
+            if before is None:
+                self._made_paths[path] = None
+            elif not self._says_the_same(path, before.blob):
+                self._note(Entry(path, FILE, before.mode), blob=before.blob)
+        if part.objects and any(names_objects(path) or path.endswith("/index") for path in changed):
+            self._take_objects(part, after)
+
+    def _says_the_same(self, path: str, blob: str) -> bool:
+        """True for an index that stages the same though its bytes differ."""
+        if not path.endswith("/index") or not os.path.exists(path):
+            return False
+        with tempfile.NamedTemporaryFile(dir=self.git.folder) as file:
+            file.write(self._contents({blob})[blob])
+            file.flush()
+            digest = self.index_digest(file.name)
+        return bool(digest) and digest == self.index_digest(path)
+
+    def _take_objects(self, part: Part, after: Part | None) -> None:
+        """Pack the objects that refs and index of before reach and those of now do not."""
+        before = self._named_objects(part)
+        now = self._named_objects(after) if after else set()
+        staged = self._staged(part) - (self._staged(after) if after else set())
+        lost = sorted((before - now) | staged)
+        if not lost or not os.path.isdir(part.objects):
+            return
+        git = Git(self.git.folder, part.work, self.git.index, objects=part.objects)
+        try:
+            known = _present(git, (*lost, *now), self.deadline)
+            if missing := [name for name in lost if name not in known]:
+                raise CannotStore(f"{counted(len(missing), 'object')} removed by the call")
+            names = "".join(f"{name}\n" for name in lost)
+            names += "".join(f"^{name}\n" for name in sorted(now) if name in known)
+            given = ("pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset", "--threads=1")
+            pack = git.run(*given, deadline=self.deadline, given=names.encode())
+            if int.from_bytes(pack[8:12], "big") == 0:
+                return
+            if len(pack) > self.bounds.max_bytes:
+                raise CannotStore(f"it is more than {human_bytes(self.bounds.max_bytes)}")
+            self._extra |= self._with_index(pack, part.objects)
+        except CannotStore as error:
+            self._unstored[part.objects] = f"lost commits that are not kept: {error.reason}"
+
+    def _with_index(self, pack: bytes, objects: str) -> dict[str, bytes]:
+        """A pack and its index, by the paths that they get in a repository."""
+        with tempfile.TemporaryDirectory(dir=self.git.folder) as folder:
+            path = Path(folder) / "objects.pack"
+            path.write_bytes(pack)
+            name = self.git.run("index-pack", str(path), deadline=self.deadline).decode().split()[-1]
+            index = path.with_suffix(".idx").read_bytes()
+        return {
+            f"{objects}/pack/pack-{name}.{ending}": content
+            for ending, content in (("pack", pack), ("idx", index))
+        }
+
+    def _named_objects(self, part: Part) -> set[str]:
+        named = {path: stored.blob for path, stored in part.repository.items() if names_objects(path)}
+        contents = self._contents(set(named.values()))
+        return commits_of({path: contents[blob] for path, blob in named.items()})
+
+    def _staged(self, part: Part) -> set[str]:
+        """The objects that an index names, as it was stored; none of one that git cannot read alone."""
+        blob = next((stored.blob for path, stored in part.repository.items() if path.endswith("/index")), "")
+        if not blob:
+            return set()
+        with tempfile.NamedTemporaryFile(dir=self.git.folder) as file:
+            file.write(self._contents({blob})[blob])
+            file.flush()
+            git = Git(self.git.folder, part.work, file.name)
+            try:
+                lines = git.run("ls-files", "-z", "--stage", deadline=self.deadline).split(b"\0")
+            except CannotStore:
+                return set()
+        fields = (line.split(b"\t")[0].decode().split(" ") for line in lines if line)
+        return {name for mode, name, _ in fields if mode != _GITLINK_MODE}
+
+    def _note(self, entry: Entry, *, blob: str = "") -> None:
+        """Note what was at a path; raises CannotStore for more than the bounds."""
+        self._entries[entry.path] = entry
+        self._blobs.pop(entry.path, None)
+        if blob:
+            self._blobs[entry.path] = blob
+        if len(self._entries) > self.bounds.max_paths:
+            most = counted(self.bounds.max_paths, "path")
+            raise CannotStore(f"it changed more than {most} (undo.call_max_files)")
+
+    def _contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """The contents of blobs.
+
+        Raises:
+            CannotStore: they are more than the bounds, or one is missing.
+        """
+        wanted = sorted(blobs)
+        if not wanted:
+            return {}
+        given = "".join(f"{blob}\n" for blob in wanted).encode()
+        sizes = self.git.run("cat-file", "--batch-check", deadline=self.deadline, given=given).split(b"\n")
+        total = sum(int(line.split()[-1]) for line in sizes if line and not line.endswith(b"missing"))
+        if total > self.bounds.max_bytes:
+            limit = human_bytes(self.bounds.max_bytes)
+            raise CannotStore(f"it changed more than {limit} (undo.call_max_bytes)")
+        output, at, contents = self.git.run("cat-file", "--batch", deadline=self.deadline, given=given), 0, {}
+        for blob in wanted:
+            end = output.index(b"\n", at)
+            about = output[at:end].split()
+            if len(about) != 3:
+                raise CannotStore("a stored content is missing")
+            size = int(about[2])
+            contents[blob] = output[end + 1 : end + 1 + size]
+            at = end + 2 + size
+        return contents
+
+    def _with_contents(self, contents: Mapping[str, bytes]) -> Iterator[tuple[Entry, bytes]]:
+        for path in sorted(self._entries, key=lambda path: path.split("/")):
+            entry = self._entries[path]
+            content = contents[self._blobs[path]] if path in self._blobs else b""
+            if entry.kind == LINK:
+                target = os.fsdecode(content)
+                yield entry._replace(target=target, sha256=sha256(content).hexdigest()), b""
+            elif entry.kind == FILE:
+                yield entry._replace(size=len(content), sha256=sha256(content).hexdigest()), content
+            else:
+                yield entry, b""
+
+
+def _present(git: Git, names: Sequence[str], deadline: Deadline) -> set[str]:
+    """The objects that a repository has, of these."""
+    given = "".join(f"{name}\n" for name in names).encode()
+    lines = git.run("cat-file", "--batch-check", deadline=deadline, given=given).decode().splitlines()
+    return {line.split(" ")[0] for line in lines if not line.endswith("missing")}
+
+
+def _is_executable(path: str) -> bool:
+    try:
+        return bool(os.lstat(path).st_mode & 0o100)
+    except OSError:
+        return False
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False

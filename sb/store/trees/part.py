@@ -1,0 +1,346 @@
+"""One work folder as it is stored: its files in git's index and trees, and beside them what git has no place for."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sb.errors import StoreCorrupt
+from sb.frozen import mutable
+from sb.store.trees.git_program import CannotStore, Deadline, Git, names_of
+from sb.store.trees.repository_files import Repository, Signature, Stored, signature_of, store_repository
+
+_MOST_RECENT = 1000
+MOST_FOLDERS = 5000  # without stored files, which are looked at one by one
+_MOST_IGNORED = 1 << 20  # bytes of a repository's own list of patterns
+_SPECIAL = frozenset("\\*?[]!# ")
+
+CREDENTIAL, LARGE, ODD_NAME, UNREADABLE = (
+    "may hold secrets",
+    "is too large",
+    "has a name of git's own",
+    "cannot be read",
+)
+
+
+class LeftOut(NamedTuple):
+    """A file that is not stored.
+
+    Args:
+        why: ends "path …". signature: by which a change of it is noticed.
+    """
+
+    why: str
+    signature: Signature
+
+
+class Part(NamedTuple):
+    """One work folder as it was stored.
+
+    Args:
+        work: absolute. tree: the id of git's tree.
+        modes: permission bits by relative path, of files that have others than the umask gives.
+        folders: permission bits of folders in which no file is stored.
+        left_out: by relative path.
+        nested: relative paths of repositories in it, which are parts of their own.
+        repository: files of its repository, by absolute path.
+        objects: the folder of its repository's objects, "" without one.
+        mask: of permission bits that files do not have without being in `modes`.
+        added: bytes of content that storing it looked at.
+        recent: files that had changed within the second: git, which compares seconds, may miss that their mode changes
+            in the same one.
+    """
+
+    work: str
+    tree: str
+    modes: Mapping[str, int]
+    folders: Mapping[str, int]
+    left_out: Mapping[str, LeftOut]
+    nested: Sequence[str]
+    repository: Mapping[str, Stored]
+    objects: str = ""
+    mask: int = 0o022
+    added: int = 0
+    recent: Sequence[str] = ()
+
+    def mode(self, name: str, git_mode: str) -> int:
+        """Permission bits of a stored file."""
+        return self.modes.get(name, default_mode(self.mask, executable=git_mode == "100755"))
+
+    def to_json(self) -> bytes:
+        return json.dumps(self._asdict(), separators=(",", ":"), sort_keys=True).encode()
+
+    @classmethod
+    def from_json(cls, content: bytes) -> Part:
+        """The part that was written; raises StoreCorrupt."""
+        try:
+            fields: dict[str, Any] = json.loads(content)
+            fields["left_out"] = {
+                name: LeftOut(why, tuple(signature)) for name, (why, signature) in fields["left_out"].items()
+            }
+            fields["repository"] = {
+                path: Stored(blob, mode, tuple(signature))
+                for path, (blob, mode, signature) in fields["repository"].items()
+            }
+            return cls(**fields)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreCorrupt(f"a stored tree cannot be read: {error}", "sb undo --purge") from None
+
+
+class Rules(NamedTuple):
+    """The files of a work folder that are stored.
+
+    Args:
+        is_secret: whether an absolute path names a file that may hold secrets.
+        protected: absolute paths of SecondBrain's own files and folders.
+        max_bytes: of one file.
+    """
+
+    is_secret: Callable[[str], bool]
+    protected: Sequence[str]
+    max_bytes: int
+
+
+def umask() -> int:
+    """The mask of this process, which git and most programs share."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def default_mode(mask: int, *, executable: bool) -> int:
+    """The permission bits of a file that nobody gave others."""
+    return (0o777 if executable else 0o666) & ~mask
+
+
+@mutable
+class PartStoring:
+    """Stores one work folder.
+
+    Args:
+        git: with the index and the file of patterns of this part.
+        before: as it was stored last; None for the first time.
+        repository: of the folder, if it has one that can be stored.
+        begun: seconds since the epoch, by the clock of files.
+    """
+
+    git: Git
+    rules: Rules
+    before: Part | None
+    repository: Repository | None
+    deadline: Deadline
+    begun: float
+    _left_out: dict[str, LeftOut] = field(default_factory=dict)
+    _folders: dict[str, int] = field(default_factory=dict)
+    _nested: list[str] = field(default_factory=list)
+    _mask: int = 0o022
+    _added: int = 0
+    _recent: list[str] = field(default_factory=list)
+
+    def store(self) -> Part:
+        """Store the folder as it is now.
+
+        Raises:
+            CannotStore: it cannot be stored. TooSlow: not in this time.
+        """
+        before, git = self.before, self.git
+        self._mask = before.mask if before else self._usual_mask()
+        self._write_excludes()
+        changes = git.start("diff-files", "-z", "--name-only", "--ignore-submodules=all")
+        try:
+            listed = names_of(self._others("--directory"))
+            repository = self._stored_repository()
+            changed = names_of(changes.output(self.deadline))
+        finally:
+            changes.end()
+        new = self._new(listed)
+        new += self._tracked_though_ignored(repository)
+        modes = dict(before.modes) if before else {}
+        recent = before.recent if before else ()
+        added = self._add(dict.fromkeys((*changed, *new, *recent)), modes)
+        tree = before.tree if before and not added else self._write_tree()
+        return Part(
+            git.work,
+            tree,
+            modes,
+            self._folders,
+            self._left_out,
+            self._nested,
+            repository,
+            f"{self.repository.shared}/objects" if self.repository else "",
+            self._mask,
+            self._added,
+            self._recent[:_MOST_RECENT],
+        )
+
+    def _others(self, *options: str) -> bytes:
+        return self.git.run(
+            "ls-files", "-z", "--others", "--exclude-standard", *options, deadline=self.deadline
+        )
+
+    def _stored_repository(self) -> dict[str, Stored]:
+        if self.repository is None:
+            return {}
+        before = self.before.repository if self.before else {}
+        files = store_repository(self.repository, self.git, before, self.deadline)
+        changed = (stored for path, stored in files.items() if before.get(path) != stored)
+        self._added += sum(stored.signature[0] for stored in changed)
+        return files
+
+    def _usual_mask(self) -> int:
+        """The mask under which the repository was made, so that few files have unusual modes; else the process's."""
+        with suppress(OSError):
+            if self.repository is not None:
+                mode = os.stat(f"{self.repository.folder}/HEAD").st_mode & 0o666
+                return 0o777 & ~(mode | (mode & 0o444) >> 2)
+        return umask()
+
+    def _new(self, listed: Sequence[str]) -> list[str]:
+        """The files that are not stored yet, and note nested repositories and folders without files.
+
+        Args:
+            listed: files, and folders in which nothing is stored, with a slash at the end.
+        """
+        folders = [name for name in listed if name.endswith("/") and not self._is_nested(name[:-1])]
+        if not folders:
+            return [name for name in listed if not name.endswith("/")]
+        with_files = [name for name in folders if self._note_folders(name[:-1])]
+        if not with_files:
+            return [name for name in listed if not name.endswith("/")]
+        names = []
+        for name in names_of(self._others()):
+            if not name.endswith("/"):
+                names.append(name)
+            else:
+                self._is_nested(name[:-1])
+        return names
+
+    def _is_nested(self, name: str) -> bool:
+        if not os.path.lexists(f"{self.git.work}/{name}/.git"):
+            return False
+        if name not in self._nested:
+            self._nested.append(name)
+        return True
+
+    def _note_folders(self, top: str) -> bool:
+        """Note a folder and those below it; the ones that get stored files are taken out later.
+
+        Returns:
+            True if there is something in them besides folders.
+        """
+        waiting, has_files = [top], False
+        while waiting:
+            name = waiting.pop()
+            if len(self._folders) >= MOST_FOLDERS or self._is_nested(name):
+                continue
+            with suppress(OSError), os.scandir(f"{self.git.work}/{name}") as entries:
+                self._folders[name] = stat.S_IMODE(os.lstat(f"{self.git.work}/{name}").st_mode)
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(f"{name}/{entry.name}")
+                    else:
+                        has_files = True
+        return has_files
+
+    def _tracked_though_ignored(self, repository: Mapping[str, Stored]) -> list[str]:
+        """Files that the repository tracks though its patterns ignore them: looked for when its index changed."""
+        if self.repository is None:
+            return []
+        index = f"{self.repository.folder}/index"
+        known = self.before.repository.get(index) if self.before else None
+        if index not in repository or (known and known.signature == repository[index].signature):
+            return []
+        git = Git(self.git.folder, self.git.work, index, self.git.excludes)
+        with suppress(CannotStore):  # a split or sparse index: what is not ignored is stored anyway
+            output = git.run(
+                "ls-files", "-z", "--cached", "--ignored", "--exclude-standard", deadline=self.deadline
+            )
+            return [name for name in names_of(output) if self._is_plain(name)]
+        return []
+
+    def _is_plain(self, name: str) -> bool:
+        """True for a name of an agent's index that is a file of the work folder, not behind a link."""
+        path = f"{self.git.work}/{name}"
+        return os.path.lexists(path) and os.path.realpath(os.path.dirname(path)) == os.path.dirname(path)
+
+    def _add(self, names: Mapping[str, None], modes: dict[str, int]) -> bool:
+        """Bring names up to date in the index, and their modes; returns whether the index changed."""
+        taken, out = list[str](), list[str]()
+        for name in names:
+            path = f"{self.git.work}/{name}"
+            try:
+                status = os.lstat(path)
+            except OSError:
+                taken.append(name)  # gone, so it leaves the index
+                modes.pop(name, None)
+                continue
+            if why := self._not_stored(name, path, status):
+                self._left_out[name] = LeftOut(why, signature_of(status))
+                out.append(name)
+            elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) or self.before:
+                taken.append(name)
+                self._note_mode(name, status, modes)
+        self._update_index(taken, "--add", "--replace", "--remove")
+        if self.before:  # one of them may be in it since it was smaller
+            self._update_index([name for name in out if name not in self.before.left_out], "--force-remove")
+        for name in taken:
+            above = os.path.dirname(name)
+            while above:
+                self._folders.pop(above, None)
+                above = os.path.dirname(above)
+        return bool(taken or out)
+
+    def _update_index(self, names: Sequence[str], *options: str) -> None:
+        if names:
+            given = b"".join(os.fsencode(name) + b"\0" for name in names)
+            self.git.run("update-index", "-z", *options, "--stdin", deadline=self.deadline, given=given)
+
+    def _note_mode(self, name: str, status: os.stat_result, modes: dict[str, int]) -> None:
+        modes.pop(name, None)
+        mode = stat.S_IMODE(status.st_mode)
+        if status.st_ctime >= self.begun - 1:
+            self._recent.append(name)
+        if stat.S_ISREG(status.st_mode):
+            self._added += status.st_size
+            if mode != default_mode(self._mask, executable=bool(mode & 0o100)):
+                modes[name] = mode
+
+    def _not_stored(self, name: str, path: str, status: os.stat_result) -> str:
+        """The reason to leave a file out; "" for none."""
+        if ".git" in name.lower().split("/"):
+            return ODD_NAME
+        if self.rules.is_secret(path):
+            return CREDENTIAL
+        if stat.S_ISREG(status.st_mode):
+            if status.st_size > self.rules.max_bytes:
+                return LARGE
+            if not os.access(path, os.R_OK):
+                return UNREADABLE
+        return ""
+
+    def _write_tree(self) -> str:
+        return self.git.run("write-tree", "--missing-ok", deadline=self.deadline).decode().strip()
+
+    def _write_excludes(self) -> None:
+        """Write the patterns of the repository's own list, and those that keep SecondBrain's files out."""
+        work = f"{self.git.work}/"
+        ours = [path[len(work) :] for path in self.rules.protected if path.startswith(work)]
+        lines = [*self._own_excludes(), *(b"/" + os.fsencode(_escaped(name)) for name in ours)]
+        content, excludes = b"\n".join(lines) + b"\n", Path(self.git.excludes)
+        if not excludes.exists() or excludes.read_bytes() != content:
+            excludes.write_bytes(content)
+
+    def _own_excludes(self) -> Iterator[bytes]:
+        if self.repository is not None:
+            with suppress(OSError), open(f"{self.repository.shared}/info/exclude", "rb") as file:
+                yield file.read(_MOST_IGNORED)
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"\\{char}" if char in _SPECIAL else char for char in name)

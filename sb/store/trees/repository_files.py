@@ -1,0 +1,161 @@
+"""The files by which a git repository says what it is at: HEAD, refs, stash, index and unfinished operations.
+
+They are read as files, so nothing that the repository configures is run. Its `config` and `hooks`, which name programs,
+are left out, and so are objects: git removes none that a ref reached a moment ago.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sb.store.trees.git_program import CannotStore, Deadline, Git
+
+_MOST = 5000  # files of one repository
+_MOST_LINE = 4096  # bytes of a `.git` file
+_OF_GIT_FOLDER = (
+    *("HEAD", "index", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
+    *("rebase-merge", "rebase-apply", "sequencer"),
+)
+_SHARED = ("packed-refs", "refs", "logs/refs/stash", "logs/refs/heads")
+_OBJECT = re.compile(rb"\b([0-9a-f]{40}|[0-9a-f]{64})\b")
+_STASH_LOG = "/logs/refs/stash"
+
+Signature = tuple[int, int, int, int]  # size, times of content and state, inode
+
+
+class Stored(NamedTuple):
+    """A file as it was stored.
+
+    Args:
+        blob: the id of its content. mode: permission bits.
+    """
+
+    blob: str
+    mode: int
+    signature: Signature
+
+
+class Repository(NamedTuple):
+    """Where a work folder's repository is.
+
+    Args:
+        folder: of HEAD and the index. shared: of refs and objects; another one in a linked worktree.
+    """
+
+    folder: str
+    shared: str
+
+
+def repository_of(work: str, project: str) -> Repository | None:
+    """The repository of a work folder; None for one without, or one that only claims to be this folder's.
+
+    Args:
+        project: the folder that the work folder is in, or is; what lies in its `.git` is its own.
+    """
+    entry = f"{work}/.git"
+    try:
+        if stat.S_ISDIR(os.lstat(entry).st_mode):
+            return Repository(entry, entry) if os.path.isfile(f"{entry}/HEAD") else None
+        folder = _pointed(work, _line(entry).removeprefix("gitdir:").strip())
+        if not os.path.isfile(f"{folder}/HEAD"):
+            return None
+        if folder.startswith(f"{project}/.git/") and not os.path.exists(f"{folder}/commondir"):
+            return Repository(folder, folder)  # a submodule
+        # An agent may write any folder into a `.git` file; a linked worktree is named by its repository as well.
+        back = _pointed(folder, _line(f"{folder}/gitdir"))
+        shared = _pointed(folder, _line(f"{folder}/commondir"))
+    except (OSError, ValueError):
+        return None
+    linked = back == entry and os.path.dirname(folder) == f"{shared}/worktrees"
+    return Repository(folder, shared) if linked and os.path.isdir(f"{shared}/objects") else None
+
+
+def _line(path: str) -> str:
+    with open(path, "rb") as file:
+        return os.fsdecode(file.read(_MOST_LINE)).strip()
+
+
+def _pointed(folder: str, path: str) -> str:
+    if not path or "\0" in path:
+        raise ValueError("no path")
+    above, name = os.path.split(os.path.normpath(os.path.join(folder, path)))
+    return os.path.join(os.path.realpath(above), name)
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    """A value that changes with the file."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def store_repository(
+    repository: Repository, git: Git, before: Mapping[str, Stored], deadline: Deadline
+) -> dict[str, Stored]:
+    """Store the files of a repository; content that did not change is not read.
+
+    Args:
+        before: as they were stored last.
+
+    Raises:
+        CannotStore: there are too many, or one cannot be read.
+    """
+    files = dict(_files(repository))
+    changed = [
+        path
+        for path, status in files.items()
+        if path not in before or before[path].signature != signature_of(status)
+    ]
+    blobs = {path: stored.blob for path, stored in before.items()}
+    named = [path for path in changed if "\n" not in path]
+    if named:
+        given = b"".join(os.fsencode(path) + b"\n" for path in named)
+        output = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", deadline=deadline, given=given)
+        ids = output.decode().split()
+        if len(ids) != len(named):
+            raise CannotStore("a file of the repository changed while it was stored")
+        blobs |= zip(named, ids, strict=True)
+    return {
+        path: Stored(blobs[path], stat.S_IMODE(status.st_mode), signature_of(status))
+        for path, status in files.items()
+        if path in blobs
+    }
+
+
+def _files(repository: Repository) -> Iterator[tuple[str, os.stat_result]]:
+    names = [f"{repository.folder}/{name}" for name in _OF_GIT_FOLDER]
+    names += [f"{repository.shared}/{name}" for name in _SHARED]
+    waiting, count = names[::-1], 0
+    while waiting:
+        path = waiting.pop()
+        try:
+            status = os.lstat(path)
+            if stat.S_ISDIR(status.st_mode):
+                waiting += sorted((f"{path}/{name}" for name in os.listdir(path)), reverse=True)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise CannotStore(f"{path} cannot be read: {error.strerror or error}") from None
+        if stat.S_ISREG(status.st_mode) and not path.endswith(".lock"):
+            count += 1
+            if count > _MOST:
+                raise CannotStore(f"the repository has more than {_MOST} files of refs")
+            yield path, status
+
+
+def commits_of(contents: Mapping[str, bytes]) -> set[str]:
+    """The objects that refs, HEAD and the stash's log name, by the contents of their files."""
+    names: set[str] = set()
+    for path, content in contents.items():
+        if path.endswith(_STASH_LOG) or "/logs/" not in path:
+            names.update(match.decode() for match in _OBJECT.findall(content))
+    return {name for name in names if name.strip("0")}
+
+
+def names_objects(path: str) -> bool:
+    """True for a file of a repository that holds names of the objects it reaches."""
+    if "/logs/" in path:
+        return path.endswith(_STASH_LOG)
+    return "/refs/" in path or path.endswith(("/packed-refs", "/HEAD"))

@@ -1,0 +1,445 @@
+"""Trees of projects in SB_HOME: one private git folder each, bounded in size and time.
+
+A project's tree is stored before a call whose writes are not all known, and again when the call is reported. The
+difference goes into the call's snapshot (a pack), so a tree itself is needed only in between; what stays makes the
+next storing cheap.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sb.errors import StoreCorrupt, UsageError
+from sb.files import write_atomic
+from sb.sources import SYSTEM_CLOCK, Clock
+from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
+from sb.store.trees.part import Part, PartStoring, Rules
+from sb.store.trees.repository_files import repository_of
+from sb.text import human_bytes
+
+DAY_S = 86_400.0
+_MOST_NESTED = 50  # repositories in one project
+_KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")
+_LATEST, _FULL, _SLOW, _EXPIRED = "latest.json", "full", "slow", ".expired"
+_PAUSE_S = 0.002
+_MOST_PARTS = 64  # before those that nothing refers to are looked for
+_YOUNG_S = 3600.0
+_TRIED_AGAIN_S = 600.0
+
+
+class StoredTree(NamedTuple):
+    """A project as it was stored.
+
+    Args:
+        project: absolute. at: seconds since the epoch, before the first look, by the clock of files.
+        parts: the project, then the repositories in it.
+        nested_left_out: repositories in it that are too many to store.
+    """
+
+    project: str
+    at: float
+    parts: tuple[Part, ...]
+    nested_left_out: tuple[str, ...] = ()
+
+
+class OpenCall(NamedTuple):
+    """A call that has a stored tree and no report yet.
+
+    Args:
+        tree: before it; None where none could be stored. why: the reason of that.
+        session: the run of the call.
+        overlapping: keys of other calls that were open when it began.
+    """
+
+    key: str
+    session: str
+    tree: StoredTree | None
+    why: str = ""
+    overlapping: tuple[str, ...] = ()
+
+
+class TreesSize(NamedTuple):
+    """Fill of the store: number of projects, bytes of their contents, and the most they may have."""
+
+    projects: int
+    stored: int
+    cap: int
+
+
+class TreeStore:
+    """Trees of projects, and the calls that wait for a second one.
+
+    Args:
+        folder: made on first use, readable by the owner alone.
+        rules: what is stored.
+        cap_bytes: the most that the contents of all projects may have.
+        keep_days: days after which a project that nobody works in is removed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        rules: Rules,
+        *,
+        cap_bytes: int = 1 << 30,
+        keep_days: float = 14,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.folder = folder
+        self.rules = rules
+        self.cap_bytes = cap_bytes
+        self._keep_s = keep_days * DAY_S
+        self._clock = clock
+
+    def store(self, project: str, seconds: float) -> StoredTree:
+        """Store a project as it is now.
+
+        Args:
+            project: a real path. seconds: in which it has to be done.
+
+        Raises:
+            CannotStore: it cannot be stored; what was stored before stays. TooSlow: not in this time.
+        """
+        deadline = Deadline.after(self._clock, seconds)
+        if not git_path():
+            raise CannotStore("no git of the system is installed", "install git as a package of the system")
+        try:
+            with self._locked(project, deadline) as home:
+                return self._store(project, home, deadline)
+        except OSError as error:
+            raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
+
+    def _store(self, project: str, home: Path, deadline: Deadline) -> StoredTree:
+        os.utime(home / "lock")
+        begun = (home / "lock").stat().st_ctime  # by the clock that files get their times from
+        make_git_folder(home / "git")
+        latest = self._latest(home)
+        before = {part.work: part for part in self._read_parts(home, latest.get("parts", ()))}
+        parts, waiting, skipped = list[Part](), [project], list[str]()
+        while waiting:
+            work = waiting.pop(0)
+            if len(parts) > _MOST_NESTED:
+                skipped.append(work)
+                continue
+            part = self._part(project, work, home, before.get(work), deadline, begun)
+            parts.append(part)
+            waiting += [f"{work}/{name}" for name in part.nested]
+        written = [self._write_part(home, part._replace(added=0)) for part in parts]
+        stored = int(latest.get("bytes", 0)) + sum(part.added for part in parts)
+        now = {"parts": written, "bytes": stored, "project": os.fsencode(project).hex()}
+        if now != latest:
+            write_atomic(home / _LATEST, json.dumps(now).encode(), durable=False)
+            self._sweep(home, written)
+        if stored > self.cap_bytes:
+            self._begin_anew(home, full=not latest)
+        with suppress(FileNotFoundError):
+            (home / _SLOW).unlink()
+        return StoredTree(project, begun, tuple(parts), tuple(skipped))
+
+    def _part(
+        self, project: str, work: str, home: Path, before: Part | None, deadline: Deadline, begun: float
+    ) -> Part:
+        name = home / f"part-{_token(work)}"
+        for lock in (f"{name}.index.lock",):
+            with suppress(FileNotFoundError):
+                os.unlink(lock)  # of a process that was killed: this one holds the project's lock
+        if not os.path.exists(f"{name}.index"):
+            before = None
+        git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes")
+        return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun).store()
+
+    def git_of(self, project: str) -> Git:
+        """Git on a project's private folder, to read what is stored."""
+        home = self._home(project)
+        return Git(str(home / "git"), project, str(home / "none.index"))
+
+    def recently_slow(self, project: str) -> str:
+        """The reason why storing failed in the last minutes, so that a call need not wait for it again; "" for none."""
+        path = self._home(project) / _SLOW
+        with suppress(OSError):
+            if abs(self._clock.now() - path.stat().st_mtime) < _TRIED_AGAIN_S:
+                return path.read_text("utf-8", "replace")
+        return ""
+
+    def is_stored(self, project: str) -> bool:
+        """True once a project's tree was stored, so that most of it need not be stored again."""
+        return (self._home(project) / _LATEST).exists()
+
+    def note_slow(self, project: str, why: str) -> None:
+        """Note why a project could not be stored, for `sb doctor`."""
+        with suppress(OSError):
+            home = self._home(project)
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomic(home / _SLOW, why.encode(), durable=False)
+
+    def slow_projects(self) -> dict[str, str]:
+        """The projects whose trees could not be stored last, with the reasons."""
+        result = {}
+        for home in self._homes():
+            project, why = self._project_of(home), ""
+            for name in (_FULL, _SLOW):
+                with suppress(OSError):
+                    why = why or (home / name).read_text("utf-8", "replace")
+            if why:
+                result[project or home.name] = why
+        return result
+
+    def begin(self, call: OpenCall, project: str) -> None:
+        """Keep the tree of a call until it is reported; a key that is there already is left as it is."""
+        path = self._open_path(project, call.key)
+        if path.exists():
+            return
+        home = self._home(project)
+        fields: dict[str, Any] = {"session": call.session, "why": call.why, "overlapping": call.overlapping}
+        if call.tree is not None:
+            fields |= {"at": call.tree.at, "skipped": call.tree.nested_left_out}
+            fields["parts"] = [self._write_part(home, part._replace(added=0)) for part in call.tree.parts]
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomic(path, json.dumps(fields).encode(), durable=False)
+        except OSError as error:
+            raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
+
+    def call(self, project: str, key: str) -> OpenCall | None:
+        """A call that waits for its second tree; None if it does not.
+
+        Raises:
+            StoreCorrupt: what was stored of it cannot be read.
+        """
+        try:
+            fields = json.loads(self._open_path(project, key).read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise StoreCorrupt(f"the stored tree of {key} cannot be read: {error}") from None
+        tree = None
+        if "parts" in fields:
+            parts = tuple(self._read_parts(self._home(project), fields["parts"]))
+            tree = StoredTree(project, float(fields["at"]), parts, tuple(fields["skipped"]))
+        return OpenCall(key, fields["session"], tree, fields["why"], tuple(fields["overlapping"]))
+
+    def open_keys(self, project: str) -> list[str]:
+        """The keys of calls of a project that are not reported."""
+        with suppress(OSError):
+            return sorted(path.name for path in (self._home(project) / "open").iterdir())
+        return []
+
+    def begun_since(self, project: str, key: str, at: float) -> list[str]:
+        """The keys of other calls of a project that began after a time and are not reported."""
+        result = []
+        for other in self.open_keys(project):
+            with suppress(OSError):
+                if other != key and self._open_path(project, other).stat().st_ctime >= at:
+                    result.append(other)
+        return result
+
+    def note_next(self, project: str, keys: Iterable[str], tree: StoredTree) -> None:
+        """Note a tree as the one that ends earlier calls, should no report of them come."""
+        home = self._home(project)
+        named = [self._write_part(home, part._replace(added=0)) for part in tree.parts]
+        for key in keys:
+            self._change_open(project, key, {"next": {"at": tree.at, "parts": named}}, once="next")
+
+    def next_tree(self, project: str, key: str) -> StoredTree | None:
+        """The first tree that was stored after a call's own; None if there is none yet."""
+        after = self._open_fields(project, key).get("next")
+        if not isinstance(after, dict):
+            return None
+        parts = tuple(self._read_parts(self._home(project), after["parts"]))
+        return StoredTree(project, float(after["at"]), parts)
+
+    def note_background(self, project: str, key: str) -> None:
+        """Note that a call goes on after its report."""
+        self._change_open(project, key, {"background": True}, once="background")
+
+    def is_background(self, project: str, key: str) -> bool:
+        """True for a call that goes on after its report."""
+        return bool(self._open_fields(project, key).get("background"))
+
+    def project_of(self, key: str) -> str:
+        """The project of a call that is not reported; "" for none."""
+        named = (home for home in self._homes() if _KEY.fullmatch(key) and (home / "open" / key).exists())
+        home = next(named, None)
+        return self._project_of(home) if home else ""
+
+    def _open_fields(self, project: str, key: str) -> dict[str, Any]:
+        with suppress(OSError, ValueError):
+            result = json.loads(self._open_path(project, key).read_bytes())
+            return result if isinstance(result, dict) else {}
+        return {}
+
+    def _change_open(self, project: str, key: str, fields: dict[str, Any], *, once: str) -> None:
+        known = self._open_fields(project, key)
+        if known and once not in known:
+            with suppress(OSError):
+                write_atomic(
+                    self._open_path(project, key), json.dumps(known | fields).encode(), durable=False
+                )
+
+    def end(self, project: str, key: str) -> None:
+        """Forget the tree of a call."""
+        with suppress(FileNotFoundError):
+            self._open_path(project, key).unlink()
+
+    def expire_daily(self) -> None:
+        """Remove projects that nobody works in, at most once a day; what cannot be removed stays for the next time."""
+        marker, now = self.folder / _EXPIRED, self._clock.now()
+        with suppress(OSError):
+            if not self.folder.is_dir() or (marker.exists() and abs(now - marker.stat().st_mtime) < DAY_S):
+                return
+            marker.touch(0o600)
+            os.utime(marker, (now, now))
+            self.purge(now - self._keep_s)
+            homes = sorted(self._homes(), key=_changed_at)
+            while len(homes) > 1 and sum(map(self._bytes_of, homes)) > self.cap_bytes:
+                self._remove(homes.pop(0))
+
+    def purge(self, before: float | None = None) -> tuple[int, int]:
+        """Remove the trees of all projects, or of those not stored since a time; returns how many, and their bytes."""
+        number = stored = 0
+        for home in self._homes():
+            if before is not None and _changed_at(home) >= before:
+                continue
+            size = self._bytes_of(home)
+            if self._remove(home):
+                number, stored = number + 1, stored + size
+        return number, stored
+
+    def size(self) -> TreesSize:
+        """Fill of the store, as counted while storing: contents before compression."""
+        homes = self._homes()
+        return TreesSize(len(homes), sum(map(self._bytes_of, homes)), self.cap_bytes)
+
+    def _homes(self) -> list[Path]:
+        with suppress(OSError):
+            return [path for path in self.folder.iterdir() if path.is_dir()]
+        return []
+
+    def _bytes_of(self, home: Path) -> int:
+        return int(self._latest(home).get("bytes", 0))
+
+    def _project_of(self, home: Path) -> str:
+        with suppress(ValueError):
+            return os.fsdecode(bytes.fromhex(str(self._latest(home).get("project", ""))))
+        return ""
+
+    def _remove(self, home: Path) -> bool:
+        """Remove a project's trees unless they are in use."""
+        with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, 0.5)):
+            shutil.rmtree(home)
+            return True
+        return False
+
+    def _begin_anew(self, home: Path, *, full: bool) -> None:
+        """Make room: the next storing writes all contents again, and calls that wait lose their trees.
+
+        Args:
+            full: one tree alone has no room, so that none is stored until tomorrow.
+        """
+        for path in home.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+        if full:
+            limit = human_bytes(self.cap_bytes)
+            (home / _FULL).write_text(f"it has more than {limit} (undo.store_max_bytes)", "utf-8")
+        raise CannotStore("the store of trees was full and begins anew")
+
+    def _sweep(self, home: Path, latest: Iterable[str]) -> None:
+        """Remove parts that neither the latest tree nor a call refers to; young ones may be a call's that begins."""
+        paths = list((home / "parts").iterdir())
+        if len(paths) < _MOST_PARTS:
+            return
+        named = set(latest)
+        for path in (home / "open").glob("*"):
+            with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+                fields = json.loads(path.read_bytes())
+                named.update((*fields.get("parts", ()), *fields.get("next", {}).get("parts", ())))
+        before = self._clock.now() - _YOUNG_S
+        for path in paths:
+            with suppress(FileNotFoundError):
+                if path.name not in named and path.stat().st_mtime < before:
+                    path.unlink()
+
+    def _home(self, project: str) -> Path:
+        return self.folder / _token(project)
+
+    def _open_path(self, project: str, key: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise UsageError(
+                f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start"
+            )
+        return self._home(project) / "open" / key
+
+    def _latest(self, home: Path) -> dict[str, Any]:
+        try:
+            result = json.loads((home / _LATEST).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return result if isinstance(result, dict) else {}
+
+    def _read_parts(self, home: Path, names: Any) -> Iterator[Part]:
+        for name in names:
+            try:
+                yield Part.from_json((home / "parts" / str(name)).read_bytes())
+            except OSError as error:
+                raise StoreCorrupt(f"a stored tree cannot be read: {error}", "sb undo --purge") from None
+
+    def _write_part(self, home: Path, part: Part) -> str:
+        content = part.to_json()
+        name = sha256(content).hexdigest()
+        path = home / "parts" / name
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomic(path, content, durable=False)
+        else:
+            os.utime(path)  # in use, so that it is not swept
+        return name
+
+    @contextmanager
+    def _locked(self, project: str, deadline: Deadline) -> Iterator[Path]:
+        home = self._home(project)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        with suppress(FileNotFoundError):
+            if self._clock.now() - (home / _FULL).stat().st_mtime < DAY_S:
+                raise CannotStore((home / _FULL).read_text("utf-8"))
+            (home / _FULL).unlink()
+        with self._locked_home(home, deadline):
+            yield home
+
+    @contextmanager
+    def _locked_home(self, home: Path, deadline: Deadline) -> Iterator[None]:
+        """Hold a project's trees against other processes; raises TooSlow."""
+        handle = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    deadline.left()
+                    self._clock.sleep(_PAUSE_S)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _token(path: str) -> str:
+    return sha256(os.fsencode(path)).hexdigest()[:24]
+
+
+def _changed_at(home: Path) -> float:
+    with suppress(OSError):
+        return (home / _LATEST).stat().st_mtime
+    return 0.0

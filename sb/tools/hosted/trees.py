@@ -1,0 +1,232 @@
+"""The tree of a project around one call: stored before it, compared after it, the difference put into its snapshot."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sb.errors import SBError
+from sb.text import counted
+
+if TYPE_CHECKING:
+    from sb.store.packs import PackStore
+    from sb.store.trees.difference import Bounds, Difference
+    from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+
+MOST_REPORT_S = 20.0  # for the second tree: the call is over, and nobody waits for a verdict
+MOST_UNSTORED = 20  # paths named in one undo record
+_WARM = "sb.hosts.hooks.warm_tree"
+
+
+class TreeChange(NamedTuple):
+    """The difference that a call made to its tree.
+
+    Args:
+        rows: the state of each path that it changed, as undo records have it.
+        unstored: changed paths that do not come back, with the reason.
+        why: why there is no comparison, "" if there is one.
+        overlapping: number of other calls that ran in the project meanwhile.
+    """
+
+    rows: Sequence[dict[str, Any]] = ()
+    unstored: Mapping[str, str] = {}
+    why: str = ""
+    overlapping: int = 0
+
+    @property
+    def unchanged(self) -> bool:
+        """True if everything that is stored is known to be as it was."""
+        return not (self.rows or self.unstored or self.why)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of a report about it, besides the rows."""
+        fields: dict[str, Any] = {"tree": False, "tree_why": self.why} if self.why else {"tree": True}
+        if self.unstored:
+            named = sorted(self.unstored.items())[:MOST_UNSTORED]
+            fields["not_restored"] = [{"path": _shown(path), "why": why} for path, why in named]
+        if self.overlapping:
+            fields["overlapping"] = self.overlapping
+        if not self.rows:
+            fields["not_undone"] = self.not_undone()
+        return fields
+
+    def not_undone(self) -> str:
+        """The reason why a call without rows cannot be undone."""
+        if self.why:
+            return f"the project's tree was not stored: {self.why}"
+        if self.unstored:
+            path, why = min(self.unstored.items())
+            more = f", and {counted(len(self.unstored) - 1, 'path')} more" if len(self.unstored) > 1 else ""
+            return f"what it changed is not stored: {_shown(path)} {why}{more}"
+        return "it changed no file of the project, and what it did elsewhere cannot be undone"
+
+
+class HostedTrees:
+    """Trees of the projects that hosts work in.
+
+    Args:
+        trees: opens their store. packs: opens the store of snapshots.
+        seconds: in which a tree is stored before a call; 0 for never.
+        bounds: of one difference. session_share: of the store of snapshots, for one session.
+        home: SB_HOME, for the process that stores a tree in the background.
+    """
+
+    def __init__(
+        self,
+        trees: Callable[[], TreeStore],
+        packs: Callable[[], PackStore],
+        *,
+        seconds: float,
+        bounds: tuple[int, int],
+        home: str,
+        session_share: float = 0.25,
+    ) -> None:
+        self._open_trees = trees
+        self._open_packs = packs
+        self._seconds = seconds
+        self._bounds = bounds
+        self._home = home
+        self._share = session_share
+
+    @cached_property
+    def _trees(self) -> TreeStore:
+        return self._open_trees()
+
+    @cached_property
+    def _packs(self) -> PackStore:
+        return self._open_packs()
+
+    def begin(self, project: str, key: str, session: str) -> None:
+        """Store the tree before a call, or note why there is none: the call goes on either way."""
+        from sb.store.trees.git_program import TooSlow
+        from sb.store.trees.store import OpenCall
+
+        trees, tree, why = self._trees, None, ""
+        others = tuple(other for other in trees.open_keys(project) if other != key)
+        try:
+            why = trees.recently_slow(project)
+            tree = None if why else trees.store(project, self._seconds)
+        except TooSlow:
+            why = too_slow(self._seconds)
+            trees.note_slow(project, why)
+            self.warm(project)
+        except SBError as error:
+            why = error.message
+            trees.note_slow(project, why)
+        try:
+            trees.begin(OpenCall(key, session, tree, why, others), project)
+            if tree is not None:
+                trees.note_next(project, others, tree)
+        except SBError as error:
+            trees.note_slow(project, error.message)
+
+    def prepare(self, project: str) -> None:
+        """Store the tree of a new project in the background, before a call has to wait for it."""
+        if not self._trees.is_stored(project):
+            self.warm(project)
+
+    def warm(self, project: str) -> None:
+        """Store a tree in the background, so that the next call finds most of it stored."""
+        command = [sys.executable, "-I", "-m", _WARM, project]
+        environment = {
+            name: os.environ[name] for name in ("HOME", "PATH", "LANG", "LC_ALL") if name in os.environ
+        }
+        nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+        try:
+            os.posix_spawn(
+                command[0], command, {**environment, "SB_HOME": self._home}, file_actions=nothing, setsid=True
+            )
+        except (OSError, NotImplementedError) as error:
+            self._trees.note_slow(project, f"it cannot be stored in the background: {error}")
+
+    def end(self, project: str, key: str, session: str, *, reported: bool = True) -> TreeChange | None:
+        """Compare the tree of a call with the one of now, and put what was into the call's snapshot.
+
+        Args:
+            reported: the call has just ended; else the next tree that was stored ends it.
+
+        Returns:
+            The change; None for a call that has no tree.
+        """
+        from sb.store.trees.difference import Bounds
+
+        trees = self._trees
+        try:
+            call = trees.call(project, key)
+        except SBError as error:
+            return TreeChange(why=error.message)
+        if call is None:
+            return None
+        try:
+            if call.tree is None:
+                return TreeChange(why=call.why)
+            after = None if reported else trees.next_tree(project, key)
+            after = after or trees.store(project, MOST_REPORT_S)
+            return self._change(call, call.tree, after, Bounds(*self._bounds), session)
+        except SBError as error:
+            return TreeChange(why=error.message)
+        finally:
+            trees.end(project, key)
+
+    def end_found(self, key: str) -> TreeChange | None:
+        """`end` for a call whose report was lost, wherever its project is."""
+        project = self._trees.project_of(key)
+        return self.end(project, key, "", reported=False) if project else None
+
+    def defer(self, project: str, key: str) -> None:
+        """Note that a call goes on in the background after its report."""
+        self._trees.note_background(project, key)
+
+    def in_background(self, project: str, key: str) -> bool:
+        """True for a call that was deferred."""
+        return self._trees.is_background(project, key)
+
+    def expire(self) -> None:
+        """Remove trees that are past their time, at most once a day."""
+        self._trees.expire_daily()
+
+    def _change(
+        self, call: OpenCall, before: StoredTree, after: StoredTree, bounds: Bounds, session: str
+    ) -> TreeChange:
+        from sb.shell.git_index import tracked_digest
+        from sb.sources import SYSTEM_CLOCK
+        from sb.store.trees.difference import Comparing
+        from sb.store.trees.git_program import Deadline
+
+        git = self._trees.git_of(before.project)
+        deadline = Deadline.after(SYSTEM_CLOCK, MOST_REPORT_S)
+        difference = Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
+        rows, differing = self._rows(difference)
+        if rows:
+            share = self._share if session else 1.0
+            self._packs.extend(
+                call.key, differing, session=session, session_share=share, extra=difference.extra
+            )
+        overlapping = {*call.overlapping, *self._trees.begun_since(before.project, call.key, before.at)}
+        return TreeChange(rows, difference.unstored, "", len(overlapping) if rows else 0)
+
+    def _rows(self, difference: Difference) -> tuple[list[dict[str, Any]], list[tuple[Any, bytes]]]:
+        """The states of now, and the former ones, of the paths that differ."""
+        from sb.store.path_states import is_same, row, states
+        from sb.tools.pack_restoring import OF_GIT, tracked_by
+
+        now = states([entry.path for entry, _ in difference.before], deep=False)
+        differing = [
+            (entry, item) for entry, item in difference.before if not is_same(entry, now.get(entry.path))
+        ]
+        rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
+        return [
+            item | tracked_by(item) if item["path"].endswith(OF_GIT) else item for item in rows
+        ], differing
+
+
+def too_slow(seconds: float) -> str:
+    """The reason given for a tree that takes longer than it may."""
+    return f"it takes longer than {round(seconds * 1000)} ms (undo.tree_ms)"
+
+
+def _shown(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -1,0 +1,212 @@
+"""Trees of projects: what is stored, what is left out, and what happens without room or time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sb.sources import SYSTEM_CLOCK
+from sb.store.pack_file import ABSENT
+from sb.store.trees import git_program
+from sb.store.trees.difference import Bounds, Comparing, Difference
+from sb.store.trees.git_program import CannotStore, Deadline, TooSlow
+from sb.store.trees.part import LARGE, Rules
+from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+
+PLENTY_S = 60.0
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "a").write_text("one")
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> TreeStore:
+    return store_of(tmp_path)
+
+
+def store_of(tmp_path: Path, **limits: int) -> TreeStore:
+    rules = Rules(lambda path: path.endswith(".key"), [str(tmp_path / "shop" / "own")], 1000)
+    return TreeStore(tmp_path / "trees", rules, **limits)
+
+
+def compared(trees: TreeStore, before: StoredTree, *, most: int = 100) -> Difference:
+    after = trees.store(before.project, PLENTY_S)
+    deadline = Deadline.after(SYSTEM_CLOCK, PLENTY_S)
+    git = trees.git_of(before.project)
+    return Comparing(git, before, after, Bounds(10_000, most), deadline, lambda path: "").compare()
+
+
+def test_unchanged_tree_is_equal_and_keeps_its_files(trees: TreeStore, project: Path) -> None:
+    before = trees.store(str(project), PLENTY_S)
+    files = sorted(trees.folder.rglob("*"))
+    assert not compared(trees, before).changed
+    assert sorted(trees.folder.rglob("*")) == files
+
+
+def test_secret_large_and_own_files_are_left_out_and_changes_of_them_named(
+    trees: TreeStore, project: Path
+) -> None:
+    for name in ("tls.key", "big", "own"):
+        (project / name).write_text(f"{name} " * 400)
+    before = trees.store(str(project), PLENTY_S)
+    assert sorted(before.parts[0].left_out) == ["big", "tls.key"]
+    for name in ("tls.key", "big", "own", "new.key"):
+        (project / name).write_text("changed")
+    result = compared(trees, before)
+    assert sorted(result.unstored) == [str(project / name) for name in ("big", "new.key", "tls.key")]
+    assert result.unstored[str(project / "big")] == LARGE
+
+
+def test_file_that_grows_too_large_is_named_and_its_former_content_is_known(
+    trees: TreeStore, project: Path
+) -> None:
+    before = trees.store(str(project), PLENTY_S)
+    (project / "src" / "a").write_text("x" * 2000)
+    ((entry, content),) = compared(trees, before).before
+    assert (entry.path, content) == (str(project / "src" / "a"), b"one")
+
+
+def test_ignored_files_count_only_if_the_repository_tracks_them(trees: TreeStore, project: Path) -> None:
+    (project / ".gitignore").write_text("*.log\n/out/\n")
+    for name in ("tracked.log", "loose.log"):
+        (project / name).write_text(name)
+    subprocess.run(["git", "add", "-f", "tracked.log"], cwd=project, check=True)
+    before = trees.store(str(project), PLENTY_S)
+    for name in ("tracked.log", "loose.log"):
+        (project / name).unlink()
+    result = compared(trees, before)
+    assert [entry.path for entry, _ in result.before] == [str(project / "tracked.log")]
+
+
+def test_files_that_come_into_view_are_not_taken_for_new_ones(trees: TreeStore, project: Path) -> None:
+    (project / ".gitignore").write_text("old/\n")
+    (project / "old").mkdir()
+    (project / "old" / "a").write_text("a")
+    before = trees.store(str(project), PLENTY_S)
+    (project / ".gitignore").unlink()
+    (project / "old" / "new").write_text("b")
+    result = {entry.path: entry.kind for entry, _ in compared(trees, before).before}
+    assert result.pop(str(project / ".gitignore")) == "file"
+    assert set(result.values()) == {ABSENT}
+    assert not {str(project / "old"), str(project / "old" / "a")} & set(result)
+
+
+def test_more_changes_than_the_bounds_are_refused_and_more_new_files_stay(
+    trees: TreeStore, project: Path
+) -> None:
+    for number in range(5):
+        (project / "src" / str(number)).write_text("before")
+    before = trees.store(str(project), PLENTY_S)
+    (project / "made").mkdir()
+    for number in range(6):
+        (project / "made" / str(number)).write_text("new")
+    (project / "src" / "a").write_text("two")
+    result = compared(trees, before, most=5)
+    assert [entry.path for entry, _ in result.before] == [str(project / "src" / "a")]
+    assert result.unstored == {str(project): "7 paths that it made: too many to undo"}
+    for number in range(5):
+        (project / "src" / str(number)).write_text("after")
+    with pytest.raises(CannotStore, match=r"more than 5 paths \(undo.call_max_files\)"):
+        compared(trees, before, most=5)
+
+
+def test_store_without_time_or_room_leaves_the_former_tree(tmp_path: Path, project: Path) -> None:
+    trees = store_of(tmp_path, cap_bytes=500)
+    with pytest.raises(TooSlow):
+        trees.store(str(project), 0.0)
+    trees.store(str(project), PLENTY_S)
+    (project / "more").write_text("x" * 600)
+    with pytest.raises(CannotStore, match="begins anew"):
+        trees.store(str(project), PLENTY_S)
+    with pytest.raises(CannotStore, match="begins anew"):  # alone it has no room either
+        trees.store(str(project), PLENTY_S)
+    with pytest.raises(CannotStore, match="more than 500 B"):
+        trees.store(str(project), PLENTY_S)
+
+
+def test_process_that_was_killed_leaves_no_lock(trees: TreeStore, project: Path) -> None:
+    trees.store(str(project), PLENTY_S)
+    (index,) = trees.folder.glob("*/part-*.index")
+    index.with_name(f"{index.name}.lock").touch()
+    (project / "src" / "a").write_text("two")
+    assert trees.store(str(project), PLENTY_S).parts[0].tree
+
+
+def test_disk_that_takes_nothing_is_a_reason_and_no_failure(tmp_path: Path, project: Path) -> None:
+    (tmp_path / "trees").write_text("a file where the folder should be")
+    with pytest.raises(CannotStore, match="the tree cannot be stored"):
+        store_of(tmp_path).store(str(project), PLENTY_S)
+
+
+def test_damaged_store_is_a_reason(trees: TreeStore, project: Path) -> None:
+    before = trees.store(str(project), PLENTY_S)
+    for path in trees.folder.glob("*/git/objects/??/*"):
+        path.chmod(0o600)
+        path.write_bytes(b"damaged")
+    (project / "src" / "a").write_text("two")
+    with pytest.raises(CannotStore):
+        compared(trees, before)
+
+
+def test_calls_keep_their_trees_until_they_end_and_purging_removes_all(
+    trees: TreeStore, project: Path
+) -> None:
+    name = str(project)
+    tree = trees.store(name, PLENTY_S)
+    trees.begin(OpenCall("k1", "run", tree, "", ("k0",)), name)
+    call = trees.call(name, "k1")
+    assert call is not None
+    assert call.tree is not None
+    assert call._replace(tree=None) == OpenCall("k1", "run", None, "", ("k0",))
+    assert [part.tree for part in call.tree.parts] == [part.tree for part in tree.parts]
+    assert trees.project_of("k1") == name
+    trees.end(name, "k1")
+    assert trees.call(name, "k1") is None
+    assert trees.size().projects == 1
+    assert trees.purge()[0] == 1
+    assert trees.size().projects == 0
+
+
+def test_git_that_anybody_can_replace_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o777)
+    monkeypatch.setattr(git_program, "_PROGRAMS", (str(program),))
+    git_program.git_path.cache_clear()
+    try:
+        assert git_program.git_path() == ""
+        with pytest.raises(CannotStore, match="no git of the system"):
+            store_of(tmp_path).store(str(tmp_path), PLENTY_S)
+    finally:
+        git_program.git_path.cache_clear()
+
+
+def test_names_of_git_itself_are_named_as_not_stored(trees: TreeStore, project: Path) -> None:
+    os.makedirs(project / "docs" / ".GIT")
+    (project / "docs" / ".GIT" / "x").write_text("x")
+    assert list(trees.store(str(project), PLENTY_S).parts[0].left_out) == ["docs/.GIT/x"]
+
+
+def test_parts_that_nothing_refers_to_are_removed(
+    trees: TreeStore, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sb.store.trees.store._MOST_PARTS", 2)
+    name = str(project)
+    trees.begin(OpenCall("k1", "run", trees.store(name, PLENTY_S)), name)
+    for text in ("two", "three", "four"):
+        (project / "src" / "a").write_text(text)
+        for path in trees.folder.glob("*/parts/*"):
+            os.utime(path, (0, 0))
+        trees.store(name, PLENTY_S)
+    assert len(list(trees.folder.glob("*/parts/*"))) == 2  # of the latest tree, and of the call
+    call = trees.call(name, "k1")
+    assert call is not None
