@@ -19,7 +19,7 @@ app = single()
 _OUTCOMES = {
     "runs": "would run",
     "kept": "would run",
-    "asked": "would wait for a person",
+    "asked": "would ask a person",
     "denied": "would be denied",
     "refused": "would be refused, whoever approves",
 }

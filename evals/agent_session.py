@@ -37,7 +37,7 @@ def play_session(folder: Path) -> Config:
     config = load_config(env={"SB_HOME": str(folder / ".sb"), "HOME": str(folder)}, cwd=shop, flags={})
     for payload in events_of(shop):
         common = {"session_id": "5e3c1f0a", "transcript_path": "/t", "cwd": str(shop)}
-        common["permission_mode"] = "default"
+        common["permission_mode"] = "bypassPermissions"  # nobody watches, so that calls are queued
         judge(config, CLAUDE_CODE, CLAUDE_CODE.read({**common, **payload}))
     return config
 

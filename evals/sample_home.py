@@ -259,7 +259,7 @@ def _write_code(config: Config, shop: Path, clock: SteeredClock) -> None:
     for payload in payloads:
         clock.time += 3 * MINUTE_S
         common = {"session_id": "5e3c1f0a", "transcript_path": "/t", "cwd": str(shop)}
-        common["permission_mode"] = "default"
+        common["permission_mode"] = "bypassPermissions"  # nobody watches, so that calls are queued
         judge(config, CLAUDE_CODE, CLAUDE_CODE.read({**common, **payload}), opening)
     opening.close()
 

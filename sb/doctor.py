@@ -10,9 +10,10 @@ from sb.config import Config
 from sb.config.database_key import NONE
 from sb.duration import human_age
 from sb.errors import SBError
+from sb.hosts.deciders import deciders, describe_counts
 from sb.hosts.install.health import install_findings
 from sb.hosts.install.host import Places
-from sb.hosts.install.records import Records
+from sb.hosts.install.records import Records, installed_hosts
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.seeding import outdated_contracts
 from sb.kernel.baselines.seen import SURFACES
@@ -30,6 +31,7 @@ from sb.kernel.review.findings import (
     operators,
     snapshots_finding,
 )
+from sb.kernel.review.host_questions import question_counts
 from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
 from sb.parts import (
@@ -48,6 +50,7 @@ from sb.store.filesystem import network_file_system
 from sb.text import counted, human_bytes
 
 _MOST_CONNECTED = 3
+_DAYS = 7  # of the questions that are counted
 # Tables, and what a row of them is called.
 _COUNTED = {
     "events": "event",
@@ -78,6 +81,7 @@ def examine(config: Config) -> list[Finding]:
         log = EventLog(database, anchor=Anchor(config.home.anchors))
         findings += _guarded("log", lambda: _log(log))
         findings += _guarded("operators", lambda: operators(config, open_authority(config, log)))
+        findings += _guarded("decides", lambda: _deciders(config, log))
         findings += _guarded("killed", lambda: _kills(config, log))
         findings += _guarded("baselines", lambda: _baselines(config, log))
         findings += _guarded(
@@ -197,6 +201,16 @@ def _integrity(database: Database) -> Finding:
 def _log(log: EventLog) -> Iterator[Finding]:
     yield log_standing(log)
     yield from calls_in_doubt(log)
+
+
+def _deciders(config: Config, log: EventLog) -> Iterator[Finding]:
+    """Who decides about agents' calls, and how often hosts asked their users."""
+    enrolled = open_authority(config, log).enrolled()
+    found = deciders(config.hooks.approval, enrolled=enrolled, hosts=installed_hosts(config.home))
+    yield Finding("decides", Status.OK, f"{found.level}: {found.who}")
+    counts = question_counts(log, _DAYS)
+    if any(vars(counts).values()):
+        yield Finding("questions", Status.OK, f"last {_DAYS} days: {'; '.join(describe_counts(counts))}")
 
 
 def _kills(config: Config, log: EventLog) -> Iterator[Finding]:

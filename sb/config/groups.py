@@ -223,10 +223,12 @@ class Hooks:
     """Coding agents whose hosts ask before each call (`sb install`)."""
 
     approval: str = setting(
-        "queue",
+        "ask",
         kinds.choice("queue", "ask"),
-        "What becomes of a call that needs a person: queue denies it until an operator has approved it here, ask lets "
-        "hosts that can ask their own user at once, until an operator is enrolled (others queue).",
+        "Who decides about a call that needs a person: ask has a host that can do so ask its own user at once, whose yes is "
+        "a permission and no approval; once operators are enrolled, a call that destroys or cannot be undone is queued for "
+        "their signature. queue denies every such call until it is approved here. Queued under both: where no user is there, "
+        "what sends credentials away, and dual control.",
         narrow=stricter("ask", "queue"),
     )
     secrets: str = setting(

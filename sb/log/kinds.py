@@ -46,6 +46,7 @@ INCIDENT_CLOSED = "incident.closed"
 SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
+SESSION_QUESTION = "session.question"
 ATTACK_FOUND = "attack.found"
 OUTPUT_GATED = "output.gated"
 TOKEN_CREATED = "token.created"
@@ -87,6 +88,7 @@ _meanings = {
     SESSION_CONFLICT: "Two live sessions change the same file",
     SESSION_TOLD: "A session was told of a conflict",
     SESSION_TURN: "The user of a session wrote, which begins a turn",
+    SESSION_QUESTION: "A host asked its own user about a call, or denied one by its own rules",
     TOKEN_CREATED: "A person let an agent connect over HTTP",
     TOKEN_REVOKED: "A person took an agent's token back",
 }

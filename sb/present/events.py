@@ -51,6 +51,7 @@ _WORDS = {
     kinds.SESSION_CONFLICT: "conflict",
     kinds.SESSION_TOLD: "notified",
     kinds.SESSION_TURN: "turn",
+    kinds.SESSION_QUESTION: "asked",
     kinds.MEMORY_PUT: "saved",
     kinds.MEMORY_GET: "read",
     kinds.TOOL_POLICY_BLOCKED: "refused",
@@ -91,7 +92,7 @@ def _word(event: Event, payload: Mapping[str, Any]) -> str:
         return "unreadable"
     match payload.get("phase"):
         case "intent":
-            return "started"
+            return "asked" if payload.get("asked_by") else "started"
         case "outcome":
             return _outcome(payload)
         case "in_doubt":
@@ -109,7 +110,7 @@ def _word(event: Event, payload: Mapping[str, Any]) -> str:
 
 def _outcome(payload: Mapping[str, Any]) -> str:
     words = {"in_doubt": "unknown", "failed": "failed", "unreported": "unreported"}
-    word = words.get(str(payload.get("state")))
+    word = "lapsed" if payload.get("lapsed") is True else words.get(str(payload.get("state")))
     if word:
         return word
     return "undone" if payload.get("reverses") else "ok"

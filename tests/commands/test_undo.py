@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.recovery.answers import Undone
 from sb.kernel.results import ToolResult
 from sb.kernel.review.findings import Status, snapshots_finding
@@ -172,7 +173,9 @@ def test_a_full_store_asks_before_a_file_changes(host: Host) -> None:
     path = host.project / "a.txt"
     path.write_text("old", encoding="utf-8")
     verdict = host.before("Write", "t1", file_path=str(path), content="new")
-    assert "Needs approval" in verdict.reason
+    assert verdict == HookVerdict(
+        Decision.ASK, "SecondBrain: host.write cannot be undone with these arguments"
+    )
 
 
 def test_snapshots_past_their_time_go_at_the_end_of_a_session(sb: CommandLine, host: Host) -> None:

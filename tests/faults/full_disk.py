@@ -65,7 +65,9 @@ def main() -> None:
     (folder / "ballast").unlink()
     undo(host)
     fill(folder, MIB // 2)
-    tell(reason=host.before("Bash", "t2", command=REMOVE).reason, files=files_below(folder / "home" / "kept"))
+    asked = host.before("Bash", "t2", command=REMOVE)
+    kept = files_below(folder / "home" / "kept")
+    tell(decision=str(asked.decision), reason=asked.reason, files=kept)
     fill(folder, 0)
     try:
         open_runtime(current_config())

@@ -47,7 +47,7 @@ def test_undo_that_finds_no_room_writes_no_half_file_and_can_be_repeated(
 
 def test_snapshot_that_finds_no_room_is_left_out_and_a_person_is_asked(reports: list[dict[str, Any]]) -> None:
     assert "no snapshot: the snapshot cannot be written: No space left on device" in reports[3]["reason"]
-    assert "Needs approval" in reports[3]["reason"]
+    assert reports[3]["decision"] == "ask"
     packs = [name for name in reports[3]["files"] if name not in (".lock", ".usage")]
     assert len(packs) == 1
     assert packs[0].endswith(".pack")

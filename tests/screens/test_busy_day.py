@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CommandLine
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.screens.conftest import Agents
 from tests.screens.test_start import Terminal
 
@@ -27,7 +27,7 @@ def busy_day(agents: Agents, home: Path, tmp_path: Path) -> None:
     project = tmp_path / "shop"
     project.mkdir()
     subprocess.run(["git", "init", "-q", str(project)], check=True)
-    host, commands = Host(home, project), list(CHORES)
+    host, commands = Host(home, project, mode=UNWATCHED), list(CHORES)
     for place, command in ((5, PUSH), (18, DROP), (32, LEAK)):
         commands.insert(place, command)
     for command in commands:

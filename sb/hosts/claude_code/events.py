@@ -23,6 +23,8 @@ class ClaudeCode(Adapter):
         "PostToolUse": Moment.AFTER,
         "PostToolUseFailure": Moment.FAILED,
         "PostToolBatch": Moment.BATCH,
+        "PermissionRequest": Moment.QUESTION,
+        "PermissionDenied": Moment.DENIED,
         "UserPromptSubmit": Moment.PROMPT,
         "SessionStart": Moment.SESSION_STARTED,
         "SessionEnd": Moment.SESSION_ENDED,
@@ -65,6 +67,8 @@ class ClaudeCode(Adapter):
 
     def decided(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
         fields = {"permissionDecision": str(verdict.decision), "permissionDecisionReason": verdict.reason}
+        if verdict.context:
+            fields["additionalContext"] = verdict.context
         return as_json(specific(event.name, **fields))
 
 

@@ -27,6 +27,8 @@ _EVENTS = (
     "SubagentStop",
     "PreCompact",
     "ConfigChange",
+    "PermissionRequest",
+    "PermissionDenied",
 )
 
 

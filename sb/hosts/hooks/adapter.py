@@ -11,7 +11,7 @@ from sb.hosts.hooks.event import Decision, HookAnswer, HookEvent, HookVerdict, M
 from sb.hosts.hooks.fields import text
 
 BLOCKED = 2  # the exit code that blocks a call, on every host that has one
-_ABOUT_A_CALL = (Moment.BEFORE, Moment.AFTER, Moment.FAILED)
+_ABOUT_A_CALL = (Moment.BEFORE, Moment.AFTER, Moment.FAILED, Moment.QUESTION, Moment.DENIED)
 _WITH_TEXT = (Moment.PROMPT, Moment.STOP)
 
 

@@ -23,13 +23,13 @@ from sb.confinement.watched import restore, watch
 from sb.frozen import frozen
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
-from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
+from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.repository import project_folder
 from sb.shell.keep_area import project_of_area, temporary_folders
-from sb.shell.sensitive import decisive_paths
+from sb.shell.sensitive import decisive_paths, folded, held_by, host_setting, sensitive
 from sb.sources import Clock
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
@@ -183,15 +183,34 @@ class Confining:
             )
         # A person has to agree to a destructive line anyway, which names what it changes.
         opened = () if governed.safety_class is SafetyClass.DESTRUCTIVE else confined.opened
-        for path in opened[:_MOST_ASKED]:
-            yield self._ask(f"writes {one_line(path, _LONGEST)}, outside of the project")
-        if (more := len(opened) - _MOST_ASKED) > 0:
+        decisive = [path for path in opened if self._decides(path)]
+        for path in decisive[:_MOST_ASKED]:
+            yield self._ask(f"writes {one_line(path, _LONGEST)}, which decides about more than itself")
+        others = [path for path in opened if path not in decisive]
+        for path in others[:_MOST_ASKED]:
+            yield self._ask(f"writes {one_line(path, _LONGEST)}, outside of the project", WRITES_OUTSIDE)
+        if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield self._ask(f"writes {more} more outside of the project")
         for path in failure.get("reads", ()) if confined.readable else ():
             yield self._ask(f"opens {one_line(path, _LONGEST)}, which confinement keeps closed")
 
-    def _ask(self, reason: str) -> Ask:
-        return Ask(OUTSIDE_CONFINEMENT, reason, AnsweredBy.BY_HOST)
+    def _ask(self, reason: str, rule: str = OUTSIDE_CONFINEMENT) -> Ask:
+        return Ask(rule, reason, AnsweredBy.BY_HOST)
+
+    def _decides(self, path: str) -> bool:
+        """True for a login file, a host's settings, what git runs, and a folder that holds one of them."""
+        return bool(
+            sensitive(path, self._home)
+            or host_setting(folded(path))
+            or held_by(path, self._home)
+            or any(path == folder or path.startswith(f"{folder}/") for folder in self._programs)
+        )
+
+    @cached_property
+    def _programs(self) -> tuple[str, ...]:
+        """The folders of PATH: what is put there is run by its name."""
+        folders = (folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder))
+        return tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders))
 
     def _closed(self, word: str, profile: Profile) -> Iterator[str]:
         """The credentials that a word of the line names, and so was judged with; SecondBrain's own stay closed."""

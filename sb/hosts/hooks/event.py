@@ -27,6 +27,8 @@ class Moment(StrEnum):
     SESSION_STARTED = "session_started"
     SESSION_ENDED = "session_ended"
     STOP = "stop"  # the turn is over
+    QUESTION = "question"  # the host asks its own user about a call
+    DENIED = "denied"  # the host's own rules deny a call
     OTHER = "other"
 
 

@@ -28,7 +28,7 @@ from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
 from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
-from sb.hosts.hooks.wording import denied, message_refused, sentence, waits
+from sb.hosts.hooks.wording import MUST_APPROVE, asks, denied, message_refused, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
@@ -248,7 +248,8 @@ class _Session:
         preview = Preview(self._config, self._runtime.registry)
         context = self._context._replace(cwd=self._context.cwd / str(governed.args.get("cwd", "")))
         sentence = advice_sentence(preview, governed, context, self._event.host)
-        return verdict._replace(reason=f"{verdict.reason} {sentence}") if sentence else verdict
+        reason = f"{verdict.reason.removesuffix('.')}. {sentence}"
+        return verdict._replace(reason=reason) if sentence else verdict
 
     def _report(self, call: NativeCall, nonce: str) -> str:
         """Record how a call ended; returns what the agent is told of it, "" for nothing."""
@@ -270,6 +271,7 @@ class _Session:
         args, value = governed.args, WITHHELD if secret else _shown(call.response)
         named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids}
         named |= {"nonce": nonce, "again": self._event.again}
+        named["summed_up"] = self._event.moment is Moment.BATCH
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
             from sb.hosts.hooks.snapshots import report_of
 
@@ -314,6 +316,13 @@ class _Session:
             # A subagent in the background goes on when the turn of who started it is over.
             if everyone or self._calls.subagent_of(intent) == self._event.agent_id:
                 self._calls.give_up(intent, happened=self._happened(intent))
+                self._withdraw(intent)
+
+    def _withdraw(self, intent: Intent) -> None:
+        """Take back what the call could do in confinement: nobody will run it any more."""
+        args = self._calls.announced_args(intent)
+        if self._config.hooks.confine != OFF and isinstance(command := args.get("command"), str):
+            self._confining.store.revoke(command, str(args.get("cwd", "")))
 
     def _happened(self, intent: Intent) -> bool:
         paths = [str(path) for path in self._calls.announced_args(intent).get("paths", ())]
@@ -352,22 +361,22 @@ def _shown(response: Any) -> Any:
 def _verdict(result: ToolResult, governed: GovernedCall, host: str) -> HookVerdict:
     data = result.data if isinstance(result.data, dict) else {}
     if result.success:
-        return (
-            HookVerdict(Decision.ASK, f"SecondBrain: {_because(governed, data)}")
-            if data.get("ask")
-            else HookVerdict()
-        )
+        return asks(_because(governed, data, "{}"), data) if data.get("ask") else HookVerdict()
     approval_id = data.get("approval_id")
     if approval_id is None:
         return HookVerdict(Decision.DENY, denied(result, governed.refused, host))
-    return HookVerdict(Decision.DENY, waits(_because(governed, data), approval_id, data))
+    return HookVerdict(Decision.DENY, waits(_because(governed, data, MUST_APPROVE), approval_id, data))
 
 
-def _because(governed: GovernedCall, data: dict[str, Any]) -> str:
-    """Why a person must approve the call: what it would do, and the policy's reasons but for its safety class."""
+def _because(governed: GovernedCall, data: dict[str, Any], effect: str) -> str:
+    """Why a person decides about the call: what it would do, and the policy's reasons but for its safety class.
+
+    Args:
+        effect: the form of what it would do.
+    """
     reasons = [reason for reason in data.get("reasons", ()) if reason.get("rule") != SafetyClass.DESTRUCTIVE]
     does = _effect(governed) if governed.safety_class is SafetyClass.DESTRUCTIVE else ""
-    texts = [f"{does}, so a person must approve it" if does else "", *(str(one["reason"]) for one in reasons)]
+    texts = [effect.format(does) if does else "", *(str(one["reason"]) for one in reasons)]
     return "; ".join(filter(None, texts)) or "the policy asks for approval"
 
 

@@ -180,6 +180,8 @@ def _read_event(arguments: list[str], given: Given) -> tuple[Adapter, HookEvent]
 
 
 def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> HookVerdict:
+    if event.moment in (Moment.QUESTION, Moment.DENIED):
+        return _counted(event, settings)
     from sb.hosts.hooks.judging import judge, matters
     from sb.hosts.hooks.opening import Opening
 
@@ -198,6 +200,16 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
     if fault and verdict.decision is Decision.NONE:
         return verdict._replace(reason=verdict.reason or f"the project's sb.yaml is ignored: {fault}")
     return verdict
+
+
+def _counted(event: HookEvent, settings: _Settings) -> HookVerdict:
+    """Count a question of the host's own; nothing is judged, and there is no opinion on it."""
+    if event.session_id:
+        from sb.hosts.hooks.counting import count
+
+        settings.config, settings.cwd = _configured(event)[0], event.cwd
+        count(settings.config, event, settings.opening)
+    return HookVerdict()
 
 
 def _configured(event: HookEvent) -> tuple[Any, str]:

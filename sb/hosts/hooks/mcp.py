@@ -222,10 +222,16 @@ def _first_use(tool: str, server: Server) -> Ask:
     """Why a person must agree to the use of a server; the answer counts for later uses where the server is known."""
     if not server.digest:
         where = f"server {server.name}" if server.name else "a server that the host does not name"
-        why = f"{bare(tool)} of {where}, whose configuration is not known, so a person must approve each use"
-        return Ask("mcp_server", why, AnsweredBy.BY_HOST)
-    why = (
-        f"first use of MCP server {server.name} ({server.configured}): approving lets the agent use its tools, "
-        "except those that delete or run something, until its configuration changes"
+        why = f"{bare(tool)} of {where}, whose configuration is not known"
+        each = f"{why}, so a person must approve each use"
+        return Ask("mcp_server", each, AnsweredBy.BY_HOST, in_place=f"{why}, so each use asks")
+    first = f"first use of MCP server {server.name} ({server.configured}): "
+    lets = "lets the agent use its tools, except those that delete or run something, until "
+    approved, permitted = "approving {lets}its configuration changes", "your yes {lets}this session ends"
+    return Ask(
+        "mcp_server",
+        first + approved.format(lets=lets),
+        AnsweredBy.BY_HOST,
+        server.grant_key,
+        first + permitted.format(lets=lets),
     )
-    return Ask("mcp_server", why, AnsweredBy.BY_HOST, server.grant_key)

@@ -6,11 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sb.hosts.hooks.event import INSTEAD
+from sb.hosts.hooks.event import INSTEAD, Decision, HookVerdict
 from sb.kernel.contracts import ToolResult
 
 # A finding of the shell's judge, such as "rm -r: deletes a folder": a program, and a sentence about it.
 _FINDING = re.compile(r"(^|; )([^:;]{1,80}): (?=[a-z]+s\b)")
+MUST_APPROVE = "{}, so a person must approve it"  # the form of what a call would do
+_LAPSED = "The user was asked about this call before and gave no yes; that question has lapsed."
+_ASKED_AGAIN = (
+    f"SecondBrain: {_LAPSED} The call did not run, and is not on record as denied. The user is asked anew now. If they "
+    "tell you no, or do not answer, do not repeat or rephrase the call: go on with other work, or ask how to go on."
+)
 # What to do after a refusal, by the rule that decided it.
 _AFTER = {
     "killed": "Stop working, do not try other calls, and tell the user: only they can lift this.",
@@ -68,8 +74,16 @@ def ask_for_approval(approval_id: str, expiry: str = "") -> str:
     )
 
 
+def asks(because: str, data: dict[str, Any]) -> HookVerdict:
+    """The verdict that has the host ask its person: the question, and what the agent is told of an earlier one."""
+    if not data.get("lapsed"):
+        return HookVerdict(Decision.ASK, f"SecondBrain: {because}")
+    return HookVerdict(Decision.ASK, f"SecondBrain asks again: {because}", _ASKED_AGAIN)
+
+
 def waits(because: str, approval_id: str, data: dict[str, Any]) -> str:
     """Of a call that waits for a person, and until when."""
+    lapsed = f" {_LAPSED}" if data.get("lapsed") else ""
     until = str(data.get("expires_at", ""))[:16].replace("T", " ")
     expiry = f" The request expires at {until} UTC." if until else ""
-    return f"SecondBrain: not run: {because}. Needs approval {approval_id}: {ask_for_approval(approval_id, expiry)}"
+    return f"SecondBrain: not run: {because}.{lapsed} Needs approval {approval_id}: {ask_for_approval(approval_id, expiry)}"

@@ -21,6 +21,7 @@ from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
     OPEN,
+    SIGNED,
     STANDING,
     Approval,
     ApprovalState,
@@ -32,6 +33,7 @@ from sb.kernel.calls.approval import (
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.policy.patterns import matches, permits
+from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import hidden_names
 from sb.log.event import Subject
 from sb.log.event_log import LogWrite
@@ -60,17 +62,36 @@ class ApprovalGate:
             self._take(call, self._named(call))
             return
         found = self._newest(call)
+        if self._is_decided(call, found):
+            return
+        if found is not None and found.state is ApprovalState.WAITING and self._counts(found):
+            self._take(call, found)
+        else:
+            self._queue(call)
+
+    def is_decided(self, call: ToolCall) -> bool:
+        """Whether an approval or a grant lets the call pass, which is noted on it; nothing is queued.
+
+        Raises:
+            Refused: a person denied this very call.
+        """
+        return self._is_decided(call, self._newest(call))
+
+    def _is_decided(self, call: ToolCall, found: Approval | None) -> bool:
         if found is None or found.state is not ApprovalState.APPROVED:
             grant = self._grant_for(call)
             if grant is not None:
                 call.grant_id = grant.id
-                return
+                return True
         # Of a reversal, what was dismissed is remembered with the cause, not with the arguments.
-        blocking = (*OPEN, ApprovalState.DENIED) if call.recovery is None else OPEN
-        if found is not None and found.state in blocking and self.approvals.now() < found.expires_at:
-            self._take(call, found)
-        else:
-            self._queue(call)
+        final = (ApprovalState.APPROVED, *([ApprovalState.DENIED] if call.recovery is None else []))
+        if found is None or found.state not in final or not self._counts(found):
+            return False
+        self._take(call, found)
+        return True
+
+    def _counts(self, found: Approval) -> bool:
+        return self.approvals.now() < found.expires_at
 
     def is_settled(self, call: ToolCall) -> bool:
         """Whether a grant covers every reason of a call; of several reasons, those that one covers are taken away."""
@@ -86,8 +107,12 @@ class ApprovalGate:
         return not left
 
     def host_may_ask(self, call: ToolCall) -> bool:
-        """Whether the yes of a person whom nothing identifies is enough for the call."""
-        return self._needed(call) == 1 and not self.approvals.authority.enrolled()
+        """Whether the yes of a person whom nothing identifies is enough for the call.
+
+        While nobody is enrolled, an approval would prove no more. Else it is enough for what
+        neither destroys nor stays, in the project.
+        """
+        return self._needed(call) == 1 and (_is_lesser(call) or not self.approvals.authority.enrolled())
 
     def host_may_permit(self, call: ToolCall) -> bool:
         """Whether the permission of a person whom nothing identifies is enough for the call."""
@@ -331,6 +356,13 @@ class ApprovalGate:
         ).rowcount
         if changed != 1:
             raise _refused(f"{call.grant_id} was revoked or has expired")
+
+
+def _is_lesser(call: ToolCall) -> bool:
+    """Whether a call, and each call that it stands in for, destroys nothing, and no reason needs an operator."""
+    classes = {call.spec.effective_class, *(one for _, one in stood_for(call.spec, call.args))}
+    signed = any(reason["rule"] in SIGNED for reason in call.reasons)
+    return SafetyClass.DESTRUCTIVE not in classes and not signed
 
 
 def _sensitive(call: ToolCall) -> dict[str, list[str]]:

@@ -93,8 +93,8 @@ class AnsweredBy(StrEnum):
     """Whose yes to an `Ask` counts."""
 
     QUEUED = "queued"  # a decision on the request alone
-    BY_HOST = "by_host"  # also that of the host's person, while no operator is enrolled
-    PERMITTED = "permitted"  # also that of the host's person: it is a permission, no approval
+    BY_HOST = "by_host"  # also that of the host's person, where the gate takes that for the call
+    PERMITTED = "permitted"  # also that of the host's person, whoever is enrolled
 
 
 class Ask(NamedTuple):
@@ -103,12 +103,15 @@ class Ask(NamedTuple):
     Args:
         rule: its name, for the log. reason: for people.
         standing: what an approval of it holds for besides this call, so that a grant can settle it; "" for nothing.
+            A permission of the host's person holds for it until the run ends.
+        in_place: the reason where the host asks its own person; "" for the same one.
     """
 
     rule: str
     reason: str
     answer: AnsweredBy = AnsweredBy.QUEUED
     standing: str = ""
+    in_place: str = ""
 
     def to_dict(self) -> dict[str, str]:
         """The reason as plain JSON."""
@@ -117,6 +120,10 @@ class Ask(NamedTuple):
             "reason": self.reason,
             **({STANDING: self.standing} if self.standing else {}),
         }
+
+    def to_dict_in_place(self) -> dict[str, str]:
+        """The reason as the host's own person is told it."""
+        return self._replace(reason=self.in_place or self.reason).to_dict()
 
 
 @dataclass(slots=True)
@@ -131,8 +138,9 @@ class ToolCall:
         recovery: set for calls that recover from others; they have rules of their own.
         performed_by: the host that makes the call itself, or "" for one that is made here.
         nonce: names the report of a host that has no id of the call; "" for none.
+        summed_up: its host reports it among others, and may do so of one that its person refused.
         asked: what about the arguments a person has to agree to, whatever the policy says.
-        host_asks: the host asks its own person, which takes the place of an approval.
+        host_asks: the host asks its own person. Their yes is a permission, and no approval is used or made.
         host_permits: the host asks its own person where a permission is enough.
         args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
         args_size: bytes of their canonical form. args_digest: of that form.
@@ -166,6 +174,7 @@ class ToolCall:
     # Whose it is, where a host makes it.
     performed_by: str = ""
     nonce: str = ""
+    summed_up: bool = False
     asked: Sequence[Ask] = ()
     host_asks: bool = False
     host_permits: bool = False

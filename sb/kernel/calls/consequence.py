@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from sb.kernel.calls.approval import IRREVERSIBLE, OVER_CEILING
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.calls.mutations import Reversibility
 from sb.kernel.contracts import ToolErrorCode
@@ -63,7 +64,7 @@ class Consequences(NamedTuple):
         dimension = call.tool.risk_dimension
         if dimension is None:
             if asks and reversal_class is ReversalClass.IRREVERSIBLE:
-                _add_reason(call, "irreversible", _stays(call))
+                _add_reason(call, IRREVERSIBLE, _stays(call))
             return
         budget = call.ctx.irreversibility
         ceiling = self.ceilings.get(dimension)
@@ -75,7 +76,7 @@ class Consequences(NamedTuple):
             limit = min(one for one in (ceiling, budget.ceilings.get(dimension)) if one is not None)
             debt = budget.debt[dimension]
             reason = f"the run would have done {debt:g} of {dimension} that stays, more than {limit:g}"
-            _add_reason(call, "irreversibility_ceiling", reason)
+            _add_reason(call, OVER_CEILING, reason)
         elif (
             reversal_class is ReversalClass.IRREVERSIBLE
             and ceiling is None
@@ -83,7 +84,7 @@ class Consequences(NamedTuple):
         ):
             _add_reason(
                 call,
-                "irreversible",
+                IRREVERSIBLE,
                 f"{_stays(call)}, and {dimension} has no ceiling",
             )
 

@@ -36,6 +36,7 @@ from sb.log.kinds import (
     RUN_FINISHED,
     RUN_STARTED,
     SESSION_CONFLICT,
+    SESSION_QUESTION,
     SESSION_TOLD,
     SESSION_TURN,
 )
@@ -96,6 +97,8 @@ def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
         return f"{agent}: {payload.get('path')} is also being changed by {other}"
     if event.kind == SESSION_TURN:
         return f"{agent}: a turn began"
+    if event.kind == SESSION_QUESTION:
+        return f"{agent}: {_question(payload)} {payload.get('tool', '')}"
     if event.kind == SESSION_TOLD:
         return f"{agent} was told of sessions that change the same files: {payload.get('conflicts')}"
     if event.kind in (MEMORY_PUT, MEMORY_GET):
@@ -117,6 +120,16 @@ def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
         word, text = _call_sentence(event, payload)
         return f"{agent}: {word} {text}" if word and outcome else f"{agent}: {text}"
     return f"{event.kind} {_brief(payload)}"
+
+
+def _question(payload: dict[str, Any]) -> str:
+    if payload.get("denied") is True:
+        return "the host denied, by its own rules,"
+    return (
+        "the user was asked, by SecondBrain, about"
+        if payload.get("ours") is True
+        else "the host asked its user about"
+    )
 
 
 def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
@@ -201,6 +214,8 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> tuple[str, str]:
         return "unknown", f"{event.subject.tool_id}: {payload.get('cause', '')}"
     if phase == "refused":
         return _refusal_word(payload), f"{call}: {payload.get('reason', '')}"
+    if payload.get("lapsed") is True:
+        return "lapsed", f"{event.subject.tool_id}: its host's user was asked and did not allow it"
     if payload.get("state") == "unreported":
         return "unreported", f"{event.subject.tool_id}: its host did not say that it ran"
     changed = " (its contract has changed)" if payload.get("tool_contract_mismatch") else ""

@@ -17,8 +17,10 @@ from sb.errors import ContractError
 from sb.frozen import frozen
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.kernel.calls.approval import IRREVERSIBLE, STANDING
 from sb.kernel.calls.call import AnsweredBy, Refused, ToolCall
 from sb.kernel.calls.consequence import Consequences, give_back
+from sb.kernel.calls.host_questions import PERMITTED, permitted
 from sb.kernel.calls.intents import KnownStep
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.execution.recorder import Recorder
@@ -290,7 +292,7 @@ class Admission:
             reasons = call.policy.reasons or ((call.policy.rule, call.policy.reason),)
             asked = [{"rule": rule, "reason": reason} for rule, reason in reasons]
             # What is destructive is asked for anyway; that it cannot be undone is no second reason.
-            call.reasons = asked + [one for one in call.reasons if one["rule"] != "irreversible"]
+            call.reasons = asked + [one for one in call.reasons if one["rule"] != IRREVERSIBLE]
         if call.recovery is not None:
             call.reasons += call.recovery.reasons
         if call.asked:
@@ -304,9 +306,15 @@ class Admission:
             call.host_asks = self._host_may_answer(call)
             if not call.host_asks:
                 self.gate.require(call)
+            elif self.gate.is_decided(call):
+                call.host_asks = False
+            else:
+                self._ask_in_place(call)
 
     def _host_may_answer(self, call: ToolCall) -> bool:
         """Whether the host's own person is asked, and that is enough."""
+        if call.unshowable:
+            return False
         asked = [
             ask for ask in call.asked if ask.to_dict() in call.reasons
         ]  # a grant may have settled others
@@ -315,6 +323,14 @@ class Admission:
         if len(asked) == len(call.reasons) and all(ask.answer is AnsweredBy.PERMITTED for ask in asked):
             return call.host_permits and self.gate.host_may_permit(call)
         return call.host_asks and self.gate.host_may_ask(call)
+
+    def _ask_in_place(self, call: ToolCall) -> None:
+        """Leave the reasons that the host's person is asked about: not those that they permitted in this run before."""
+        before = permitted(self.recorder.log, call)
+        if before:
+            call.reasons = [reason for reason in call.reasons if reason.get(STANDING) not in before]
+            call.notes = {**call.notes, PERMITTED: sorted(set(before.values()))}
+        call.host_asks = bool(call.reasons)
 
 
 def release(call: ToolCall) -> None:

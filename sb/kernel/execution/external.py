@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from sb.canonical import freeze
 from sb.errors import SBError
 from sb.kernel.calls.call import Ask, Refused, ToolCall
+from sb.kernel.calls.host_questions import ASKED_BY, LAPSED, has_lapsed
 from sb.kernel.calls.intents import Intent, IntentState, KnownStep, Step, step_name
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.kernel.execution.admission import Admission, release
@@ -88,8 +89,8 @@ class ExternalCalls:
             host_has_no_call_ids: `step` then says what the call is, and each one announced is a call of its own.
             refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
             refused_by: the rule that refuses it then.
-            host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
-                while nobody is enrolled, and never for two people.
+            host_asks: the host asks its own person where one has to agree. Their yes is a permission, never an
+                approval: of what destroys or stays it counts only while nobody is enrolled, and never for two people.
             unshowable: why `args` do not hold all that would run; then no person can agree to it here.
             asked: what about the arguments a person has to agree to, whatever the policy says.
             host_permits: the host asks its own person where a permission is enough.
@@ -98,7 +99,8 @@ class ExternalCalls:
             again: the question may have been judged before, and its host has no answer, so the call was not made.
 
         Returns:
-            Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
+            Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal. Either
+            says with `lapsed` that the last question about this very call got no answer.
         """
         step = step_name(step)
         call = self._call(ctx, tool_id, self._one_of(step, nonce) if host_has_no_call_ids else step)
@@ -115,9 +117,7 @@ class ExternalCalls:
             release(call)
             if known.done or not known.same_args:
                 return self._refused(call, _made_before(call, known))
-            if again:
-                return self._announced_again(call, known)
-            return ToolResult.ok(tool_id, call_id=known.call_id, trace_id=ctx.trace_id)
+            return self._announced_again(call, known, again=again)
         except Refused as refusal:
             release(call)
             return self._refused(call, refusal)
@@ -125,17 +125,32 @@ class ExternalCalls:
 
     def _let_go(self, call: ToolCall, call_id: str) -> ToolResult:
         """The host may perform the call; it is told to ask where it has to."""
-        why = "; ".join(reason["reason"] for reason in call.reasons) if call.host_asks else ""
-        asked = {"ask": why, "reasons": call.reasons} if why else None
+        asked = self._question(call) if call.host_asks and call.reasons else None
         return ToolResult.ok(call.tool_id, asked, call_id=call_id, trace_id=call.ctx.trace_id)
 
-    def _announced_again(self, call: ToolCall, known: KnownStep) -> ToolResult:
-        """Answer a host that did not receive the first answer: it asks its person, and what was to be kept is kept."""
+    def _question(self, call: ToolCall) -> dict[str, Any]:
+        """What the host's person is asked, and that the same question lapsed before."""
+        told = {ask.reason: ask.to_dict_in_place() for ask in call.asked}
+        reasons = [told.get(reason["reason"], reason) for reason in call.reasons]
+        data: dict[str, Any] = {
+            "ask": "; ".join(reason["reason"] for reason in reasons),
+            "reasons": reasons,
+        }
+        return data | ({LAPSED: True} if has_lapsed(self._recorder.log, call) else {})
+
+    def _announced_again(self, call: ToolCall, known: KnownStep, *, again: bool) -> ToolResult:
+        """Answer a host that asks about a call that has not ended: of one that waits for its person, that it waits.
+
+        Args:
+            again: the host did not receive the first answer, so that what was to be kept is kept now.
+        """
         intent = next((one for one in self.unreported(call.ctx.run_id) if one.call_id == known.call_id), None)
-        if intent is None:
+        if intent is None and again:
             return self._refused(call, _made_before(call, known))
-        call.host_asks = call.host_asks and self._admission.gate.host_may_ask(call)
+        call.host_asks = intent is not None and self.has_note(intent, ASKED_BY)
         call.call_id = known.call_id
+        if intent is None or not again:
+            return self._let_go(call, known.call_id)
         call.identity = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
         try:
             self._prepare(call, intent.id)
@@ -154,6 +169,7 @@ class ExternalCalls:
         host_has_no_call_ids: bool = False,
         nonce: str = "",
         again: bool = False,
+        summed_up: bool = False,
     ) -> ToolResult:
         """Record how a call ended. One that was reported before, or only read and was announced, is recorded once.
 
@@ -161,6 +177,7 @@ class ExternalCalls:
             tool_id, args: as they were announced, for a call of which nobody was told before.
             host_has_no_call_ids: as it was announced; the oldest one of that `step` that has not ended has ended.
             nonce: names the host's report. again: it may be on record under that nonce.
+            summed_up: the host sums up several calls; one that its person refused may have a response there too.
         """
         nonce = nonce if host_has_no_call_ids else ""
         if again and nonce and (call_id := self._recorder.reported_as(ctx.run_id, nonce)):
@@ -168,7 +185,14 @@ class ExternalCalls:
         while True:
             try:
                 return self._report(
-                    ctx, tool_id, args, report, step, host_has_no_call_ids=host_has_no_call_ids, nonce=nonce
+                    ctx,
+                    tool_id,
+                    args,
+                    report,
+                    step,
+                    host_has_no_call_ids=host_has_no_call_ids,
+                    nonce=nonce,
+                    summed_up=summed_up,
                 )
             except (
                 Ended
@@ -185,12 +209,13 @@ class ExternalCalls:
         *,
         host_has_no_call_ids: bool,
         nonce: str,
+        summed_up: bool,
     ) -> ToolResult:
         step = step_name(step)
         intent = self.pending(ctx.run_id, step, host_has_no_call_ids=host_has_no_call_ids)
         name = intent.step if intent else self._one_of(step, nonce) if host_has_no_call_ids else step
         call = self._call(ctx, intent.tool_id if intent else tool_id, name)
-        call.nonce = nonce
+        call.nonce, call.summed_up = nonce, summed_up
         self._describe(call, args)
         if intent is None and call.side_effecting and self._known(call):
             return ToolResult.ok(tool_id, call_id=call.call_id, trace_id=ctx.trace_id)
@@ -318,6 +343,8 @@ class ExternalCalls:
 
     def _refused(self, call: ToolCall, refusal: Refused) -> ToolResult:
         message = safe_message(call, refusal.reason)
+        if refusal.rule == "requires_approval" and refusal.data and has_lapsed(self._recorder.log, call):
+            refusal.data[LAPSED] = True
         try:
             if refusal.rule != "preparation":  # whose outcome is on record
                 self._recorder.refused(call, refusal)

@@ -9,6 +9,7 @@ from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.host_questions import SUMMED_UP, asked_facts, lapsed_facts
 from sb.kernel.calls.intents import (
     LEAVES_NOTHING,
     Intent,
@@ -228,7 +229,7 @@ class Recorder:
         step = call.identity = step_of(call.subject, call.step, call.args_digest)
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
         if call.reasons:
-            facts |= _agreed_by(call) | _approval_rules(call)
+            facts |= self._agreed_by(call) | _approval_rules(call)
         facts |= call.notes
         if call.performed_by and call.ctx.metadata.get(SUBAGENT):
             facts[SUBAGENT] = call.ctx.metadata[SUBAGENT]
@@ -345,6 +346,8 @@ class Recorder:
             facts |= call.recovery.facts
         if call.nonce:
             facts[NONCE] = call.nonce
+        if call.summed_up:
+            facts[SUMMED_UP] = True
         if intent_id is None:
             facts |= self._facts(call)
             said["args"] = call.shown_args()
@@ -387,11 +390,12 @@ class Recorder:
         )
 
     def unreported(self, intent: Intent, *, happened: bool) -> None:
-        """Record that nobody will say any more how an announced call ended.
+        """Record that nobody will say any more how an announced call ended; a question about it has lapsed.
 
         Args:
             happened: its effect is there, or may be.
         """
+        announced = {} if happened else self.intents.announcement_payload(intent)
         subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
         with self.log.write() as write:
             if not self.intents.still_started(write.execute, intent.id):
@@ -402,7 +406,8 @@ class Recorder:
                 self.intents.close(write, intent.id, IntentState.IN_DOUBT)
             else:
                 state = IntentState.UNREPORTED
-                write.append(TOOL_DISPATCH, {}, subject, {"phase": "outcome", "state": state})
+                facts = {"phase": "outcome", "state": state, **lapsed_facts(announced)}
+                write.append(TOOL_DISPATCH, {}, subject, facts)
                 self.intents.close(write, intent.id, state)
 
     def _bind(
@@ -435,6 +440,12 @@ class Recorder:
             **({} if call.recovery is None else call.recovery.facts),
         }
 
+    def _agreed_by(self, call: ToolCall) -> dict[str, Any]:
+        """The facts that stand for the agreement of a person."""
+        if call.host_asks:
+            return asked_facts(self.log, call)
+        return {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
+
     def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> StepResult | None:
         """What a named step gave, redacted, for whoever asks for the same step again."""
         if not call.step or call.identity is None or state is not IntentState.DONE:
@@ -444,13 +455,6 @@ class Recorder:
             result = redact_json(scrub(outcome.value, call.secrets))
         error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
         return StepResult(call.identity, result, error)
-
-
-def _agreed_by(call: ToolCall) -> dict[str, Any]:
-    """What stands for the agreement of a person."""
-    if call.host_asks:
-        return {"asked_by": call.performed_by}
-    return {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
 
 
 def _approval_rules(call: ToolCall) -> dict[str, list[str]]:

@@ -24,6 +24,8 @@ from sb.log.event import Event
 from sb.runtime import Runtime, open_runtime
 from tests.forked import Forks
 
+UNWATCHED = "bypassPermissions"  # a mode in which nobody is asked in place, so that calls are queued
+
 
 @dataclass
 class Host:

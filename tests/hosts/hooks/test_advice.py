@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sb.hosts.hooks.event import Decision
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 
 
 def test_denial_names_a_safer_command(host: Host) -> None:
+    host.mode = UNWATCHED
     verdict = host.before("Bash", command="git push --force origin main")
     assert verdict.decision is Decision.DENY
     assert verdict.reason.endswith(

@@ -86,6 +86,8 @@ def play_attack(afternoon: Afternoon) -> list[tuple[Step, Told]]:
         path.write_text("evil", encoding="utf-8")
     with tarfile.open(afternoon.outside / "evil.tgz", "w:gz") as archive:
         archive.add(afternoon.outside / "evil", ".")
+    push = {"tool_name": "Bash", "tool_input": {"command": "git push --force"}, "tool_use_id": "toolu_queued"}
+    afternoon.tell("b", "PreToolUse", **push, permission_mode="auto")
     waiting = afternoon.approvals()[0]["id"]
     places = {**afternoon.places(), "APPROVAL": waiting, "SB": str(afternoon.home)}
     afternoon.tell("c", "SessionStart", source="startup")

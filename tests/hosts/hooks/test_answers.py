@@ -90,13 +90,13 @@ def changed(sent: dict[str, Any], value: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("name", "event"), ASKED)
 @pytest.mark.parametrize("value", [None, 7, [], {}, "", ["rm", "-rf", "/"]], ids=str)
-def test_call_in_an_undocumented_form_needs_approval(host: Host, name: str, event: str, value: Any) -> None:
+def test_call_in_an_undocumented_form_needs_a_person(host: Host, name: str, event: str, value: Any) -> None:
     sent = changed(recorded.payload(name, event, host.project), value)
     adapter = adapter_for(name, sent)
     read = adapter.read(sent)
     if event in ("beforeReadFile", "pre_read_code"):
         return  # it still only reads
-    assert judge(host.config(), adapter, read).decision is Decision.DENY
+    assert judge(host.config(), adapter, read).decision is not Decision.NONE
 
 
 @pytest.mark.parametrize("name", recorded.HOSTS)
@@ -123,7 +123,7 @@ def test_twenty_megabytes_are_judged(host: Host, name: str) -> None:
 
 @rows("name, event", ASKED)
 def test_only_cursor_claude_code_and_vs_code_ask_their_user(host: Host, name: str, event: str) -> None:
-    host.configure('hooks:\n  approval: ask\npolicy:\n- {approve: "host.*", reason: look first}\n')
+    host.configure('policy:\n- {approve: "host.*", reason: look first}\n')
     done = host.ask(recorded.payload(name, event, host.project), name)
     if event in ("beforeShellExecution", "beforeMCPExecution"):
         assert json.loads(done.stdout)["permission"] == "ask"

@@ -92,6 +92,16 @@ def test_call_that_goes_on_has_its_profile_and_needs_no_ticket(confined: Host) -
     assert tickets(confined) == []
 
 
+def test_question_in_place_that_lapses_leaves_no_ticket(confined: Host) -> None:
+    confined.configure("")
+    command = "echo x > /srv/report.txt"
+    for use_id in ("t1", "t2"):
+        assert confined.before("Bash", use_id, command=command).decision is Decision.ASK
+        assert tickets(confined) == [shlex.quote(command)]
+        confined.tell("Stop")
+        assert tickets(confined) == []
+
+
 def test_approved_repeat_has_the_path_that_failed(confined: Host) -> None:
     command = "python3 report.py"
     assert confined.before("Bash", "t1", command=command).decision is Decision.NONE

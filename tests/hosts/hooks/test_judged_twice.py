@@ -14,7 +14,7 @@ from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.hosts.hooks.test_sessions import undo_all
 
 Payload = dict[str, Any]
@@ -65,14 +65,20 @@ def test_report_without_id_ends_one_call_under_one_nonce(host: Host) -> None:
 
 
 def test_host_asks_its_person_although_the_first_answer_is_lost(host: Host) -> None:
-    host.configure("hooks: {approval: ask}\n")
     first, second = twice(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n1")
     assert first.decision is second.decision is Decision.ASK
     assert first.reason == second.reason
     assert states(host, "claude-code") == ["intent"]
 
 
+def test_permission_is_asked_for_although_the_first_answer_is_lost(host: Host) -> None:
+    host.configure("hooks: {approval: queue}\n")
+    first, second = twice(host, CLAUDE_CODE, bash(host, "cat ~/.ssh/id_rsa"), "n1")
+    assert first.decision is second.decision is Decision.ASK
+
+
 def test_denial_stays_one_request(host: Host) -> None:
+    host.mode = UNWATCHED
     first, second = twice(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n1")
     assert first.decision is Decision.DENY
     assert first == second
@@ -81,6 +87,7 @@ def test_denial_stays_one_request(host: Host) -> None:
 
 
 def test_approval_is_used_once_and_lets_the_call_go(host: Host) -> None:
+    host.mode = UNWATCHED
     verdict_on(host, CLAUDE_CODE, bash(host, "rm -rf /srv/data"), "n1")
     with host.open() as runtime:
         (request,) = runtime.approvals.page()

@@ -13,7 +13,7 @@ from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.hooks.mcp import ALWAYS, ONCE, PASSES, judged
 from sb.hosts.hooks.translation import govern
 from sb.kernel.authority.signing import Label
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.hosts.hooks.test_other_hosts import WRITES, tool_call, verdict_on
 
 ADA = Label("ada")
@@ -112,6 +112,7 @@ def test_settings_loosen_and_tighten_by_pattern_but_never_what_a_statement_destr
 
 
 def test_server_is_approved_once_and_again_when_its_command_changes(host: Host) -> None:
+    host.mode = UNWATCHED
     configure(host, tracker={"command": "npx", "args": ["-y", "tracker-mcp@1"]})
     asked = host.before("mcp__tracker__create_issue", title="a")
     assert asked.decision is Decision.DENY
@@ -172,6 +173,7 @@ def test_tool_of_copilots_own_server_that_reads_goes_on(host: Host) -> None:
 
 
 def test_revoked_server_is_asked_for_again(host: Host) -> None:
+    host.mode = UNWATCHED
     configure(host, tracker={"url": "https://tracker.example/mcp"})
     host.before("mcp__tracker__create_issue", title="a")
     approve(host)
@@ -181,6 +183,7 @@ def test_revoked_server_is_asked_for_again(host: Host) -> None:
 
 
 def test_new_token_of_a_server_is_no_new_server_and_is_not_recorded(host: Host) -> None:
+    host.mode = UNWATCHED
     token = "ghp_" + "a1B2" * 9
     configure(host, gh={"command": "gh-mcp", "env": {"GITHUB_TOKEN": token}})
     host.before("mcp__gh__create_issue", title="a")
@@ -192,6 +195,7 @@ def test_new_token_of_a_server_is_no_new_server_and_is_not_recorded(host: Host) 
 
 
 def test_approval_of_a_server_that_the_host_does_not_name_is_for_one_use(host: Host) -> None:
+    host.mode = UNWATCHED
     asked = host.before("mcp__cloud__create_note", title="a")
     assert "configuration is not known, so a person must approve each use" in asked.reason
     approve(host)
@@ -205,6 +209,7 @@ def test_names_that_fit_two_servers_are_asked_for_each_time(host: Host) -> None:
 
 
 def test_approved_server_does_not_answer_for_the_policy(host: Host) -> None:
+    host.mode = UNWATCHED
     configure(host, bank={"command": "bank-mcp"})
     host.before("mcp__bank__create_note", text="a")
     approve(host)

@@ -18,6 +18,7 @@ from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
 
 ADA = Label("ada")
+QUEUED = "hooks: {approval: queue}\n"
 # What each host is told from when it runs a command, and when it writes a file; and where the path is.
 COMMANDS = {
     "codex": ("PreToolUse", "tool_input", "command"),
@@ -241,6 +242,7 @@ def test_bare_settings_name_is_not_written_in_an_unknown_folder(host: Host, line
 
 @pytest.mark.parametrize("named", ["codex", "vscode"])
 def test_approval_says_that_the_folder_is_unknown(host: Host, named: str) -> None:
+    host.configure(QUEUED)
     verdict_on(host, named, command(named, "rm -rf build", host.project))
     verdict_on(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
     with host.open() as runtime:
@@ -305,6 +307,7 @@ def approve(host: Host) -> None:
 
 
 def test_unknown_tool_is_approved_for_one_folder(host: Host, tmp_path: Path) -> None:
+    host.configure(QUEUED)
     sent = tool_call("vscode", "PreToolUse", "run_task", {"id": "build"}, host.project)
     verdict_on(host, "vscode", sent)
     with host.open() as runtime:
@@ -316,6 +319,7 @@ def test_unknown_tool_is_approved_for_one_folder(host: Host, tmp_path: Path) -> 
 
 
 def test_explanation_of_the_model_does_not_change_a_vs_code_command(host: Host) -> None:
+    host.configure(QUEUED)
     given = {"command": "rm -rf build", "explanation": "tidy", "goal": "tidy up", "isBackground": False}
     verdict_on(host, "vscode", tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project))
     approve(host)

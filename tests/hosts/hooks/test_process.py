@@ -17,7 +17,7 @@ import pytest
 
 from sb.kernel.review.log_verification import verify
 from sb.store import driver
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.rows import rows
 
 SILENT = (0, "", "")
@@ -48,6 +48,7 @@ def denied(done: subprocess.CompletedProcess[str]) -> str:
 def test_process_is_silent_on_allowed_calls_and_denies_in_the_hosts_form(
     host: Host,
 ) -> None:
+    host.mode = UNWATCHED
     assert answered(host.run(bash(host, "make"))) == SILENT
     assert "Needs approval" in denied(host.run(bash(host, "rm -rf /data/build", "t2")))
 
@@ -132,6 +133,7 @@ def test_agent_cannot_change_what_it_is_judged_by_outside_of_the_home(host: Host
 
 
 def test_rule_pack_of_the_configuration_judges_calls(host: Host) -> None:
+    host.mode = UNWATCHED
     host.configure("hooks: {packs: [ours.yaml]}\n")
     rule = "title: Ours\nrules: [{commands: deployer, class: destructive, reason: changes production}]\n"
     (host.home / "ours.yaml").write_text(rule, encoding="utf-8")

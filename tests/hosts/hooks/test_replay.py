@@ -9,7 +9,7 @@ from sb.config import Config
 from sb.kernel.replay import Packet
 from sb.parts import open_packets
 from sb.reproduction import reproduce
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.hosts.hooks.test_scripted_session import Terminal
 
 AGENT = "claude-code"
@@ -38,6 +38,7 @@ def session(host: Host, notes: Path) -> Packet:
     call("Write", "t1", {"type": "create"}, **written)
     assert call("Bash", "t2", command="ls") == ""
     call("Bash", "t2", {"stdout": "notes.md", "stderr": ""}, command="ls")
+    host.mode = UNWATCHED
     assert "deny" in call("Bash", "t3", command="rm -rf /data/build")
     say("SessionEnd", reason="exit")
     (packet,), wrong = packets.packets()

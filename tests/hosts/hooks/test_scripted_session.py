@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 
 
 class Terminal:
@@ -27,6 +27,7 @@ class Terminal:
 
 
 def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host) -> None:
+    host.mode = UNWATCHED
     terminal = Terminal(host)
     settings, notes = host.project / "settings.ini", host.project / "notes.md"
     settings.write_text("[shop]\nopen = yes\n", encoding="utf-8")

@@ -19,7 +19,7 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
 from sb.present.effects import request_effect, request_effect_phrase, request_why
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.rows import rows
 
 READ = {"command": "cat ~/.ssh/id_rsa"}
@@ -77,7 +77,7 @@ def test_the_setting_decides(host: Host, setting: str, decision: Decision) -> No
 
 @pytest.mark.parametrize("setting", ["allow", "ask", "queue"])
 def test_what_would_send_a_secret_is_queued_whatever_is_set(host: Host, setting: str) -> None:
-    host.configure(f"hooks:\n  secrets: {setting}\n  approval: ask\n")
+    host.configure(f"hooks:\n  secrets: {setting}\n")
     verdict = host.before("Bash", **LEAK)
     assert verdict.decision is Decision.DENY
     assert "credentials would leave this machine" in verdict.reason
@@ -85,6 +85,7 @@ def test_what_would_send_a_secret_is_queued_whatever_is_set(host: Host, setting:
 
 
 def test_a_request_to_send_a_secret_says_so_and_is_the_gravest(host: Host) -> None:
+    host.mode = UNWATCHED
     host.before("Bash", command="git push --force origin main")
     host.before("Bash", **LEAK)
     with host.open() as runtime:
@@ -147,7 +148,6 @@ def test_links_are_followed(host: Host, tmp_path: Path) -> None:
 
 
 def test_a_yes_of_the_hosts_person_is_a_permission_where_operators_are_enrolled(host: Host) -> None:
-    host.configure("hooks:\n  approval: ask\n")
     with host.open() as runtime:
         Enrolment(runtime.approvals.authority, KeyFolder(runtime.config.home.keys)).init("ada", None)
     assert host.before("Bash", **READ).decision is Decision.ASK
@@ -190,6 +190,7 @@ def test_a_reading_that_nobody_was_asked_about_marks_the_session_also_without_a_
 
 
 def test_a_grant_covers_no_reading_of_a_secret(host: Host) -> None:
+    host.mode = UNWATCHED
     host.configure('policy:\n- {approve: "host.shell.read", reason: look first}\n')
     approval_id = host.before("Bash", command="ls src").reason.partition("approval ")[2].partition(":")[0]
     with host.open() as runtime:

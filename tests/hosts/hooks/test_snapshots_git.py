@@ -103,7 +103,7 @@ def test_renaming_that_is_not_followed_goes_on_as_a_write(host: Host, command: s
 )
 def test_lines_like_them_whose_deletions_are_not_known_are_asked_about(host: Host, command: str) -> None:
     bash("rmdir .git; git init -q; mkdir src; echo 1 > src/x.py; git add .; git commit -qm one", host.project)
-    assert host.before("Bash", command=command).decision is Decision.DENY
+    assert host.before("Bash", command=command).decision is Decision.ASK
 
 
 def test_folder_that_git_makes_again_goes_when_that_is_undone(host: Host) -> None:

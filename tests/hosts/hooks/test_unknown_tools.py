@@ -14,7 +14,7 @@ from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
-from tests.hosts.hooks.conftest import Host
+from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.rows import rows
 
 ADA = Label("ada")
@@ -315,6 +315,7 @@ def test_call_with_too_many_texts_is_refused(context: JudgingContext) -> None:
 
 
 def test_approved_write_to_settings_can_be_undone(host: Host) -> None:
+    host.mode = UNWATCHED
     settings = host.project / ".claude" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text("{}", encoding="utf-8")
@@ -336,6 +337,7 @@ def test_approved_write_to_settings_can_be_undone(host: Host) -> None:
 
 
 def test_reason_says_the_effect_and_a_refusal_offers_no_approval(host: Host) -> None:
+    host.mode = UNWATCHED
     verdict = host.before("mcp__shell__execute_command", command="rm -rf build")
     assert "deletes a folder" in verdict.reason
     assert "sb approvals approve" in verdict.reason

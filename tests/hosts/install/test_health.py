@@ -57,7 +57,7 @@ def test_broken_install_is_reported(person: Path, home: Path, sb: CommandLine) -
     file.unlink()
     [(status, detail)] = rows_of(sb, "claude-code")
     assert status == "fail"
-    assert "12 of 12 entries are missing" in detail
+    assert "14 of 14 entries are missing" in detail
     for record in (home / "install").glob("*.json"):
         record.write_text("{}", "utf-8")
     assert any("is damaged" in detail for _, detail in rows_of(sb, "hooks"))
