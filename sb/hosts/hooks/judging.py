@@ -189,12 +189,12 @@ class _Session:
             return self._judged(call, governed)
         restored = self._confining.put_back(pending=True)
         governed, confined = self._confining.judge(call, governed)
-        verdict = self._judged(call, governed)
+        verdict = self._judged(call, governed, confined=confined is not None)
         if confined is not None and verdict.decision is not Decision.DENY:
             self._confining.open(confined)
         return verdict._replace(context=" ".join(filter(None, (restored, verdict.context))))
 
-    def _judged(self, call: NativeCall, governed: GovernedCall) -> HookVerdict:
+    def _judged(self, call: NativeCall, governed: GovernedCall, *, confined: bool = False) -> HookVerdict:
         secrets = guard_secrets(
             governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
         )
@@ -203,18 +203,21 @@ class _Session:
             governed.writes
             or (changes and (changes.changes or changes.named))
             or (self._config.hooks.keep and governed.tool_id in _CHANGING_LINES)
+            or confined
         ):
-            return self._before_line(call, governed, secrets)
+            return self._before_line(call, governed, secrets, confined=confined)
         return self._advised(
             _verdict(self._announce(call, governed, secrets), governed, self._event.host), governed
         )
 
-    def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> HookVerdict:
+    def _before_line(
+        self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard, *, confined: bool = False
+    ) -> HookVerdict:
         """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
         changes = governed.changes
         from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
-        first = with_snapshot(governed, self._context, self._runtime, self._ctx)
+        first = with_snapshot(governed, self._context, self._runtime, self._ctx, confined=confined)
         if "tree" in first.args:
             self._end_background()
         with with_extra(first):

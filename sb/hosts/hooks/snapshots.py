@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from sb.config import Config
@@ -23,6 +23,7 @@ from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
 from sb.shell.keeping import NOTHING_KNOWN
+from sb.shell.local_effects import harms_files_alone
 from sb.shell.overwriting import Change
 from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
@@ -43,12 +44,20 @@ _WITH_TREE = {
 
 
 def with_snapshot(
-    governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx: RunContext
+    governed: GovernedCall,
+    context: JudgingContext,
+    runtime: Runtime,
+    ctx: RunContext,
+    *,
+    confined: bool = False,
 ) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
 
     Where a snapshot would do but cannot be taken, its `why` says so. What goes on whatever it changes, since not all of
     that is known, goes on after a snapshot of the files that it names.
+
+    Args:
+        confined: the system holds the call to the project and scratch.
     """
     if not runtime.config.hooks.keep:
         return governed
@@ -56,13 +65,28 @@ def with_snapshot(
     if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
         return governed
     with judged_by(context.rules):
-        return kept_in(governed, lambda: area_of(context, runtime.config, *_first_event(runtime.log, ctx)))
+        area = partial(area_of, context, runtime.config, *_first_event(runtime.log, ctx))
+        return kept_in(governed, area, confined=confined)
 
 
-def kept_in(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+def kept_in(governed: GovernedCall, area: Callable[[], Area], *, confined: bool = False) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot."""
     area = cache(area)
-    return _with_tree(_named_kept(governed, area), area)
+    named = _named_kept(governed, area)
+    return _held(named, area) if confined and named == governed else _with_tree(named, area)
+
+
+def _held(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    """A destructive call that is confined and only harms files, with all of these stored first; else as it is."""
+    if governed.safety_class is not SafetyClass.DESTRUCTIVE or governed.refused or governed.asks:
+        return _with_tree(governed, area)
+    if not harms_files_alone(governed.commands) or not (tree := area().tree):
+        return governed
+    planned = plan(governed.changes.changes or () if governed.changes else (), area())
+    if planned.why or len(planned.keep) > MOST_PATHS:
+        return governed
+    args = {**governed.args, "paths": list(planned.keep), "stands_for": [governed.tool_id], "tree": tree}
+    return governed._replace(tool_id=KEPT, args=args, safety_class=SafetyClass.LOCAL_WRITE)
 
 
 def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:

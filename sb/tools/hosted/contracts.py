@@ -21,7 +21,7 @@ from sb.kernel.execution.admission import PERFORMED_BY_HOST
 from sb.kernel.policy.standing_in import STANDS_IN, STOOD_FOR
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.reversal_contracts import OVER
-from sb.tools.hosted.files import HostedFiles
+from sb.tools.hosted.files import DESTROYS, HostedFiles
 
 READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"
 FETCH, MCP, AGENT, UNKNOWN = "host.fetch", "host.mcp", "host.agent", "host.unknown"
@@ -31,7 +31,7 @@ SHELL = {
     SafetyClass.READ_ONLY: "host.shell.read",
     SafetyClass.LOCAL_WRITE: "host.shell.write",
     SafetyClass.NETWORK: "host.shell.network",
-    SafetyClass.DESTRUCTIVE: "host.shell.destructive",
+    SafetyClass.DESTRUCTIVE: DESTROYS,
 }
 # Command lines of which a snapshot is taken first, and those that besides do what network commands do.
 KEPT, KEPT_NETWORK = "host.shell.kept", "host.shell.kept_network"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sb.tools.roots import Roots
 
 MOST_FILES = 500  # of one call
+DESTROYS = "host.shell.destructive"
 MOST_NAMED = 5  # paths in one message
 # The session whose call is judged, which its snapshots count for; "" outside of one.
 SESSION: ContextVar[str] = ContextVar("session", default="")
@@ -112,20 +113,31 @@ class HostedFiles:
             self.take(real, idempotency_key, hard_links=True, files_only=True)
 
     def keep_line(
-        self, command: str, paths: list[str], *, tree: str = "", idempotency_key: str = "", **_: Any
+        self,
+        command: str,
+        paths: list[str],
+        *,
+        stands_for: Sequence[str] = (),
+        tree: str = "",
+        idempotency_key: str = "",
+        **_: Any,
     ) -> None:
         """Take a snapshot of what a command line is about to delete and overwrite; an empty one if that is scratch alone.
 
         Args:
-            tree: the project whose tree is stored besides, if it can be in time; "" for none.
+            stands_for: the calls that it would be without. tree: the project whose tree is stored besides, if it can be
+                in time; "" for none.
 
         Raises:
-            ToolError: the snapshot cannot be taken, with the reason.
+            ToolError: the snapshot cannot be taken, or the tree of a call that destroys, with the reason.
         """
         if paths or not tree:
             self.take(paths, idempotency_key, extra=EXTRA.get())
         if tree and self.trees is not None:
-            self.trees.begin(tree, idempotency_key, SESSION.get())
+            why = self.trees.begin(tree, idempotency_key, SESSION.get())
+            if why and DESTROYS in stands_for:
+                self.trees.forget(tree, idempotency_key)
+                raise denied(f"the project's tree was not stored: {why}")
 
     def take(
         self,

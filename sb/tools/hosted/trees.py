@@ -99,8 +99,8 @@ class HostedTrees:
     def _packs(self) -> PackStore:
         return self._open_packs()
 
-    def begin(self, project: str, key: str, session: str) -> None:
-        """Store the tree before a call, or note why there is none: the call goes on either way."""
+    def begin(self, project: str, key: str, session: str) -> str:
+        """Store the tree before a call, or note why there is none; returns that reason, or ""."""
         from sb.store.trees.git_program import TooSlow
         from sb.store.trees.store import OpenCall
 
@@ -122,6 +122,12 @@ class HostedTrees:
                 trees.note_next(project, others, tree)
         except SBError as error:
             trees.note_slow(project, error.message)
+            return error.message
+        return why
+
+    def forget(self, project: str, key: str) -> None:
+        """Forget a call that does not go on."""
+        self._trees.end(project, key)
 
     def prepare(self, project: str) -> None:
         """Store the tree of a new project in the background, before a call has to wait for it."""

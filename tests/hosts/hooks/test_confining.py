@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.authority.signing import Label
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path
+from tests.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
 from tests.rows import rows
 
@@ -208,6 +210,54 @@ def test_switching_off_reaches_the_script(confined: Host) -> None:
     confined.configure(QUEUED)
     confined.before("Bash", command="ls")
     assert not (confined.home / "confine" / "off").exists()
+
+
+# Lines that destroy, in files that are stored first where they are confined; and others, which ask all the same.
+HELD = (
+    "git rebase main", "git branch -D old", "git ls-files -z | xargs -0 rm -f", "find . -name '*.orig' | xargs rm", "git reset --hard HEAD~1",
+    "git switch -C main", "for f in *.txt; do rm $f; done", "git tag -d v1", "git stash drop; git checkout -f main",
+)  # fmt: skip
+STILL_ASKED = (
+    "git push --force", "git gc --prune=now", "git reflog expire --all", "rm -rf $DIR", "docker compose down -v", "psql -c 'drop table orders'",
+    "git -c core.editor=x rebase -i main", "rm -rf .git", "git rebase main; shred cart.py", "eval $X", "rm -f .env",
+)  # fmt: skip
+
+
+@pytest.fixture
+def repository(confined: Host) -> Host:
+    """The same in a repository with a commit."""
+    shutil.rmtree(confined.project / ".git")
+    git(confined.project, "init", "-q")
+    for name in ("cart.py", ".env"):
+        (confined.project / name).write_text("x = 1\n")
+    (confined.project / ".gitignore").write_text(".env\n")
+    git(confined.project, "add", ".")
+    git(confined.project, "commit", "-qm", "begin")
+    return confined
+
+
+@rows("command", HELD)
+def test_what_only_harms_stored_files_asks_nobody(command: str, repository: Host) -> None:
+    assert repository.before("Bash", command=command) == HookVerdict()
+
+
+@rows("command", STILL_ASKED)
+def test_what_harms_more_asks_all_the_same(command: str, repository: Host) -> None:
+    assert repository.before("Bash", command=command).decision is Decision.DENY
+
+
+def test_without_confinement_or_a_tree_the_same_lines_ask(
+    repository: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.configure("hooks: {approval: queue}\nundo: {tree_ms: 0}\n")
+    assert repository.before("Bash", command=HELD[0]).decision is Decision.DENY
+    repository.configure(QUEUED)
+    (repository.home / "trees").write_text("no folder")
+    verdict = repository.before("Bash", command=HELD[0])
+    assert "(no snapshot: " in verdict.reason
+    (repository.home / "trees").unlink()
+    monkeypatch.delenv(PREFIX)
+    assert repository.before("Bash", command=HELD[0]).decision is Decision.DENY
 
 
 def test_writable_folder_of_the_configuration_is_not_asked_for(confined: Host, tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""Commands whose only harm is to files: where these are confined and kept, nobody has to be asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sb.shell.words import is_literal
+
+_FILES = frozenset(
+    "rm rmdir unlink mv cp ln mkdir touch truncate dd sed tee find xargs cat ls grep egrep fgrep rg head tail sort uniq wc cut tr awk echo printf "
+    "test [ true false cd pushd popd dirname basename realpath stat file diff cmp sleep seq date env pwd read set export local for".split()
+)
+# Of git what moves or deletes what is in the working tree, the index or refs; not what prunes objects, and not what reaches others.
+_OF_GIT = frozenset(
+    "add am apply branch checkout cherry-pick clean commit diff log ls-files merge mv rebase reset restore revert rev-parse rm show stash status "
+    "switch tag".split()
+)
+_SUBTREES = ("-r", "-R", "--recursive")
+
+
+def harms_files_alone(commands: Sequence[tuple[str, ...]]) -> bool:
+    """True if every command of a line only creates, changes or deletes files, refs and branches.
+
+    A recursive deletion of a folder that is known only when the line runs is not among them: it may be any folder, with
+    all that no tree holds.
+
+    Args:
+        commands: programs with their arguments, in expanded words, as the judge of the line gives them.
+    """
+    return bool(commands) and all(map(_is_of_files, commands))
+
+
+def _is_of_files(argv: tuple[str, ...]) -> bool:
+    if argv[0] in (">", ">>", "<"):
+        return True
+    name = argv[0].rpartition("/")[2]
+    if name == "git":
+        return _subcommand(argv) in _OF_GIT
+    if name == "rm" and any(_is_recursive(word) for word in argv[1:]):
+        return all(map(is_literal, argv[1:]))
+    return name in _FILES
+
+
+def _subcommand(argv: tuple[str, ...]) -> str:
+    """The subcommand of git; "" if options before it could change what git is or runs."""
+    return argv[1] if len(argv) > 1 and not argv[1].startswith("-") else ""
+
+
+def _is_recursive(word: str) -> bool:
+    return word in _SUBTREES or (word[:1] == "-" and word[1:2] != "-" and bool({"r", "R"} & set(word[1:])))
