@@ -87,6 +87,7 @@ COMPLETION = {
     "--install-completion": "Install completion for your shell, or for the one named.",
     "--show-completion": "Print the completion script for your shell, or the one named.",
 }
+CONFINED = "SB_CONFINED"  # a variable of confined commands, as `sb.confinement.bubblewrap` sets it
 HELP = ("-h", "--help")
 # What help calls a value of each type.
 VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "N", "float range": "N"}
@@ -294,6 +295,10 @@ def is_help(error: typer.TyperException) -> bool:
 def _fail(error: SBError, as_json: bool, code: int | None = None) -> int:
     from sb.commands.diagnostics import report
 
+    if CONFINED in os.environ and error.exit_code != ExitCode.USAGE:
+        error.hint = (
+            "it runs in confinement, where SB_HOME cannot be written: ask the user to run it in a terminal"
+        )
     try:
         report(error, as_json=as_json)
         sys.stdout.flush()

@@ -50,6 +50,7 @@ class Grounds:
         guarded: places that decide how calls are judged.
         temporary: folders for scratch. writable: folders that the configuration opens.
         env: of the host. user: its number.
+        helper: the folder by which confined commands reach SecondBrain's helper.
         linked: whether the installation shares files with caches of installers.
     """
 
@@ -62,6 +63,7 @@ class Grounds:
     writable: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     user: int = 0
+    helper: str = ""
     linked: bool = False
 
 
@@ -231,7 +233,9 @@ def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
     ]
     places = [path for path in places if not any(_contains(one, path) for one in given)]
     places += [
-        path for kind, path in control_sockets(grounds.home, grounds.env, grounds.user) if kind not in sockets
+        path
+        for kind, path in control_sockets(grounds.home, grounds.env, grounds.user, grounds.helper)
+        if kind not in sockets
     ]
     places += [path for one in grounds.private if os.path.lexists(path := os.path.realpath(one))]
     closed = sorted(set(places))

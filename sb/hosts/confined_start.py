@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from sb.config import Config, load_config
+from sb.confinement.bubblewrap import arguments, make_denied
+from sb.confinement.needs import needs_of
+from sb.confinement.store import encoded
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
@@ -54,10 +57,29 @@ def _start(shell: str, line: str, folder: str) -> NoReturn:
 
 def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> NoReturn:
     confining.store.set_mode(on=True, required=confining.mode == "require")
-    options = confining.store.put_profile(folder, confining.profile())
-    os.dup2(os.open(options, os.O_RDONLY), _OPTIONS_FD)
+    if _is_status_line(line):
+        os.dup2(_options_of_one(confining), _OPTIONS_FD)
+    else:
+        options = confining.store.put_profile(folder, confining.profile())
+        os.dup2(os.open(options, os.O_RDONLY), _OPTIONS_FD)
     program = confining.engine.program
     os.execv(program, [program, "--args", str(_OPTIONS_FD), shell, "-c", line])
+
+
+def _is_status_line(line: str) -> bool:
+    """True for `sb statusline`, which a host draws after each turn: the helper answers it."""
+    program, _, rest = line.partition(" ")
+    return rest == "statusline" and os.path.basename(program) == "sb"
+
+
+def _options_of_one(confining: Confining) -> int:
+    """An open file with the engine's options for a line that uses `sb`, beside the folder's own."""
+    make_denied(confining.store.denied)
+    options = arguments(confining.profile(tuple(needs_of([("sb",)]))), confining.store.denied)
+    descriptor = os.memfd_create("options", 0)
+    os.write(descriptor, encoded(options))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _config(folder: Path) -> Config:

@@ -16,6 +16,7 @@ from sb.confinement.store import ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import is_alive, restore, watch
 from sb.frozen import frozen
+from sb.hosts.hooks import resident
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
@@ -216,7 +217,9 @@ class Confining:
             home.folder / "trees",
             home.digest_key,
             self.store.folder,
+            home.resident,
         )
+        resident.make_folders(home)  # what is not there could not be closed, and is made later
         return Grounds(
             self._home,
             self._project,
@@ -227,6 +230,7 @@ class Confining:
             writable=[str(path) for path in self._config.hooks.writable],
             env=os.environ,
             user=os.getuid(),
+            helper=str(home.helper),
             linked=_is_linked(),
         )
 
