@@ -29,6 +29,7 @@ SECTIONS = {
         "status": "Show what needs you, who is connected, what is enforced.",
         "init": "Create the database and the configuration.",
         "install": "Connect a coding agent's host to sb.",
+        "run": "Start a coding agent's host in confinement.",
         "serve": "Give agents memory and governed calls over MCP.",
         "scan": "Show what sb would have done in past sessions.",
         "demo": "Watch an agent work under the kernel.",
@@ -265,6 +266,8 @@ def run(arguments: list[str]) -> int:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _silence()
             return _fail(SBError(f"cannot write the output: {error.strerror}"), False)
+        if CONFINED in os.environ and isinstance(error, OSError):
+            return _fail(SBError(f"{error.filename}: {error.strerror}"), as_json)
         if debug:
             raise
         from sb.commands.diagnostics import internal_error

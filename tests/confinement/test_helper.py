@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from sb.resident.client import SERVED
 from sb.resident.confined import refusal, served
 from sb.runtime import open_runtime
 from sb.sources import SYSTEM_CLOCK
+from sb.store import driver
 from tests.resident.conftest import Site, made, started
 from tests.rows import rows
 
@@ -98,7 +100,8 @@ def test_secret_of_hooks_is_closed_to_confined_commands_that_use_sb(inside: Insi
 def test_hook_that_a_confined_command_sends_is_not_judged_outside(inside: Inside) -> None:
     payload = inside.site.payload("make", "toolu_forged")
     ended = inside.start(inside.site.command("hook", "claude-code"), payload=payload.decode())
-    assert "toolu_forged" not in inside.site.home.database.read_bytes().decode(errors="replace")
+    with closing(driver.connect(inside.site.home.database, read_only=True)) as database:
+        assert database.execute("SELECT count(*) FROM events WHERE tool_id LIKE 'host.%'").fetchone() == (0,)
     assert ended.returncode == 0 or "SecondBrain" in ended.stderr
     assert "approve" not in ended.stdout
 

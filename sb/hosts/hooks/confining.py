@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from sb.frozen import frozen
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
+from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.redaction import one_line
@@ -89,6 +91,11 @@ class Confining:
         self._clock = clock
         self.store = ConfineStore(config.home, clock)
 
+    @cached_property
+    def _run(self) -> Run | None:
+        """The run of `sb run` that the event belongs to."""
+        return Runs(self._config.home).find(self._event.run) if self._event.run else None
+
     @property
     def mode(self) -> str:
         return self._config.hooks.confine
@@ -109,7 +116,7 @@ class Confining:
     @property
     def holds(self) -> bool:
         """True where this session's commands are confined."""
-        return self.mode != "off" and self.enters and self.engine.holds
+        return self._run is not None or (self.mode != "off" and self.enters and self.engine.holds)
 
     def judge(self, call: NativeCall, governed: GovernedCall) -> tuple[GovernedCall, Confined | None]:
         """The call with what confinement asks for or refuses, and what it may do; None where it is not confined."""
@@ -122,6 +129,8 @@ class Confining:
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None
         confined = self._planned(governed)
+        if self._run is not None:
+            return governed._replace(refused=governed.refused or _beyond_run(confined)), confined
         return governed._replace(asks=(*governed.asks, *self._asks(confined))), confined
 
     def _required(self) -> str:
@@ -189,6 +198,9 @@ class Confining:
         Raises:
             OSError: SB_HOME/confine cannot be written.
         """
+        if self._run is not None:
+            self._begin_watch()
+            return
         self.store.set_mode(on=True, required=self.mode == "require")
         self._begin_watch()
         self.store.put_profile(confined.folder, self.profile())
@@ -204,8 +216,16 @@ class Confining:
         self.store.issue(confined.command, confined.folder, granted, outside=confined.outside)
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
-        """The default profile of the session's commands, with what these programs need."""
-        return make_profile(self._grounds, needs)
+        """The default profile of the session's commands, with what these programs need; of a run, the run's."""
+        return self._run.profile if self._run is not None else make_profile(self._grounds, needs)
+
+    def profile_of_host(self, state: Sequence[str], needs: Iterable[Need]) -> Profile:
+        """The profile of a host that is confined as a whole.
+
+        Args:
+            state: folders that the host writes. needs: of the programs that it may start.
+        """
+        return make_profile(replace(self._grounds, writable=[*self._grounds.writable, *state]), needs)
 
     @cached_property
     def _grounds(self) -> Grounds:
@@ -238,7 +258,7 @@ class Confining:
         if not self._project:
             return
         settings = Path(self._project, _SETTINGS)
-        if not os.path.lexists(settings):
+        if self._run is None and not os.path.lexists(settings):
             settings.mkdir(mode=0o755, exist_ok=True)
         if self.store.watched(self._project) is None:
             self.store.keep_watch(self._project, watch(self._project))
@@ -289,20 +309,27 @@ class Confining:
         if found.unnamed and not (found.reads or found.outside):
             return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
         outside = ["yes"] if found.outside else []
+        retry = (
+            "If the task needs it, ask the user to do it in a terminal: under `sb run` nobody can allow it."
+        )
         failure = {"writes": list(found.writes), "reads": list(found.reads), "outside": outside}
-        self.store.note_failure(confined.command, confined.folder, failure)
+        if self._run is None:
+            retry = "If the task needs it, repeat exactly this call: the user is then asked."
+            self.store.note_failure(confined.command, confined.folder, failure)
         what = [f"it may not write {path}" for path in found.writes] + [
             f"it may not open {path}" for path in found.reads
         ]
         what += ["it needs rights that no confined command has"] if found.outside else []
         listed = one_line("; ".join(what), 5 * _LONGEST)
-        return f"Confinement may be the cause: {listed}. If the task needs it, repeat exactly this call: the user is then asked."
+        return f"Confinement may be the cause: {listed}. {retry}"
 
     def leave(self) -> None:
         """Tidy up when a session ends."""
         if self.mode == "off" or not self._project:
             return
         self.put_back()
+        if self._run is not None:
+            return
         settings = Path(self._project, _SETTINGS)
         if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
             settings.rmdir()
@@ -312,6 +339,16 @@ class Confining:
 def recorded_project(started_with: dict[str, Any], cwd: str) -> str:
     """The project of a session at its first event, or now where there is none yet."""
     return str(started_with.get("project", "")) or project_folder(Path(os.path.realpath(cwd)))
+
+
+def _beyond_run(confined: Confined) -> str:
+    """Why a call cannot work in a host that is confined as a whole, or ""."""
+    reasons = [need.outside for need in confined.needs if need.outside]
+    reasons += [f"writes {one_line(path, _LONGEST)}" for path in confined.opened]
+    reasons += [f"opens {one_line(path, _LONGEST)}" for path in confined.readable]
+    if not reasons:
+        return ""
+    return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
 
 
 def _is_line(governed: GovernedCall) -> bool:

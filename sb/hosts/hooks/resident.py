@@ -48,11 +48,11 @@ def has_no_path(home: Home) -> bool:
     return len(os.fsencode(home.resident / SOCKET)) > LONGEST_PATH
 
 
-def start(home: Home, start: str) -> None:
+def start(home: Home, start: str, python: str = "") -> None:
     """Start a helper, unless that was tried just now; it outlives this process.
 
     Args:
-        start: the file that hooks start with.
+        start: the file that hooks start with. python: the interpreter, by default this one.
     """
     if has_no_path(home):
         return
@@ -64,13 +64,14 @@ def start(home: Home, start: str) -> None:
             return
     stamp.touch(mode=0o600)
     caches = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
-    command = [sys.executable, "-I", "-S", *caches, start, COMMAND, str(home.folder)]
+    python = python or sys.executable
+    command = [python, "-I", "-S", *caches, start, COMMAND, str(home.folder)]
     nowhere = [
         (os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in range(3)
     ]  # a host that waits for the end of our output does not wait for the helper
     # For what confined commands ask; whoever asks from outside sends an environment.
     own = {name: os.environ[name] for name in _OF_A_USER if name in os.environ}
-    os.posix_spawn(sys.executable, command, {**_ENVIRONMENT, **own}, file_actions=nowhere)
+    os.posix_spawn(python, command, {**_ENVIRONMENT, **own}, file_actions=nowhere)
 
 
 def kill(home: Home) -> None:
