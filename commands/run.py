@@ -14,7 +14,7 @@ from sb.commands.session import configuration
 app = single()
 
 
-@app.command(no_args_is_help=True, epilog="Example: sb run codex -- --model gpt-5")
+@app.command(epilog="Example: sb run codex -- --model gpt-5")
 def run(
     ctx: typer.Context,
     host: Annotated[str, typer.Argument(help="The host, such as claude-code.")],
