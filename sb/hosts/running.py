@@ -237,7 +237,8 @@ class HostRun:
             yield closing
         finally:
             closing.look()
-            for path in made:
+            # Another run has them mounted, and would lose these mounts with them.
+            for path in made if not Runs(self._config.home).any_live() else ():
                 with contextlib.suppress(OSError):  # it was filled from outside
                     os.rmdir(path)
 

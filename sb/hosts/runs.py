@@ -74,14 +74,19 @@ class Runs:
         self.tidy()
         folder = self._folder / name.hex()
         record = self._record(name.hex())
-        lock = os.open(record, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        new = record.with_name(
+            f".{record.name}"
+        )  # has its name once it is locked: others remove what nobody locks
+        lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             os.pwrite(lock, json.dumps(asdict(run)).encode(), 0)
+            os.rename(new, record)
             folder.mkdir(mode=0o700)
             write_atomic(folder / PASS, name + secret, durable=False)
             yield folder
         finally:
+            new.unlink(missing_ok=True)
             _remove(record, folder)
             os.close(lock)
 

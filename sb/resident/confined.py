@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -28,6 +29,43 @@ class _Served(NamedTuple):
 
 
 REFUSED_CODE = int(ExitCode.DENIED)
+
+
+class Asked(NamedTuple):
+    """A request of a confined command.
+
+    Args:
+        kind: "run" or "hook". data, nonce: of a hook.
+    """
+
+    kind: str
+    arguments: list[str]
+    data: bytes
+    nonce: str
+    environment: dict[bytes, bytes]
+    folder: bytes
+
+
+def read_request(message: bytes) -> Asked:
+    """The request in a message.
+
+    Raises:
+        ValueError: it is none.
+    """
+    fields = json.loads(message)
+    try:
+        environment = {_bytes(name): _bytes(value) for name, value in fields["environment"].items()}
+        arguments = [str(word) for word in fields["arguments"]]
+        kind, nonce = str(fields["kind"]), str(fields["nonce"])
+        return Asked(kind, arguments, _bytes(fields["data"]), nonce, environment, _bytes(fields["folder"]))
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"not a request: {error}") from None
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")
+
+
 _EVERYWHERE = "--json --plain --no-color -h --help"
 _SERVED: dict[tuple[str, ...], _Served] = {
     ("memory", "search"): _Served(

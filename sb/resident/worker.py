@@ -25,7 +25,7 @@ from sb.hosts.hooks.opening import Opening
 from sb.hosts.runs import Run, Runs
 from sb.resident import wire
 from sb.resident.client import ANSWERED, OTHER, REFUSED
-from sb.resident.confined import REFUSED_CODE, environment_for, refusal
+from sb.resident.confined import REFUSED_CODE, Asked, environment_for, read_request, refusal
 from sb.resident.warming import Hint, prepare, rehearse
 
 PID_BYTES = 4
@@ -165,16 +165,16 @@ class _Child:
         said = mine + post.place + os.getpid().to_bytes(PID_BYTES, "big")
         connection.sendall(said + wire.proof(key, wire.GREETED, said))
         files = socket.recv_fds(connection, 1, _STREAMS)[1]
-        version, request, surroundings = marshal.loads(wire.receive(connection, key, wire.REQUEST))
+        message = wire.receive(connection, key, wire.REQUEST)
 
         def send(*fields: int | bytes) -> None:
             wire.send(connection, key, wire.ANSWER, marshal.dumps(fields))
 
-        kind, *more = request
         loaded = post.stamps() == post.loaded
         if inside:
-            self._answer_inside(name.hex(), loaded, request, surroundings, files, connection, send)
+            self._answer_inside(name.hex(), loaded, read_request(message), files, connection, send)
             return
+        version, (kind, *more), surroundings = marshal.loads(message)
         same = version == (post.start if kind == HOOK else PACKAGE)
         if not loaded or (kind == HOOK and not same):
             self.tell(END)
@@ -204,8 +204,7 @@ class _Child:
         self,
         name: str,
         loaded: bool,
-        request: tuple[Any, ...],
-        surroundings: tuple[dict[bytes, bytes], bytes, int],
+        asked: Asked,
         files: list[int],
         connection: socket.socket,
         send: Callable[..., None],
@@ -215,21 +214,20 @@ class _Child:
         Args:
             name: of the run, in hexadecimal digits. loaded: this process has the code that is installed now.
         """
-        kind, *more = request
-        environment, folder, _ = surroundings
         run: Run | None = Runs(self._post.home).find(name)
+        environment = environment_for(self._post.home, asked.environment, run)
         if not loaded:
             self.tell(END)
             send(OTHER)
-        elif kind == HOOK and run is not None:
-            _become(environment_for(self._post.home, environment, run), b"/", _UMASK)
-            self._hook(more[0], more[1], more[2], send, name)
-        elif kind == HOOK or not _become(environment_for(self._post.home, environment, run), folder, _UMASK):
+        elif asked.kind == HOOK and run is not None:
+            _become(environment, b"/", _UMASK)
+            self._hook(asked.arguments, asked.data, asked.nonce, send, name)
+        elif asked.kind == HOOK or not _become(environment, asked.folder, _UMASK):
             send(REFUSED)
-        elif reason := refusal(more[0]):
+        elif reason := refusal(asked.arguments):
             send(ANSWERED, REFUSED_CODE, b"", f"sb: {reason}\n".encode("utf-8", "backslashreplace"))
         else:
-            self._run(more[0], files, connection, send)
+            self._run(asked.arguments, files, connection, send)
 
     def _hook(
         self, arguments: list[str], data: bytes, nonce: str, send: Callable[..., None], run: str = ""
