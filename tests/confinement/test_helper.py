@@ -21,6 +21,7 @@ from sb.resident.confined import refusal, served
 from sb.runtime import open_runtime
 from sb.sources import SYSTEM_CLOCK
 from sb.store import driver
+from sb.tools.hosted.guarding import confiner_path
 from tests.resident.conftest import Site, made, started
 from tests.rows import rows
 
@@ -33,6 +34,7 @@ class Inside:
 
     site: Site
     program: Path
+    user: Path
 
     def run(self, *words: str, line: str = "sb", **env: str) -> subprocess.CompletedProcess[str]:
         """`sb` as a confined command runs it.
@@ -65,7 +67,9 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
         with open_runtime(load_config(env=site.env(), cwd=site.project, flags={})) as runtime:
             runtime.brain("claude-code").remember("orders are shipped on fridays")
         site.begin()
-        yield Inside(site, program)
+        user = site.project.parent / "ada"
+        user.mkdir()
+        yield Inside(site, program, user)
 
 
 def test_confined_agent_remembers_and_searches_by_the_helper(inside: Inside) -> None:
@@ -111,6 +115,23 @@ def test_command_that_writes_says_that_it_is_confined(inside: Inside) -> None:
     assert ended.returncode != 0
     assert "runs in confinement" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@rows("line", ["ls /", "ls ~"])
+def test_line_that_lists_a_folder_opens_nothing_in_it(inside: Inside, line: str) -> None:
+    """A ticket of such a line would open credentials, and the secret of hooks, to all else in it."""
+    env = inside.site.env(
+        CLAUDE_CODE_SHELL_PREFIX=str(confiner_path(inside.site.home)), HOME=str(inside.user)
+    )
+    (inside.user / ".ssh").mkdir(exist_ok=True)
+    (inside.user / ".ssh" / "id_rsa").touch()
+    payload = inside.site.payload(f"{line}; python3 x.py")
+    inside.site.hook(payload, CLAUDE_CODE_SHELL_PREFIX=env["CLAUDE_CODE_SHELL_PREFIX"], HOME=env["HOME"])
+    tickets = inside.site.home.folder / "confine" / "tickets"
+    for ticket in tickets.glob("*.options") if tickets.is_dir() else ():
+        options = ticket.read_bytes()
+        assert str(inside.site.home.resident).encode() in options
+        assert b"id_rsa" in options
 
 
 def test_first_words_are_the_same_for_client_and_helper() -> None:

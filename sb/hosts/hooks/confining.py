@@ -156,10 +156,11 @@ class Confining:
             for path in dict.fromkeys(map(_real, writes))
             if not profile.may_write(path) and not _is_device(path)
         ]
-        named = [
-            path for argv in governed.commands for word in argv[1:] for path in self._closed(word, profile)
-        ]
-        readable = tuple(dict.fromkeys((*named, *failure.get("reads", ()))))
+        inside = bool(governed.secrets)
+        words = [word for argv in governed.commands for word in argv[1:]]
+        named = [path for word in words for path in self._closed(word, profile, inside=inside)]
+        reads = dict.fromkeys((*named, *failure.get("reads", ())))
+        readable = tuple(path for path in reads if not self._is_own(path))
         outside = any(need.outside for need in needs) or bool(failure.get("outside"))
         return Confined(command, folder, needs, tuple(opened), readable, outside)
 
@@ -182,14 +183,23 @@ class Confining:
     def _ask(self, reason: str) -> Ask:
         return Ask(OUTSIDE_CONFINEMENT, reason, AnsweredBy.BY_HOST)
 
-    def _closed(self, word: str, profile: Profile) -> Iterator[str]:
-        """The unreadable paths that a word of the line names, and so was judged with."""
+    def _is_own(self, path: str) -> bool:
+        """True for SecondBrain's own files, which no call is let open."""
+        return self._config.home.contains(Path(path))
+
+    def _closed(self, word: str, profile: Profile, *, inside: bool) -> Iterator[str]:
+        """The unreadable paths that a word of the line names, and so was judged with.
+
+        Args:
+            inside: also those in a folder that it names: the line was judged as reading credentials.
+        """
         text = word.rpartition("=")[2] if word.startswith("-") else word
         if "/" not in text and not text.startswith((".", "~")):
             return
         path = _real(os.path.join(str(self._context.cwd), os.path.expanduser(text)))
         for closed in profile.unreadable:
-            if closed.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(f"{closed}/"):
+            below = inside and closed.startswith(f"{path.rstrip('/')}/")
+            if below or f"{path}/".startswith(f"{closed}/"):
                 yield closed
 
     def open(self, confined: Confined) -> None:
@@ -304,6 +314,7 @@ class Confining:
         output = "\n".join((call.error, *texts(call.response)))
         profile = self.profile(confined.needs)
         found = symptoms_in(output, profile, home=self._home, cwd=confined.folder)
+        found = replace(found, reads=tuple(path for path in found.reads if not self._is_own(path)))
         if not found:
             return ""
         if found.unnamed and not (found.reads or found.outside):
