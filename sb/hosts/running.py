@@ -34,7 +34,7 @@ from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
 from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.install.records import installed_hosts
-from sb.hosts.registry import WITH_SETTINGS
+from sb.hosts.registry import WITH_RUN, WITH_SETTINGS
 from sb.hosts.runs import NAME_BYTES, SECRET_BYTES, Run, Runs, environment_of
 from sb.repository import project_folder
 from sb.sources import Clock
@@ -46,7 +46,6 @@ _POLL_S = 0.02
 _LOOK_S = 1.0
 _OF_PROJECT = ".claude"  # the one folder of settings that Claude Code makes by itself
 _SIGNALLED = 128  # and the number of the signal, as shells have it
-RUNNABLE = ("claude-code", "codex", "copilot", "cursor", "gemini-cli", "opencode")
 
 
 @frozen
@@ -83,9 +82,9 @@ def files_of(host: str) -> HostFiles:
     Raises:
         UsageError: it cannot be run so.
     """
-    if host not in RUNNABLE:
-        known = ", ".join(RUNNABLE)
-        raise UsageError(f"no host {plain(host, one_line=True)!r} to run{nearest(host, RUNNABLE)}", known)
+    if host not in WITH_RUN:
+        known = ", ".join(WITH_RUN)
+        raise UsageError(f"no host {plain(host, one_line=True)!r} to run{nearest(host, WITH_RUN)}", known)
     files = import_module(f"sb.hosts.{host.replace('-', '_')}.running").FILES
     assert isinstance(files, HostFiles)
     return files
