@@ -167,6 +167,7 @@ Colour says nothing that a word does not say. It is off in a pipe, with `NO_COLO
             ("open/", "what redaction took out of open requests"),
             ("bin/, runtime/, install/", "what hooks run, and what `sb install` changed"),
             ("resident/", "the socket and the secret of the resident helper, while it runs"),
+            ("helper/", "the same for confined commands, which reach it only where their line uses sb"),
             ("checkpoints/", "compositions of cores"),
             ("backups/", "copies made by `sb backup` and `sb migrate`"),
             ("last-error.log", "the traceback of the last internal error"),

@@ -3,6 +3,7 @@
 # And no annotations from the future, whose module every hook would read.
 import atexit
 import gc
+import os
 import sys
 
 # Commands that a helper runs, if one is there: they only read, and ask nothing.
@@ -16,6 +17,17 @@ def _helped(arguments: list[str]) -> int | None:
     except ImportError:
         return None
     return run(arguments, __file__.rpartition("/")[0])
+
+
+def _confined(arguments: list[str]) -> int | None:
+    """The exit code of a command that the helper runs for one in confinement, where little can be written."""
+    try:
+        from sb.resident.client import CONFINED, SERVED
+    except ImportError:
+        return None
+    if CONFINED not in os.environb or not {tuple(arguments[:1]), tuple(arguments[:2])} & SERVED:
+        return None
+    return _helped(arguments)
 
 
 def main(start: str = "") -> None:
@@ -46,6 +58,8 @@ def main(start: str = "") -> None:
         from sb.hosts.confined_start import main as confine
 
         confine(*sys.argv[2:])
+    if not start and (code := _confined(sys.argv[1:])) is not None:
+        sys.exit(code)
     if sys.argv[1:] == ["statusline"]:  # drawn after each turn of an agent
         from sb.hosts.statusline import main as draw
 

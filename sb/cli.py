@@ -29,6 +29,7 @@ SECTIONS = {
         "status": "Show what needs you, who is connected, what is enforced.",
         "init": "Create the database and the configuration.",
         "install": "Connect a coding agent's host to sb.",
+        "run": "Start a coding agent's host in confinement.",
         "serve": "Give agents memory and governed calls over MCP.",
         "scan": "Show what sb would have done in past sessions.",
         "demo": "Watch an agent work under the kernel.",
@@ -87,6 +88,7 @@ COMPLETION = {
     "--install-completion": "Install completion for your shell, or for the one named.",
     "--show-completion": "Print the completion script for your shell, or the one named.",
 }
+CONFINED = "SB_CONFINED"  # a variable of confined commands, as `sb.confinement.bubblewrap` sets it
 HELP = ("-h", "--help")
 # What help calls a value of each type.
 VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "N", "float range": "N"}
@@ -264,6 +266,8 @@ def run(arguments: list[str]) -> int:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _silence()
             return _fail(SBError(f"cannot write the output: {error.strerror}"), False)
+        if CONFINED in os.environ and isinstance(error, OSError):
+            return _fail(SBError(f"{error.filename}: {error.strerror}"), as_json)
         if debug:
             raise
         from sb.commands.diagnostics import internal_error
@@ -294,6 +298,10 @@ def is_help(error: typer.TyperException) -> bool:
 def _fail(error: SBError, as_json: bool, code: int | None = None) -> int:
     from sb.commands.diagnostics import report
 
+    if CONFINED in os.environ and error.exit_code != ExitCode.USAGE:
+        error.hint = (
+            "it runs in confinement, where SB_HOME cannot be written: ask the user to run it in a terminal"
+        )
     try:
         report(error, as_json=as_json)
         sys.stdout.flush()

@@ -123,6 +123,16 @@ class Home:
         return self.folder / "resident"
 
     @property
+    def helper(self) -> Path:
+        """Where confined commands reach the resident helper."""
+        return self.folder / "helper"
+
+    @property
+    def runs(self) -> Path:
+        """Hosts that `sb run` started: a folder with a secret and a record for each."""
+        return self.resident / "runs"
+
+    @property
     def packets(self) -> Path:
         """Captured runs, encrypted."""
         return self.folder / "replay"

@@ -163,7 +163,12 @@ def options(profile: Profile, denied: Path) -> bytes:
         OSError: it cannot be made.
     """
     make_denied(denied)
-    return b"".join(os.fsencode(option) + b"\0" for option in arguments(profile, denied))
+    return encoded(arguments(profile, denied))
+
+
+def encoded(listed: Iterable[str]) -> bytes:
+    """Options as `bwrap --args` reads them."""
+    return b"".join(os.fsencode(option) + b"\0" for option in listed)
 
 
 def command(program: str, _options: str, number: int) -> list[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING = (
+DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING, HELPER = (
     "docker",
     "ssh-agent",
     "gpg-agent",
     "terminals",
     "services",
     "keyring",
+    "helper",
 )
 
 
@@ -88,6 +89,7 @@ NEEDS: tuple[Need, ...] = (
     Need("wget", (".wgetrc", ".netrc")),
     Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase")),
     Need("huggingface-cli hf", (".huggingface", ".cache/huggingface")),
+    Need("sb", (), (HELPER,)),
     Need("tmux screen zellij", (), (TERMINALS,)),
     Need("systemctl journalctl loginctl busctl dbus-send gdbus notify-send hostnamectl timedatectl", (), (SERVICES,)),
     Need("secret-tool keyring", (), (KEYRING,)),

@@ -1,4 +1,4 @@
-"""Sockets that run things outside of confinement: terminals, containers, services, key agents, editors.
+"""Sockets that run things outside of confinement: terminals, containers, services, key agents, editors, our helper.
 
 A read-only mount does not keep a command from connecting to a socket, so each one is masked unless the line uses it.
 Sockets without a path (the abstract ones of Linux) cannot be masked.
@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from glob import glob
 
-from sb.confinement.needs import DOCKER, GPG_AGENT, KEYRING, SERVICES, SSH_AGENT, TERMINALS
+from sb.confinement.needs import DOCKER, GPG_AGENT, HELPER, KEYRING, SERVICES, SSH_AGENT, TERMINALS
 
 EDITORS, HOSTS = "editors", "hosts"
 # Kind to paths; {user} is the user's number, {home} the home, {run} the folder of the user's own services.
@@ -41,12 +41,15 @@ _NAMED_BY = {
 }
 
 
-def control_sockets(home: str, env: Mapping[str, str], user: int) -> Iterator[tuple[str, str]]:
+def control_sockets(home: str, env: Mapping[str, str], user: int, helper: str) -> Iterator[tuple[str, str]]:
     """The kind and real path of each such socket, or folder of sockets, that exists.
 
     Args:
         home: of the user. env: of the host. user: its number.
+        helper: the folder with the socket of SecondBrain's helper for confined commands, and its secret.
     """
+    if os.path.lexists(helper):
+        yield HELPER, os.path.realpath(helper)
     run = f"/run/user/{user}"
     for kind, patterns in _PATHS.items():
         for pattern in patterns:

@@ -127,9 +127,9 @@ def _allowed(path: str, allowed: Collection[str]) -> bool:
 def _restored_settings(now: Watch, before: Watch, removed: Path) -> Iterator[str]:
     for path, link in now.settings.items():
         if path not in before.settings:
-            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{_moved(path, removed)}"
+            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{moved_away(path, removed)}"
         elif link != before.settings[path]:
-            note = _moved(path, removed)
+            note = moved_away(path, removed)
             if before.settings[path]:
                 os.symlink(before.settings[path], path)
             yield f"put {plain(path, one_line=True)} back to the link that it was{note}"
@@ -142,7 +142,7 @@ def _restored_settings(now: Watch, before: Watch, removed: Path) -> Iterator[str
 def _removed_absent(before: Watch, removed: Path, allowed: Collection[str]) -> Iterator[str]:
     for path in before.absent:
         if os.path.lexists(path) and not _allowed(path, allowed):
-            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{_moved(path, removed)}"
+            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{moved_away(path, removed)}"
 
 
 def _restored_hooks(project: str, now: Watch, before: Watch, removed: Path) -> Iterator[str]:
@@ -152,13 +152,16 @@ def _restored_hooks(project: str, now: Watch, before: Watch, removed: Path) -> I
     for name in now.hooks:
         if not name.endswith(".sample"):
             path = os.path.join(hooks, name)
-            yield f"moved the git hook {plain(path, one_line=True)} away{_moved(path, removed)}"
+            yield f"moved the git hook {plain(path, one_line=True)} away{moved_away(path, removed)}"
 
 
 def _restored_contents(project: str, before: Watch, removed: Path, allowed: Collection[str]) -> Iterator[str]:
     if before.contents is not None:
         yield from put_back(
-            project, before.contents, lambda path: _moved(path, removed), lambda path: _allowed(path, allowed)
+            project,
+            before.contents,
+            lambda path: moved_away(path, removed),
+            lambda path: _allowed(path, allowed),
         )
 
 
@@ -177,7 +180,12 @@ def _restored_keys(now: Watch, before: Watch) -> Iterator[str]:
             yield f"took {plain(name, one_line=True)} = {plain(value, one_line=True)} out of {plain(file, one_line=True)}, since it runs a program"
 
 
-def _moved(path: str, removed: Path) -> str:
+def moved_away(path: str, removed: Path) -> str:
+    """Move a path into a folder, which is made where it is missing; returns where it is now, in brackets.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
     removed.mkdir(mode=0o700, parents=True, exist_ok=True)
     number = sum(1 for _ in removed.iterdir())
     target = removed / f"{number:04}-{os.path.basename(path)}"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from sb.config import Config, load_config
+from sb.confinement.bubblewrap import NAME, options
+from sb.confinement.needs import needs_of
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
@@ -54,11 +56,31 @@ def _start(shell: str, line: str, folder: str) -> NoReturn:
 
 def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> NoReturn:
     confining.store.set_mode(on=True, required=confining.mode == "require")
-    options = confining.store.put_profile(folder, confining.profile())
-    os.dup2(os.open(options, os.O_RDONLY), _OPTIONS_FD)
     engine = confining.engine
-    start = engine.kind.command(engine.program, str(options), _OPTIONS_FD)
+    path = str(confining.store.put_profile(folder, confining.profile()))
+    descriptor = os.open(path, os.O_RDONLY)
+    if _is_status_line(line) and engine.name == NAME:
+        os.close(descriptor)
+        descriptor = _options_of_one(confining)
+    os.dup2(descriptor, _OPTIONS_FD)
+    start = engine.kind.command(engine.program, path, _OPTIONS_FD)
     os.execv(engine.program, [*start, shell, "-c", line])
+
+
+def _is_status_line(line: str) -> bool:
+    """True for `sb statusline`, which a host draws after each turn: the helper answers it."""
+    program, _, rest = line.partition(" ")
+    return rest == "statusline" and os.path.basename(program) == "sb"
+
+
+def _options_of_one(confining: Confining) -> int:
+    """An open file with the engine's options for a line that uses `sb`, beside the folder's own."""
+    profile = confining.profile(tuple(needs_of([("sb",)])))
+    descriptor = os.memfd_create("options", 0)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(options(profile, confining.store.denied))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _config(folder: Path) -> Config:

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 #   hooks: it calls `sb hook`; its events.py reads them. settings: `sb uninstall` and `sb doctor` know its settings.py.
 #   transcripts: its transcripts.py has a READER (else UNREAD, which says why not). prompts: that one also tells what was
 #   asked and answered. servers: its servers.py says where it names its MCP servers.
+#   run: `sb run` starts it, with the files of its running.py.
 _KNOWN = {
-    "claude-code": "hooks settings transcripts prompts servers",
+    "claude-code": "hooks settings transcripts prompts servers run",
     "claude-desktop": "settings",
-    "codex": "hooks settings transcripts prompts servers",
-    "cursor": "hooks settings transcripts servers",
+    "codex": "hooks settings transcripts prompts servers run",
+    "cursor": "hooks settings transcripts servers run",
     "vscode": "hooks settings servers",
-    "copilot": "hooks settings transcripts servers",
-    "gemini-cli": "hooks settings transcripts prompts servers",
+    "copilot": "hooks settings transcripts servers run",
+    "gemini-cli": "hooks settings transcripts prompts servers run",
     "windsurf": "hooks settings transcripts servers",
-    "opencode": "hooks servers",
+    "opencode": "hooks servers run",
 }
 
 
@@ -40,6 +41,7 @@ WITH_SETTINGS = tuple(sorted(_with("settings")))
 WITH_TRANSCRIPTS = tuple(sorted(_with("transcripts")))
 WITH_PROMPTS = tuple(sorted(_with("prompts")))
 WITH_SERVERS = tuple(sorted(_with("servers")))
+WITH_RUN = tuple(sorted(_with("run")))
 WITHOUT_TRANSCRIPTS = tuple(sorted({*WITH_HOOKS} - {*WITH_TRANSCRIPTS}))
 
 

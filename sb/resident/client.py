@@ -20,7 +20,11 @@ else:
 from sb.resident import wire
 
 JUDGING = "judging"  # as `sb.hosts.install.client_file` has it
-ANSWERED, OTHER = 0, 1  # what the first field of an answer says: here it is, or the helper will not
+# What the first field of an answer says: here it is, another helper may, or none will.
+ANSWERED, OTHER, REFUSED = 0, 1, 2
+CONFINED = b"SB_CONFINED"  # as `sb.confinement.bubblewrap` sets it for confined commands
+# What the helper runs for confined commands, by first words; `sb.resident.confined` has their options.
+SERVED = frozenset({("memory", "search"), ("memory", "remember"), ("explain",), ("statusline",)})
 _BLOCKED = 2  # the exit code that blocks a call
 _INTERNAL, _INTERRUPTED = 70, 130  # as `sb.errors.ExitCode` has them
 _STDIN_S = 20  # until the host has written its event
@@ -28,6 +32,8 @@ _CONNECT_S = 1.0  # until a helper that is not hung has proved who it is
 _ANSWER_S = 5.0  # a host waits 30 s: enough is left to judge here
 _LONGEST_S = 7  # for both together
 _DYING_S = 0.5
+_STARTING_S = 3.0  # until a helper is there that a hook outside of confinement has just started
+_PAUSE_S = 0.05
 _CHUNK = 1 << 20  # bytes
 
 
@@ -37,10 +43,13 @@ class Unavailable(Exception):
     Args:
         startable: none is running, so one may be started. hung: one is running and silent.
         again: it may have done what was asked, without anybody having its answer.
+        soon: this process is confined and cannot start one, but somebody outside probably has.
     """
 
-    def __init__(self, *, startable: bool = False, hung: bool = False, again: bool = False) -> None:
-        self.startable, self.hung, self.again = startable, hung, again
+    def __init__(
+        self, *, startable: bool = False, hung: bool = False, again: bool = False, soon: bool = False
+    ) -> None:
+        self.startable, self.hung, self.again, self.soon = startable, hung, again, soon
 
 
 def hook(arguments: list[str], start: str) -> None:
@@ -86,7 +95,8 @@ def run(arguments: list[str], package: str) -> int | None:
     if b"SB_HOME" not in environment and b"HOME" in environment:
         environment = environment | {b"SB_HOME": environment[b"HOME"] + b"/.sb"}
     try:
-        code, _, _ = ask(package, ("run", arguments), None, environment.get(b"SB_HOME", b""), (0, 1, 2))
+        home = environment.get(b"SB_HOME", b"")
+        code, _, complaint = ask(package, ("run", arguments), None, home, (0, 1, 2))
     except Unavailable as unavailable:
         if not unavailable.again:
             return None
@@ -95,6 +105,7 @@ def run(arguments: list[str], package: str) -> int | None:
     except KeyboardInterrupt:
         _write(2, b"sb: interrupted\n")
         return _INTERRUPTED
+    _write(2, complaint)
     return code
 
 
@@ -118,11 +129,17 @@ def ask(
     """
     if home is None:
         home = posix.environ.get(b"SB_HOME", b"")
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        return _asked(connection, home, (version, request), answer_s, descriptors)
-    finally:
-        connection.close()
+    until = time.monotonic() + _STARTING_S
+    while True:
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            return _asked(connection, home, (version, request), answer_s, descriptors)
+        except Unavailable as unavailable:
+            if not unavailable.soon or time.monotonic() > until:
+                raise
+        finally:
+            connection.close()
+        time.sleep(_PAUSE_S)
 
 
 def _asked(
@@ -133,12 +150,15 @@ def _asked(
     descriptors: tuple[int, ...],
 ) -> tuple[int, bytes, bytes]:
     connection.settimeout(_CONNECT_S)
+    inside = False
     try:
-        key, worker = _greet(connection, home)
-        message = marshal.dumps((*wanted, _surroundings()))
+        folder, secret = _door(home)
+        inside = not secret
+        key, worker = _greet_from_inside(connection, folder) if inside else _greet(connection, folder, secret)
+        message = _without_code(wanted[1]) if inside else marshal.dumps((*wanted, _surroundings()))
         wire.send_descriptors(connection, descriptors)
     except (FileNotFoundError, ConnectionRefusedError):
-        raise Unavailable(startable=True) from None
+        raise Unavailable(startable=not inside, soon=inside) from None
     except TimeoutError:
         raise Unavailable(hung=True) from None
     except (OSError, wire.Untrusted, ValueError):
@@ -151,26 +171,51 @@ def _asked(
         _stop(connection, worker)
         raise Unavailable(hung=isinstance(error, TimeoutError), again=True) from None
     if kind != ANSWERED:
-        raise Unavailable
+        raise Unavailable(soon=inside and kind == OTHER)
     return tuple(answer)
 
 
-def _greet(connection: _socket.socket, home: bytes) -> tuple[bytes, int]:
-    """Make sure that the other end is the helper of this home; returns the key of the connection, and whom to end."""
+def _door(home: bytes) -> tuple[bytes, bytes]:
+    """The folder where this process reaches the helper, and the home's secret; b"" in confinement, which cannot open it."""
     folder = wire.folder_of(home)
-    secret = wire.secret_of(folder)
+    try:
+        return folder, wire.secret_of(folder)
+    except PermissionError:
+        return wire.inside_of(home), b""
+
+
+def _greet(connection: _socket.socket, folder: bytes, secret: bytes) -> tuple[bytes, int]:
+    """Make sure that the other end is the helper of this home; returns the key of the connection, and whom to end."""
+    key, place, worker = _proved(connection, folder, secret, b"")
+    if place != wire.place_digest():
+        raise wire.Untrusted("its processes and files are others")
+    return key, worker
+
+
+def _greet_from_inside(connection: _socket.socket, folder: bytes) -> tuple[bytes, int]:
+    """The same from confinement, whose namespaces are others than the helper's."""
+    try:
+        name, secret = wire.pass_in(folder + wire.PASS)
+    except FileNotFoundError:
+        name, secret = wire.NO_RUN, wire.secret_of(folder)
+    key, _, worker = _proved(connection, folder, secret, name)
+    return key, worker
+
+
+def _proved(
+    connection: _socket.socket, folder: bytes, secret: bytes, name: bytes
+) -> tuple[bytes, bytes, int]:
+    """The key of a connection whose other end knows the secret, the digest of its place, and whom to end."""
     connection.connect(wire.socket_of(folder))
     wire.check_peer(connection)
     mine = posix.urandom(wire.CHALLENGE)
-    connection.sendall(mine)
+    connection.sendall(mine + name)
     greeting = wire.exactly(connection, wire.GREETING)
-    said, claimed = greeting[: -wire.PROOF], greeting[-wire.PROOF :]
-    key = secret + mine + said[: wire.CHALLENGE]
-    wire.confirm(claimed, key, wire.GREETED, said)
-    place = said[wire.CHALLENGE : wire.CHALLENGE + wire.DIGEST]
-    if place != wire.place_digest():
-        raise wire.Untrusted("its processes and files are others")
-    return key, int.from_bytes(said[wire.CHALLENGE + wire.DIGEST :], "big")
+    stated, claimed = greeting[: -wire.PROOF], greeting[-wire.PROOF :]
+    key = secret + mine + stated[: wire.CHALLENGE]
+    wire.confirm(claimed, key, wire.GREETED, stated)
+    place = stated[wire.CHALLENGE : wire.CHALLENGE + wire.DIGEST]
+    return key, place, int.from_bytes(stated[wire.CHALLENGE + wire.DIGEST :], "big")
 
 
 def _hangs(home: bytes) -> bool:
@@ -178,7 +223,7 @@ def _hangs(home: bytes) -> bool:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     connection.settimeout(_CONNECT_S)
     try:
-        _greet(connection, home)
+        _greet(connection, *_door(home))
     except TimeoutError:
         return True
     except (OSError, wire.Untrusted):
@@ -193,6 +238,26 @@ def _surroundings() -> tuple[dict[bytes, bytes], bytes, int]:
     umask = posix.umask(0o077)
     posix.umask(umask)
     return dict(posix.environ), posix.getcwdb(), umask
+
+
+def _without_code(request: "tuple[Any, ...]") -> bytes:
+    """A request as JSON: the helper unmarshals nothing that a confined command has sent."""
+    import json
+
+    kind, arguments, *more = request
+    data, nonce = more or (b"", "")
+    environment, folder, _ = _surroundings()
+    fields = {
+        "kind": kind,
+        "arguments": arguments,
+        "data": data.decode("latin-1"),
+        "nonce": nonce,
+        "environment": {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in environment.items()
+        },
+        "folder": folder.decode("latin-1"),
+    }
+    return json.dumps(fields).encode()
 
 
 def _stop(connection: _socket.socket, worker: int) -> None:

@@ -22,10 +22,11 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.files import write_atomic
-from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING
+from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING, make_folders
+from sb.hosts.runs import Runs
 from sb.resident import wire
 from sb.resident.warming import Hint, rehearse, warm, warm_more
-from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, MORE, PID_BYTES, Post, work
+from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, MORE, PID_BYTES, Listeners, Post, work
 
 IDLE_S = "900"
 REHEARSAL = "rehearsal"
@@ -47,9 +48,11 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     """
     _detach()
     loaded = _stamps(start)
-    folder = Home(Path(home)).resident
-    folder.mkdir(mode=0o700, exist_ok=True)
+    place = Home(Path(home))
+    folder = place.resident
+    make_folders(place)
     wire.folder_of(os.fsencode(home))
+    wire.inside_of(os.fsencode(home))
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     if not taken(lock):  # another one is
         (folder / STARTING).unlink(missing_ok=True)
@@ -60,14 +63,25 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     shutil.rmtree(folder / REHEARSAL, ignore_errors=True)
     warm()
     _rehearse_once(folder / REHEARSAL)
-    secret = wire.new_secret()
+    secret, inside = wire.new_secret(), wire.new_secret()
     write_atomic(folder / SECRET, secret, durable=False)
-    with _listening(folder / SOCKET) as listener:
+    write_atomic(place.helper / SECRET, inside, durable=False)
+    doors = folder / SOCKET, place.helper / SOCKET
+    with _listening(doors[0]) as outside, _listening(doors[1]) as within:
         (folder / STARTING).unlink(missing_ok=True)
         gc.collect()
         gc.freeze()
-        post = Post(secret, start, wire.place_digest(), lambda: _stamps(start), loaded, folder / REHEARSAL)
-        _Helper(listener, lock, folder / SOCKET, post, float(idle)).run()
+        post = Post(
+            place,
+            secret,
+            inside,
+            start,
+            wire.place_digest(),
+            lambda: _stamps(start),
+            loaded,
+            folder / REHEARSAL,
+        )
+        _Helper(Listeners(outside, within), lock, doors, post, float(idle)).run()
 
 
 def taken(lock: int) -> bool:
@@ -127,10 +141,13 @@ def _listening(path: Path) -> Iterator[socket.socket]:
 class _Helper:
     """The parent: keeps one child waiting, and reaps those that have ended."""
 
-    def __init__(self, listener: socket.socket, lock: int, path: Path, post: Post, idle_s: float) -> None:
-        self._listener, self._lock, self._path, self._idle_s = listener, lock, path, idle_s
+    def __init__(
+        self, listeners: Listeners, lock: int, doors: tuple[Path, Path], post: Post, idle_s: float
+    ) -> None:
+        self._listeners, self._lock, self._doors, self._idle_s = listeners, lock, doors, idle_s
         self._post = post
-        self._named = _inode(path)
+        self._runs = Runs(post.home)
+        self._named = [*map(_inode, doors)]
         self._lifeline, self._alive = os.pipe()  # children see by its end that the parent is gone
         self._news, self._tell = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._news.setblocking(False)
@@ -193,7 +210,7 @@ class _Helper:
             for descriptor in (self._lock, self._alive, self._woken):
                 os.close(descriptor)
             self._news.close()
-            work(self._listener, self._lifeline, self._tell, self._post)
+            work(self._listeners, self._lifeline, self._tell, self._post)
         self._waiting.add(pid)
 
     def _listen(self) -> None:
@@ -229,8 +246,8 @@ class _Helper:
         for pid, since in self._busy.items():
             if now - since > _LONGEST_S:
                 os.kill(pid, signal.SIGKILL)
-        idle = not self._busy and now - self._asked_at > self._idle_s
-        replaced = _inode(self._path) != self._named or self._post.stamps() != self._post.loaded
+        idle = not self._busy and now - self._asked_at > self._idle_s and not self._runs.any_live()
+        replaced = [*map(_inode, self._doors)] != self._named or self._post.stamps() != self._post.loaded
         self._ended = self._ended or idle or replaced
 
 

@@ -11,7 +11,9 @@ import sys
 from _blake2 import blake2b
 
 FOLDER = b"/resident"
+INSIDE = b"/helper"  # the folder for confined commands, which cannot open the other one
 SECRET = b"/secret"
+PASS = b"/run/pass"  # in the former, within `sb run`: the name and the secret of the run
 SOCKET = b"/socket"
 LONGEST_PATH = 100  # bytes of a socket's path: macOS takes 103, Linux 107
 LONGEST_PAYLOAD = 64 << 20  # bytes, as `sb.hosts.hooks.main` has it
@@ -20,6 +22,8 @@ CHALLENGE = 16  # bytes
 PROOF = 32
 DIGEST = 16
 GREETING = CHALLENGE + DIGEST + 4 + PROOF
+RUN = 16  # bytes of a run's name, which a confined command sends with its challenge
+NO_RUN = bytes(RUN)
 # Purposes of proofs. Whoever changes messages changes the first: then another version is nobody to talk to.
 GREETED, REQUEST, ANSWER = b"greeting 1", b"request", b"answer"
 _SECRET_BYTES = 32
@@ -52,6 +56,13 @@ def folder_of(home: bytes) -> bytes:
     return folder
 
 
+def inside_of(home: bytes) -> bytes:
+    """The folder for confined commands in a home that `folder_of` has checked."""
+    folder = home + INSIDE
+    _own(posix.lstat(folder), _FOLDER)
+    return folder
+
+
 def socket_of(folder: bytes) -> bytes:
     """The path of the helper's socket, checked like its folder."""
     path = folder + SOCKET
@@ -61,15 +72,30 @@ def socket_of(folder: bytes) -> bytes:
 
 def secret_of(folder: bytes) -> bytes:
     """The home's secret, checked like its folder."""
-    descriptor = posix.open(folder + SECRET, posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_CLOEXEC)
+    return _read_own(folder + SECRET, _SECRET_BYTES)
+
+
+def pass_in(path: bytes) -> tuple[bytes, bytes]:
+    """The name and the secret of a run, from its file.
+
+    Raises:
+        Untrusted: it is somebody else's, or not whole.
+        OSError: it is not there.
+    """
+    content = _read_own(path, RUN + _SECRET_BYTES)
+    return content[:RUN], content[RUN:]
+
+
+def _read_own(path: bytes, size: int) -> bytes:
+    descriptor = posix.open(path, posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_CLOEXEC)
     try:
         _own(posix.fstat(descriptor), _FILE)
-        secret = posix.read(descriptor, _SECRET_BYTES + 1)
+        content = posix.read(descriptor, size + 1)
     finally:
         posix.close(descriptor)
-    if len(secret) != _SECRET_BYTES:
+    if len(content) != size:
         raise Untrusted("the secret was not written whole")
-    return secret
+    return content
 
 
 def _own(status: posix.stat_result, kind: int) -> None:

@@ -18,11 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from sb.config.home import Home
 from sb.hosts.hooks.event import HookAnswer
 from sb.hosts.hooks.main import Given, main
 from sb.hosts.hooks.opening import Opening
+from sb.hosts.runs import Run, Runs
 from sb.resident import wire
-from sb.resident.client import ANSWERED, OTHER
+from sb.resident.client import ANSWERED, OTHER, REFUSED
+from sb.resident.confined import REFUSED_CODE, Asked, environment_for, read_request, refusal
 from sb.resident.warming import Hint, prepare, rehearse
 
 PID_BYTES = 4
@@ -31,6 +34,7 @@ HOOK = "hook"
 _LOADED_FOR_MEMORY = "numpy"
 PACKAGE = os.path.dirname(sys.modules["sb"].__file__ or "")
 _STREAMS = 3
+_UMASK = 0o077  # for confined commands
 LONGEST_NEWS = 16_384  # bytes
 _QUIET_S = (
     10.0  # without a request until databases are tidied up: longer than a model takes between two calls
@@ -42,12 +46,16 @@ class Post(NamedTuple):
     """What a child needs to judge whom it answers.
 
     Args:
-        secret: of the home. start: the version, as clients name it. place: the digest that a client's must equal.
+        home: whose helper this is.
+        secret: of the home. inside: the one for confined commands.
+        start: the version, as clients name it. place: the digest that a client's must equal.
         stamps: of the code on disk as it is now. loaded: as it was when it was imported.
         rehearsal: the home to rehearse in. hint: what to prepare for, if that is known.
     """
 
+    home: Home
     secret: bytes
+    inside: bytes
     start: str
     place: bytes
     stamps: Callable[[], tuple[object, ...]]
@@ -56,7 +64,14 @@ class Post(NamedTuple):
     hint: Hint | None = None
 
 
-def work(listener: socket.socket, lifeline: int, parent: socket.socket, post: Post) -> NoReturn:
+class Listeners(NamedTuple):
+    """The sockets of a helper: for hooks and people, and for confined commands."""
+
+    outside: socket.socket
+    inside: socket.socket
+
+
+def work(listeners: Listeners, lifeline: int, parent: socket.socket, post: Post) -> NoReturn:
     """Wait for a request, answer it, and end the process.
 
     Args:
@@ -65,33 +80,37 @@ def work(listener: socket.socket, lifeline: int, parent: socket.socket, post: Po
     gc.disable()  # it ends after one answer, and nobody is to wait for a look at all that was rehearsed
     try:
         child = _Child(parent, post)
-        if not _is_asked(listener):
+        if not _is_asked(listeners):
             child.make_ready()
-        connection = _accepted(listener, lifeline, child.opening.tidy)
-        listener.close()
-        if connection is None:
+        accepted = _accepted(listeners, lifeline, child.opening.tidy)
+        for listener in listeners:
+            listener.close()
+        if accepted is None:
             child.opening.close()
         else:
             child.tell(BUSY)
-            child.answer(connection)
+            child.answer(*accepted)
     except (OSError, wire.Untrusted, ValueError, EOFError):
         pass  # who asked has gone, or is nobody to answer
     finally:
         os._exit(0)
 
 
-def _is_asked(listener: socket.socket) -> bool:
-    return bool(select.select([listener], [], [], 0)[0])
+def _is_asked(listeners: Listeners) -> bool:
+    return bool(select.select(listeners, [], [], 0)[0])
 
 
-def _accepted(listener: socket.socket, lifeline: int, tidy: Callable[[], None]) -> socket.socket | None:
-    """The next client; None when the parent has ended.
+def _accepted(
+    listeners: Listeners, lifeline: int, tidy: Callable[[], None]
+) -> tuple[socket.socket, bool] | None:
+    """The next client, and whether it is a confined one; None when the parent has ended.
 
     Args:
         tidy: called once, when nobody has asked for a while.
     """
     poll = select.poll()
-    poll.register(listener, select.POLLIN)
+    for listener in listeners:
+        poll.register(listener, select.POLLIN)
     poll.register(lifeline, select.POLLIN)
     wait_ms: float | None = _QUIET_S * 1000
     while True:
@@ -100,10 +119,12 @@ def _accepted(listener: socket.socket, lifeline: int, tidy: Callable[[], None]) 
             tidy()
             wait_ms = None
             continue
-        if any(descriptor == lifeline for descriptor, _ in ready):
+        asked = [descriptor for descriptor, _ in ready]
+        if lifeline in asked:
             return None
+        inside = listeners.outside.fileno() not in asked
         try:
-            return listener.accept()[0]
+            return listeners[inside].accept()[0], inside
         except BlockingIOError:  # another child has it, or it has gone
             continue
 
@@ -129,23 +150,31 @@ class _Child:
             if self._post.hint is not None:
                 self.opening = prepare(self._post.hint)
 
-    def answer(self, connection: socket.socket) -> None:
-        """Answer a client that proves that it knows the secret."""
+    def answer(self, connection: socket.socket, inside: bool) -> None:
+        """Answer a client that proves that it knows the secret of the socket that it came by.
+
+        Args:
+            inside: it came by the one for confined commands.
+        """
         post = self._post
         connection.settimeout(_GREETING_S)
         wire.check_peer(connection)
         theirs, mine = wire.exactly(connection, wire.CHALLENGE), os.urandom(wire.CHALLENGE)
-        key = post.secret + theirs + mine
+        name = wire.exactly(connection, wire.RUN) if inside else wire.NO_RUN
+        key = self._secret(inside, name) + theirs + mine
         said = mine + post.place + os.getpid().to_bytes(PID_BYTES, "big")
         connection.sendall(said + wire.proof(key, wire.GREETED, said))
         files = socket.recv_fds(connection, 1, _STREAMS)[1]
-        version, request, surroundings = marshal.loads(wire.receive(connection, key, wire.REQUEST))
+        message = wire.receive(connection, key, wire.REQUEST)
 
         def send(*fields: int | bytes) -> None:
             wire.send(connection, key, wire.ANSWER, marshal.dumps(fields))
 
-        kind, *more = request
         loaded = post.stamps() == post.loaded
+        if inside:
+            self._answer_inside(name.hex(), loaded, read_request(message), files, connection, send)
+            return
+        version, (kind, *more), surroundings = marshal.loads(message)
         same = version == (post.start if kind == HOOK else PACKAGE)
         if not loaded or (kind == HOOK and not same):
             self.tell(END)
@@ -156,7 +185,53 @@ class _Child:
         else:
             self._run(more[0], files, connection, send)
 
-    def _hook(self, arguments: list[str], data: bytes, nonce: str, send: Callable[..., None]) -> None:
+    def _secret(self, inside: bool, name: bytes) -> bytes:
+        """The secret that a client must know.
+
+        Args:
+            name: of the run that it belongs to.
+
+        Raises:
+            OSError, Untrusted: there is no such run.
+        """
+        if not inside:
+            return self._post.secret
+        if name == wire.NO_RUN:
+            return self._post.inside
+        return wire.pass_in(os.fsencode(Runs(self._post.home).pass_of(name.hex())))[1]
+
+    def _answer_inside(
+        self,
+        name: str,
+        loaded: bool,
+        asked: Asked,
+        files: list[int],
+        connection: socket.socket,
+        send: Callable[..., None],
+    ) -> None:
+        """Answer a confined command, whatever version it has: hooks of a run, and the few commands of the table.
+
+        Args:
+            name: of the run, in hexadecimal digits. loaded: this process has the code that is installed now.
+        """
+        run: Run | None = Runs(self._post.home).find(name)
+        environment = environment_for(self._post.home, asked.environment, run)
+        if not loaded:
+            self.tell(END)
+            send(OTHER)
+        elif asked.kind == HOOK and run is not None:
+            _become(environment, b"/", _UMASK)
+            self._hook(asked.arguments, asked.data, asked.nonce, send, name)
+        elif asked.kind == HOOK or not _become(environment, asked.folder, _UMASK):
+            send(REFUSED)
+        elif reason := refusal(asked.arguments):
+            send(ANSWERED, REFUSED_CODE, b"", f"sb: {reason}\n".encode("utf-8", "backslashreplace"))
+        else:
+            self._run(asked.arguments, files, connection, send)
+
+    def _hook(
+        self, arguments: list[str], data: bytes, nonce: str, send: Callable[..., None], run: str = ""
+    ) -> None:
         def deliver(answer: HookAnswer) -> None:
             texts = (answer.stdout, answer.stderr)
             send(ANSWERED, answer.code, *(text.encode("utf-8", "backslashreplace") for text in texts))
@@ -171,7 +246,8 @@ class _Child:
                 self.tell(HINT, hint if len(hint) < LONGEST_NEWS - PID_BYTES - 1 else b"null")
 
         sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-        main(arguments, Given(data, nonce, answer=deliver, afterwards=afterwards, opening=self.opening))
+        given = Given(data, nonce, answer=deliver, afterwards=afterwards, opening=self.opening, run=run)
+        main(arguments, given)
 
     def _run(
         self,

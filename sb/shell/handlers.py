@@ -41,6 +41,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "install": frozenset(),
     "uninstall": frozenset(),
     "hook": frozenset(),
+    "run": frozenset(),  # gives a program credentials, with --with
     "console": frozenset(),
     "status": frozenset(),  # shows calls that wait
     "watch": frozenset(),  # the same, and runs a command for each

@@ -50,7 +50,7 @@ class Place:
             "guarded": Guarded(),
             "temporary": (),
             "credentials": credentials_of(str(self.home)),
-            "sockets": list(control_sockets(str(self.home), {}, os.getuid())),
+            "sockets": list(control_sockets(str(self.home), {}, os.getuid(), str(self.sb_home / "helper"))),
         }
         return Grounds(**{**facts, **changed})  # type: ignore[arg-type]
 

@@ -117,6 +117,6 @@ def test_child_that_waits_tidies_up_once(monkeypatch: pytest.MonkeyPatch, tmp_pa
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(tmp_path / "s"))
         listener.listen()
-        assert worker._accepted(listener, lifeline, tidy) is None
+        assert worker._accepted(worker.Listeners(listener, listener), lifeline, tidy) is None
     os.close(lifeline)
     assert tidied == [1]

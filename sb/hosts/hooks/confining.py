@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,10 @@ from sb.confinement.store import OFF, ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import restore, watch
 from sb.frozen import frozen
+from sb.hosts.hooks import resident
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
+from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
@@ -104,6 +106,11 @@ class Confining:
         self._clock = clock
         self.store = ConfineStore(config.home, clock)
 
+    @cached_property
+    def _run(self) -> Run | None:
+        """The run of `sb run` that the event belongs to."""
+        return Runs(self._config.home).find(self._event.run) if self._event.run else None
+
     @property
     def mode(self) -> str:
         return self._config.hooks.confine
@@ -128,7 +135,7 @@ class Confining:
     @property
     def holds(self) -> bool:
         """True where this session's commands are confined."""
-        return not self.fault
+        return self._run is not None or not self.fault
 
     @property
     def fault(self) -> str:
@@ -150,6 +157,8 @@ class Confining:
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None
         confined = self._planned(governed)
+        if self._run is not None:
+            return governed._replace(refused=governed.refused or _beyond_run(confined)), confined
         return governed._replace(asks=(*governed.asks, *self._asks(confined, governed))), confined
 
     def _required(self) -> str:
@@ -167,8 +176,13 @@ class Confining:
         writes = [*_written(governed), *failure.get("writes", ())]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         opened = make_profile(self._grounds, needs, [path for path in beyond if not _is_device(path)]).opened
-        words = [*failure.get("reads", ()), *(word for argv in governed.commands for word in argv[1:])]
-        readable = dict.fromkeys(path for word in words for path in self._closed(word, profile))
+        inside = bool(governed.secrets)
+        words = [word for argv in governed.commands for word in argv[1:]]
+        named = [path for word in words for path in self._closed(word, profile, inside=inside)]
+        named += [
+            path for word in failure.get("reads", ()) for path in self._closed(word, profile, inside=False)
+        ]
+        readable = dict.fromkeys(path for path in named if not self._is_own(path))
         outside = any(need.outside for need in needs) or bool(failure.get("outside"))
         return Confined(command, folder, needs, opened, tuple(readable), outside)
 
@@ -212,16 +226,23 @@ class Confining:
         folders = (folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder))
         return tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders))
 
-    def _closed(self, word: str, profile: Profile) -> Iterator[str]:
-        """The credentials that a word of the line names, and so was judged with; SecondBrain's own stay closed."""
+    def _is_own(self, path: str) -> bool:
+        """True for SecondBrain's own files, which no call is let open."""
+        return self._config.home.contains(Path(path))
+
+    def _closed(self, word: str, profile: Profile, *, inside: bool) -> Iterator[str]:
+        """The unreadable paths that a word of the line names, and so was judged with.
+
+        Args:
+            inside: also those in a folder that it names: the line was judged as reading credentials.
+        """
         text = word.rpartition("=")[2] if word.startswith("-") else word
         if "/" not in text and not text.startswith((".", "~")):
             return
         path = _real(os.path.join(str(self._context.cwd), os.path.expanduser(text)))
         for closed in profile.unreadable:
-            if closed in self._never_read:
-                continue
-            if closed.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(f"{closed}/"):
+            below = inside and closed.startswith(f"{path.rstrip('/')}/")
+            if below or f"{path}/".startswith(f"{closed}/"):
                 yield closed
 
     def open(self, confined: Confined) -> None:
@@ -230,6 +251,9 @@ class Confining:
         Raises:
             OSError: SB_HOME/confine cannot be written.
         """
+        if self._run is not None:
+            self._begin_watch(confined)
+            return
         self.store.set_mode(on=True, required=self.mode == "require")
         held = self._begin_watch(confined)
         self.store.put_profile(confined.folder, replace(self.profile(), held=held))
@@ -245,16 +269,22 @@ class Confining:
         self.store.issue(confined.command, confined.folder, granted, outside=confined.outside)
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
-        """The default profile of the session's commands, with what these programs need."""
-        return make_profile(self._grounds, needs)
+        """The default profile of the session's commands, with what these programs need; of a run, the run's."""
+        return self._run.profile if self._run is not None else make_profile(self._grounds, needs)
 
-    @cached_property
-    def _never_read(self) -> frozenset[str]:
-        return frozenset(map(os.path.realpath, self._grounds.private))
+    def profile_of_host(self, state: Sequence[str], needs: Iterable[Need]) -> Profile:
+        """The profile of a host that is confined as a whole.
+
+        Args:
+            state: folders that the host writes. needs: of the programs that it may start.
+        """
+        return make_profile(replace(self._grounds, writable=[*self._grounds.writable, *state]), needs)
 
     @cached_property
     def _grounds(self) -> Grounds:
-        own, private = own_and_private(self._config.home, self._context.protected)
+        home = self._config.home
+        own, private = own_and_private(home, self._context.protected)
+        resident.make_folders(home)  # what is not there could not be closed, and is made later
         return Grounds(
             self._home,
             self._project,
@@ -264,7 +294,7 @@ class Confining:
             temporary=[*temporary_folders(), SHARED_MEMORY],
             writable=[str(path) for path in self._config.hooks.writable],
             credentials=credentials_of(self._home),
-            sockets=tuple(control_sockets(self._home, os.environ, os.getuid())),
+            sockets=tuple(control_sockets(self._home, os.environ, os.getuid(), str(home.helper))),
             linked=_is_linked(),
         )
 
@@ -274,7 +304,7 @@ class Confining:
         if not self._project:
             return held
         settings = Path(self._project, _SETTINGS)
-        if not os.path.lexists(settings):
+        if self._run is None and not os.path.lexists(settings):
             settings.mkdir(mode=0o755, exist_ok=True)
         before = self.store.watched(self._project)
         # In the folder of an approved path the call may make others, too.
@@ -336,25 +366,33 @@ class Confining:
         found = symptoms_in(
             output, profile, home=self._home, cwd=confined.folder, denies=self.engine.kind.denies
         )
+        found = replace(found, reads=tuple(path for path in found.reads if not self._is_own(path)))
         if not found:
             return ""
         if found.unnamed and not (found.reads or found.outside):
             return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
         outside = ["yes"] if found.outside else []
+        retry = (
+            "If the task needs it, ask the user to do it in a terminal: under `sb run` nobody can allow it."
+        )
         failure = {"writes": list(found.writes), "reads": list(found.reads), "outside": outside}
-        self.store.note_failure(confined.command, confined.folder, failure)
+        if self._run is None:
+            retry = "If the task needs it, repeat exactly this call: the user is then asked."
+            self.store.note_failure(confined.command, confined.folder, failure)
         what = [f"it may not write {path}" for path in found.writes] + [
             f"it may not open {path}" for path in found.reads
         ]
         what += ["it needs rights that no confined command has"] if found.outside else []
         listed = one_line("; ".join(what), 5 * _LONGEST)
-        return f"Confinement may be the cause: {listed}. If the task needs it, repeat exactly this call: the user is then asked."
+        return f"Confinement may be the cause: {listed}. {retry}"
 
     def leave(self) -> None:
         """Tidy up when a session ends."""
         if self.mode == "off" or not self._project:
             return
         self.put_back()
+        if self._run is not None:
+            return
         settings = Path(self._project, _SETTINGS)
         if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
             settings.rmdir()
@@ -382,9 +420,10 @@ def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], l
         home.keys,
         home.snapshots,
         home.open_requests,
-        home.folder / "trees",
+        home.trees,
         home.digest_key,
         home.folder / "confine",
+        home.resident,
     )
     return [str(path) for path in protected], [str(path) for path in private]
 
@@ -392,6 +431,16 @@ def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], l
 def recorded_project(started_with: dict[str, Any], cwd: str) -> str:
     """The project of a session at its first event, or now where there is none yet."""
     return str(started_with.get("project", "")) or project_folder(Path(os.path.realpath(cwd)))
+
+
+def _beyond_run(confined: Confined) -> str:
+    """Why a call cannot work in a host that is confined as a whole, or ""."""
+    reasons = [need.outside for need in confined.needs if need.outside]
+    reasons += [f"writes {one_line(path, _LONGEST)}" for path in confined.opened]
+    reasons += [f"opens {one_line(path, _LONGEST)}" for path in confined.readable]
+    if not reasons:
+        return ""
+    return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
 
 
 def _is_line(governed: GovernedCall) -> bool:

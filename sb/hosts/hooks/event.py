@@ -97,6 +97,7 @@ class HookEvent(NamedTuple):
         transcript: the path of the session's transcript, "" if the host names none.
         text: what the user wrote, of a prompt; what the model said last, at the end of its turn; "" if the host does not say.
         may_go_on: the turn ends, and its host lets the agent go on with it.
+        run: the run of `sb run` that the host belongs to; "" for none.
     """
 
     host: str
@@ -113,6 +114,7 @@ class HookEvent(NamedTuple):
     again: bool = False
     text: str = ""
     may_go_on: bool = False
+    run: str = ""
 
 
 class GovernedCall(NamedTuple):

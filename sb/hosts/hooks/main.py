@@ -50,6 +50,7 @@ class Given(NamedTuple):
         answer: delivers the answer.
         afterwards: called after that with the configuration, or None if it was not read, and the event's folder.
         opening: opens the runtime; None for one of its own.
+        run: the run of `sb run` whose host sent it; "" for none.
     """
 
     data: bytes | None = None
@@ -59,6 +60,7 @@ class Given(NamedTuple):
     answer: Callable[[HookAnswer], None] = print_answer
     afterwards: Callable[[Any, str], None] = lambda config, cwd: None
     opening: Any = None
+    run: str = ""
 
 
 def main(arguments: list[str], given: Given | None = None) -> None:
@@ -176,7 +178,7 @@ def _read_event(arguments: list[str], given: Given) -> tuple[Adapter, HookEvent]
     if not isinstance(payload, dict):
         raise TypeError("the event is not a JSON object")
     adapter = adapter_for(arguments[0] if arguments else "", payload)
-    return adapter, adapter.read(payload)._replace(nonce=given.nonce, again=given.again)
+    return adapter, adapter.read(payload)._replace(nonce=given.nonce, again=given.again, run=given.run)
 
 
 def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> HookVerdict:

@@ -16,11 +16,13 @@ from sb.config.home import Home
 
 COMMAND = "resident"  # what starts it, of the file that hooks start with
 LOCK, SOCKET, SECRET, STARTING = "lock", "socket", "secret", "starting"
+RUN = "run"  # where a confined host finds the pass of its run
 LONGEST_PATH = 100  # bytes of a socket's path: macOS takes 103, Linux 107
 _RETRY_S = 60.0  # after a start that led to nothing
 _POLL_S = 0.02
 # Clean, and without the threads of a library for arithmetic, which would not survive a fork.
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+_OF_A_USER = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 
 
 class Running(NamedTuple):
@@ -46,11 +48,11 @@ def has_no_path(home: Home) -> bool:
     return len(os.fsencode(home.resident / SOCKET)) > LONGEST_PATH
 
 
-def start(home: Home, start: str) -> None:
+def start(home: Home, start: str, python: str = "") -> None:
     """Start a helper, unless that was tried just now; it outlives this process.
 
     Args:
-        start: the file that hooks start with.
+        start: the file that hooks start with. python: the interpreter, by default this one.
     """
     if has_no_path(home):
         return
@@ -62,11 +64,14 @@ def start(home: Home, start: str) -> None:
             return
     stamp.touch(mode=0o600)
     caches = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
-    command = [sys.executable, "-I", "-S", *caches, start, COMMAND, str(home.folder)]
+    python = python or sys.executable
+    command = [python, "-I", "-S", *caches, start, COMMAND, str(home.folder)]
     nowhere = [
         (os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in range(3)
     ]  # a host that waits for the end of our output does not wait for the helper
-    os.posix_spawn(sys.executable, command, _ENVIRONMENT, file_actions=nowhere)
+    # For what confined commands ask; whoever asks from outside sends an environment.
+    own = {name: os.environ[name] for name in _OF_A_USER if name in os.environ}
+    os.posix_spawn(python, command, {**_ENVIRONMENT, **own}, file_actions=nowhere)
 
 
 def kill(home: Home) -> None:
@@ -94,11 +99,22 @@ def stop(home: Home, *, wait_s: float = 2.0) -> bool:
 
 
 def remove(home: Home) -> None:
-    """End the helper of a home, and remove its folder."""
+    """End the helper of a home, and remove its folders."""
     import shutil  # with three libraries for compression, which a hook that starts a helper need not load
 
     stop(home)
-    shutil.rmtree(home.resident, ignore_errors=True)
+    for folder in (home.resident, home.helper):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_folders(home: Home) -> None:
+    """Make the folders that a helper has its sockets in: what is there can be closed to confined commands.
+
+    Raises:
+        OSError: they cannot be made.
+    """
+    for folder in (home.resident, home.helper, home.helper / RUN):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

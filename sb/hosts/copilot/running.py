@@ -1,0 +1,24 @@
+"""Files of Copilot CLI for `sb run`.
+
+`config.json` holds the login where the system keeps none, and says which folders are trusted: a run has a copy of its own.
+"""
+
+from sb.hosts.running import HostFiles
+
+FILES = HostFiles(
+    programs=("copilot",),
+    folder=".copilot",
+    variable="COPILOT_HOME",
+    closed=(
+        *("hooks/", "agents/", "skills/", "pkg/", "plugins/", "installed-plugins/", "extensions/"),
+        *(
+            "mcp-config.json",
+            "settings.json",
+            "permissions-config.json",
+            "lsp-config.json",
+            "*instructions*.md",
+        ),
+    ),
+    logins=(".copilot/config.json",),
+    copies=(".copilot/config.json",),
+)

@@ -1,0 +1,342 @@
+"""`sb run`: starts a host's program in confinement as a whole, with the profile of its project.
+
+The process stays beside the host: it keeps the helper that answers its hooks alive, and moves away what the host, or
+whatever it started, made of settings that were not there and so could not be closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+
+from sb.config import Config
+from sb.config.home import user_folder
+from sb.confinement import bubblewrap
+from sb.confinement.needs import Need, needs_of
+from sb.confinement.profile import Profile
+from sb.confinement.terminal import is_closed_by_system, terminal_filter
+from sb.confinement.watched import moved_away
+from sb.errors import UsageError
+from sb.frozen import frozen
+from sb.hosts.hooks import resident
+from sb.hosts.hooks.confining import Confining
+from sb.hosts.hooks.event import HookEvent, Moment
+from sb.hosts.hooks.judging_context import judging_context
+from sb.hosts.install.records import installed_hosts
+from sb.hosts.registry import WITH_RUN, WITH_SETTINGS
+from sb.hosts.runs import NAME_BYTES, SECRET_BYTES, Run, Runs, environment_of
+from sb.repository import project_folder
+from sb.sources import Clock
+from sb.text import nearest, plain
+from sb.tools.hosted.guarding import current_runtime, interpreter
+
+_HELPER_S = 10.0
+_POLL_S = 0.02
+_LOOK_S = 1.0
+_OF_PROJECT = ".claude"  # the one folder of settings that Claude Code makes by itself
+_SIGNALLED = 128  # and the number of the signal, as shells have it
+
+
+@frozen
+class HostFiles:
+    """What a host's program needs of the user's home; paths are below it.
+
+    Args:
+        programs: its names on PATH. folder: of its state, unless the variable names another.
+        closed: what stays as it is in that folder: folders end with a slash, the rest are patterns of names.
+        logins: files that it may read, and renew where they lie in its folder.
+        copies: files of which a run has its own copy, that ends with it.
+        more: further folders of its state.
+    """
+
+    programs: tuple[str, ...]
+    folder: str
+    closed: tuple[str, ...]
+    logins: tuple[str, ...]
+    variable: str = ""
+    copies: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+    def place(self, path: str, env: Mapping[str, str]) -> str:
+        """The absolute path of one of these, where the host's variable has moved its folder."""
+        moved = env.get(self.variable, "") if self.variable else ""
+        if os.path.isabs(moved) and f"{path}/".startswith(f"{self.folder}/"):
+            return os.path.realpath(moved + path[len(self.folder) :])
+        return os.path.realpath(user_folder(env) / path)
+
+
+def files_of(host: str) -> HostFiles:
+    """What is known of a host's files.
+
+    Raises:
+        UsageError: it cannot be run so.
+    """
+    if host not in WITH_RUN:
+        known = ", ".join(WITH_RUN)
+        raise UsageError(f"no host {plain(host, one_line=True)!r} to run{nearest(host, WITH_RUN)}", known)
+    files = import_module(f"sb.hosts.{host.replace('-', '_')}.running").FILES
+    assert isinstance(files, HostFiles)
+    return files
+
+
+class HostRun:
+    """One start of a host.
+
+    Args:
+        env: of the person who starts it. cwd: where.
+    """
+
+    def __init__(self, config: Config, host: str, env: Mapping[str, str], cwd: Path, clock: Clock) -> None:
+        self._config, self._host, self._env, self._clock = config, host, env, clock
+        self._files = files_of(host)
+        self._cwd = os.path.realpath(cwd)
+        self._project = project_folder(Path(self._cwd))
+        event = HookEvent(host, "", Moment.OTHER, "", self._cwd)
+        context = judging_context(config, event)
+        self._confining = Confining(config, event, context, self._project, clock)
+
+    def run(
+        self, arguments: Sequence[str], *, program: str = "", using: Sequence[str] = ()
+    ) -> tuple[int, list[str]]:
+        """Run the host until it ends; returns its exit code, and what was put back, a clause each.
+
+        Args:
+            program: its path; by default it is looked for on PATH.
+            using: programs whose credentials and sockets it may use.
+
+        Raises:
+            UsageError: it cannot be run here, and what to do.
+            OSError: a file of SB_HOME cannot be written.
+        """
+        command = [self._program(program), *arguments]
+        needs = _needs(using)
+        self._check()
+        self._start_helper()
+        name, secret = os.urandom(NAME_BYTES), os.urandom(SECRET_BYTES)
+        with contextlib.ExitStack() as stack:
+            closing = stack.enter_context(self._closing())
+            profile = self._profile(needs, closing)
+            run = Run(self._host, self._project, profile, environment_of(self._env))
+            folder = stack.enter_context(Runs(self._config.home).begin(run, name, secret))
+            bubblewrap.make_denied(self._confining.store.denied)
+            options = bubblewrap.arguments(profile, self._confining.store.denied)
+            mounted = ("--ro-bind", str(folder), str(self._config.home.helper / resident.RUN))
+            copies, descriptors = self._copies()
+            code = self._start(
+                [*options, *mounted, *copies, "--die-with-parent"], command, descriptors, closing
+            )
+        return code, closing.moved
+
+    def _check(self) -> None:
+        config, home = self._config, self._config.home
+        if bubblewrap.INSIDE in self._env:
+            raise UsageError("sb run: this is confined already", "run it in a terminal of your own")
+        if not config.hooks.resident:
+            raise UsageError(
+                "sb run: hooks.resident is false, and without the helper its hooks cannot be answered",
+                "set hooks.resident: true",
+            )
+        if resident.has_no_path(home):
+            raise UsageError("sb run: the path of SB_HOME is too long for the helper's socket", "set SB_HOME")
+        connected = self._host in installed_hosts(home) or self._host not in WITH_SETTINGS
+        if not connected or current_runtime(home) is None:
+            host = self._host if self._host in WITH_SETTINGS else "claude-code"
+            raise UsageError(f"sb run: {self._host} is not connected", f"sb install {host}")
+        if f"{os.path.realpath(user_folder(self._env))}/".startswith(f"{self._project.rstrip('/')}/"):
+            raise UsageError(
+                "sb run: this folder holds your whole home", "start it in the folder of a project"
+            )
+        engine = self._confining.store.engine()
+        if not engine.holds or engine.name != bubblewrap.NAME:
+            fault = engine.fault or f"{engine.name} cannot hold a whole host"
+            raise UsageError(
+                f"sb run: nothing here confines a program: {fault}",
+                "install bubblewrap, or pip install 'secondbrain-sb[confine]', then sb doctor",
+            )
+        if terminal_filter() is None and not is_closed_by_system():
+            raise UsageError(
+                "sb run: on this machine a confined program could type into your terminal",
+                "sysctl dev.tty.legacy_tiocsti=0",
+            )
+
+    def _program(self, given: str) -> str:
+        names = [given] if given else list(self._files.programs)
+        for name in names:
+            path = shutil.which(name, path=self._env.get("PATH", ""))
+            if path:
+                return os.path.abspath(path)
+        raise UsageError(
+            f"sb run: no program {' or '.join(plain(name, one_line=True) for name in names)} on PATH",
+            "name it with --program PATH",
+        )
+
+    def _start_helper(self) -> None:
+        """Have a helper, and wait until it can be asked.
+
+        Raises:
+            UsageError: it does not start.
+        """
+        until = time.monotonic() + _HELPER_S
+        door = str(self._config.home.helper / resident.SOCKET)
+        self._keep_helper()
+        while not _listens(door):
+            if time.monotonic() > until:
+                raise UsageError("sb run: the helper that answers hooks does not start", "sb doctor")
+            time.sleep(_POLL_S)
+
+    def _keep_helper(self) -> None:
+        home = self._config.home
+        runtime = current_runtime(home)
+        if runtime is not None and resident.running(home) is None:
+            resident.start(home, str(runtime / "start.py"), interpreter())
+
+    def _profile(self, needs: Sequence[Need], closing: _Closing) -> Profile:
+        folders = [self._files.folder, *self._files.more]
+        state = [path for one in folders if os.path.isdir(path := self._files.place(one, self._env))]
+        logins = [self._files.place(path, self._env) for path in self._files.logins]
+        profile = self._confining.profile_of_host(state, needs)
+        return replace(
+            profile,
+            read_only=(*profile.read_only, *closing.existing),
+            unreadable=tuple(path for path in profile.unreadable if path not in logins),
+        )
+
+    def _copies(self) -> tuple[list[str], list[int]]:
+        """The options that give the run copies of files, and the descriptors that hold these."""
+        options: list[str] = []
+        descriptors: list[int] = []
+        for path in dict.fromkeys(self._files.place(path, self._env) for path in self._files.copies):
+            if os.path.isfile(path):
+                descriptors.append(_memory(Path(path).read_bytes()))
+                options += ["--perms", "0600", "--bind-data", str(descriptors[-1]), path]
+        return options, descriptors
+
+    @contextlib.contextmanager
+    def _closing(self) -> Iterator[_Closing]:
+        """Settings that stay as they are; folders that are missing are there while it runs, so that they can be closed."""
+        folder = self._files.place(self._files.folder, self._env)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        wanted = [os.path.join(folder, name[:-1]) for name in self._files.closed if name.endswith("/")]
+        wanted += [os.path.join(self._project, _OF_PROJECT)] if self._host == "claude-code" else []
+        made = [path for path in wanted if not os.path.lexists(path)]
+        for path in made:
+            os.mkdir(path, 0o700)
+        closing = _Closing(folder, self._files.closed, self._confining.store.folder / "removed")
+        try:
+            yield closing
+        finally:
+            closing.look()
+            # Another run has them mounted, and would lose these mounts with them.
+            for path in made if not Runs(self._config.home).any_live() else ():
+                with contextlib.suppress(OSError):  # it was filled from outside
+                    os.rmdir(path)
+
+    def _start(
+        self, options: list[str], command: list[str], descriptors: list[int], closing: _Closing
+    ) -> int:
+        rules = terminal_filter()
+        if rules is not None:
+            descriptors = [*descriptors, _memory(rules)]
+            options = [*options, "--seccomp", str(descriptors[-1])]
+        listed = _memory(bubblewrap.encoded(options))
+        program = self._confining.store.engine().program
+        process = subprocess.Popen(
+            [program, "--args", str(listed), *command], env=dict(self._env), pass_fds=(listed, *descriptors)
+        )
+        for descriptor in (listed, *descriptors):
+            os.close(descriptor)
+        with _leaving_signals_to(process):
+            while True:
+                try:
+                    code = process.wait(_LOOK_S)
+                except subprocess.TimeoutExpired:
+                    self._keep_helper()
+                    closing.look()
+                else:
+                    return code if code >= 0 else _SIGNALLED - code
+
+
+class _Closing:
+    """The settings of a host that a run does not change."""
+
+    def __init__(self, folder: str, closed: Iterable[str], removed: Path) -> None:
+        self._folder, self._removed = folder, removed
+        self._patterns = [name.rstrip("/").casefold() for name in closed]
+        self.existing = self._now()
+        self._links = {path: os.readlink(path) for path in self.existing if os.path.islink(path)}
+        self.moved: list[str] = []
+
+    def _now(self) -> list[str]:
+        names = sorted(os.listdir(self._folder))
+        closed = (name for name in names if any(fnmatchcase(name.casefold(), one) for one in self._patterns))
+        return [os.path.join(self._folder, name) for name in closed]
+
+    def look(self) -> None:
+        """Move away what was made since, and put back links: a mount holds what they name, and not themselves."""
+        for path in self._now():
+            link = self._links.get(path)
+            if path not in self.existing or (link is not None and _link(path) != link):
+                place = moved_away(path, self._removed)
+                self.moved.append(f"moved {plain(path, one_line=True)} away, which was made inside{place}")
+        for path, link in self._links.items():
+            if not os.path.lexists(path):
+                os.symlink(link, path)
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _needs(using: Sequence[str]) -> list[Need]:
+    """The rows of the table for programs, and the one for `sb` itself.
+
+    Raises:
+        UsageError: there is no row for one, or it gives nothing.
+    """
+    for name in using:
+        rows = needs_of([(name,)])
+        if not any(row.credentials or row.sockets for row in rows):
+            raise UsageError(
+                f"--with: nothing is known that {plain(name, one_line=True)!r} needs", "such as git"
+            )
+    return needs_of([("sb",), *((name,) for name in using)])
+
+
+def _memory(content: bytes) -> int:
+    """A descriptor of a file in memory."""
+    descriptor = os.memfd_create("sb", 0)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(path) == 0
+
+
+@contextlib.contextmanager
+def _leaving_signals_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ignore what the terminal sends to both, and pass on what is sent to this process alone."""
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        former[number] = signal.signal(number, lambda number, frame: process.send_signal(number))
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
