@@ -121,7 +121,12 @@ def _undo(preview: Preview, judged: Previewed) -> str:
         return "nothing to undo: it only reads"
     reversal = spec.reversal if spec else None
     if governed.args.get("tree"):
-        return "yes: `sb undo` restores what it changes in the project, whose tree is stored first"
+        elsewhere = (
+            ", and nothing that it does elsewhere" if governed.safety_class is SafetyClass.NETWORK else ""
+        )
+        return (
+            f"yes: `sb undo` restores what it changes in the project, whose tree is stored first{elsewhere}"
+        )
     if governed.args.get("partly"):
         return "in part: `sb undo` restores the files that it names; a snapshot of those is taken first"
     if reversal is not None and reversal.class_of(governed.args) is ReversalClass.REVERSIBLE:

@@ -129,11 +129,7 @@ class Preview:
             asked.append(does)
         if asked:
             return Previewed(Outcome.ASKED, tuple(asked), governed, unconfined)
-        kept = (
-            tool.spec.side_effecting
-            and reversal is ReversalClass.REVERSIBLE
-            and ("partly" not in governed.args or "tree" in governed.args)
-        )
+        kept = tool.spec.side_effecting and reversal is ReversalClass.REVERSIBLE and _is_whole(governed)
         return Previewed(Outcome.KEPT if kept else Outcome.RUNS, (), governed, unconfined)
 
     def _confining(self, context: JudgingContext, host: str) -> Confining:
@@ -150,3 +146,11 @@ class Preview:
 
     def _area(self, context: JudgingContext) -> Area:
         return area_of(context, self._config, project_of(str(context.cwd)), time())
+
+
+def _is_whole(governed: GovernedCall) -> bool:
+    """True for a call of which all is undone: not one that also does something elsewhere, or is known in part alone."""
+    if "tree" not in governed.args:
+        return "partly" not in governed.args
+    named = "partly" not in governed.args and bool(governed.args["paths"])
+    return named or governed.safety_class is SafetyClass.LOCAL_WRITE

@@ -17,6 +17,7 @@ from sb.store.trees.git_program import CannotStore, Deadline, Git, names_of
 from sb.store.trees.repository_files import Repository, Signature, Stored, signature_of, store_repository
 
 _MOST_RECENT = 1000
+_BETWEEN_LOOKS = 500  # files, at the clock
 MOST_FOLDERS = 5000  # without stored files, which are looked at one by one
 _MOST_IGNORED = 1 << 20  # bytes of a repository's own list of patterns
 _SPECIAL = frozenset("\\*?[]!# ")
@@ -272,7 +273,9 @@ class PartStoring:
     def _add(self, names: Mapping[str, None], modes: dict[str, int]) -> bool:
         """Bring names up to date in the index, and their modes; returns whether the index changed."""
         taken, out = list[str](), list[str]()
-        for name in names:
+        for number, name in enumerate(names):
+            if number % _BETWEEN_LOOKS == 0:
+                self.deadline.left()
             path = f"{self.git.work}/{name}"
             try:
                 status = os.lstat(path)

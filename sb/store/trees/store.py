@@ -228,9 +228,13 @@ class TreeStore:
         return OpenCall(key, fields["session"], tree, fields["why"], tuple(fields["overlapping"]))
 
     def open_keys(self, project: str) -> list[str]:
-        """The keys of calls of a project that are not reported."""
+        """The keys of calls of a project that are not reported; after a day nobody reports one any more."""
+        since = self._clock.now() - DAY_S
         with suppress(OSError):
-            return sorted(path.name for path in (self._home(project) / "open").iterdir())
+            paths = sorted((self._home(project) / "open").iterdir())
+            return [
+                path.name for path in paths if path.stat().st_mtime >= since and _KEY.fullmatch(path.name)
+            ]
         return []
 
     def begun_since(self, project: str, key: str, at: float) -> list[str]:
@@ -363,6 +367,9 @@ class TreeStore:
         named = set(latest)
         for path in (home / "open").glob("*"):
             with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+                if path.stat().st_mtime < self._clock.now() - self._keep_s:
+                    path.unlink()
+                    continue
                 fields = json.loads(path.read_bytes())
                 named.update((*fields.get("parts", ()), *fields.get("next", {}).get("parts", ())))
         before = self._clock.now() - _YOUNG_S
