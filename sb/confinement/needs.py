@@ -1,13 +1,15 @@
 """Needs of programs inside a confined call: credentials, sockets, caches, or a place outside of confinement.
 
-A program gets these when the line is judged as using it; the line's destination is judged by its text. Paths are below
-the user's home. Caches are data that no program runs unasked, so that a confined call may fill them.
+A line gets these when it uses that program and no other; where it sends something, its text is judged. Paths are below
+the user's home. Caches are filled by every confined call; what runs from them is run by builds of the person, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+from sb.shell.local_effects import FILE_TOOLS
 
 DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING, HELPER = (
     "docker",
@@ -24,7 +26,7 @@ class Need(NamedTuple):
     """One row of the table.
 
     Args:
-        programs: by their base names.
+        programs: by their names.
         credentials: files and folders that they may read.
         sockets: kinds of `sb.confinement.sockets`.
         caches: folders that they fill, made where they are missing.
@@ -101,28 +103,38 @@ NEEDS: tuple[Need, ...] = (
 # Written by programs that the line does not name (a test runner, a compiler), where they are there.
 COMMON_CACHES = (
     ".cache/huggingface/hub",
-    ".cache/torch",
     ".cache/matplotlib",
     ".cache/fontconfig",
     ".cache/mypy",
 )
+_EFFECTS = frozenset((">", ">>", "<"))  # redirections, in the list of a line's commands
 _BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.split()}
 
 
 def needs_of(commands: Iterable[tuple[str, ...]]) -> list[Need]:
-    """The needs of a line's commands, each row once.
+    """What a line gets: the row of its programs, if all of them are of one row but for tools that work on files.
+
+    Whatever else runs in the line would get it too. A program that is named by a path may be an agent's own, so it counts
+    as another one.
 
     Args:
         commands: programs with their arguments, as the judge of the line gives them.
     """
-    return list(dict.fromkeys(_needs(commands)))
+    programs = {argv[0] for argv in commands if argv} - FILE_TOOLS - _EFFECTS
+    rows = {_BY_PROGRAM.get(program) for program in programs}
+    row = rows.pop() if len(rows) == 1 else None
+    return [row] if row is not None else []
 
 
-def _needs(commands: Iterable[tuple[str, ...]]) -> Iterator[Need]:
-    for argv in commands:
-        need = _BY_PROGRAM.get(argv[0].rpartition("/")[2]) if argv else None
-        if need is not None:
-            yield need
+def rows_of(programs: Iterable[str]) -> list[Need]:
+    """The rows of programs, each once; those of which nothing is known have none."""
+    return list(dict.fromkeys(_BY_PROGRAM[program] for program in programs if program in _BY_PROGRAM))
+
+
+def outside_of(commands: Iterable[tuple[str, ...]]) -> str:
+    """Why a program of a line cannot work inside, or ""."""
+    rows = (_BY_PROGRAM.get(argv[0].rpartition("/")[2]) for argv in commands if argv)
+    return next((row.outside for row in rows if row is not None and row.outside), "")
 
 
 def caches() -> Iterator[str]:

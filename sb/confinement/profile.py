@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from glob import glob
 
 from sb.confinement.needs import Need, caches
 from sb.confinement.repositories import Repository, repository_of
 from sb.frozen import frozen
 from sb.shell.guarded import Guarded
-from sb.shell.sensitive import HOST_SETTINGS
+from sb.shell.sensitive import HOST_SETTINGS, decisive_paths
 
 MOST_SIBLINGS = 500  # entries of a folder that stay read-only one by one beside an approved path
 _MOST_WORKTREES = 50
@@ -131,6 +132,8 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         for name in _WORK_IN_SETTINGS
         if os.path.isdir(path := os.path.join(grounds.project, name)) and not os.path.islink(path)
     ]
+    if any(contains(root, grounds.home) for root in roots):
+        read_only |= dict.fromkeys(_settings_of_user(grounds.home))
     watched = [path for path in read_only if path not in closed]
     own = [path for path in closed if any(contains(root, path) for root in within)]
     return Profile(
@@ -211,6 +214,15 @@ def _worktrees(project: str) -> list[str]:
                 if os.path.isdir(path := os.path.join(folder, one)) and not os.path.islink(path)
             ]
     return found
+
+
+def _settings_of_user(home: str) -> Iterator[str]:
+    """The existing login files and hosts' settings of a home, as real paths."""
+    places = [
+        *decisive_paths(home),
+        *(place for one in HOST_SETTINGS for place in glob(os.path.join(home, *one))),
+    ]
+    yield from (os.path.realpath(place) for place in places if os.path.exists(place))
 
 
 def _settings_in(root: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ Sockets without a path (the abstract ones of Linux) cannot be masked.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from glob import glob
 
@@ -55,12 +56,26 @@ def control_sockets(home: str, env: Mapping[str, str], user: int, helper: str) -
         for pattern in patterns:
             path = pattern.format(user=user, home=home, run=run)
             for place in glob(path) if "*" in path else [path]:
-                if os.path.lexists(place):
-                    yield kind, os.path.realpath(place)
+                if _is_door(place):
+                    yield kind, _real(place)
     for variable, kind in _NAMED_BY.items():
         place = _path_in(env.get(variable, ""))
-        if place and os.path.exists(place):
-            yield kind, os.path.realpath(place)
+        if place and _is_door(place):
+            yield kind, _real(place)
+
+
+def _is_door(place: str) -> bool:
+    """True for a socket, or a folder of the user or of the system; a link may be an agent's, and lead anywhere."""
+    try:
+        status = os.lstat(place)
+    except OSError:
+        return False
+    folder = stat.S_ISDIR(status.st_mode) and status.st_uid in (os.getuid(), 0)
+    return stat.S_ISSOCK(status.st_mode) or folder
+
+
+def _real(place: str) -> str:
+    return os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
 
 
 def _path_in(value: str) -> str:

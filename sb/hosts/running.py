@@ -22,7 +22,7 @@ from pathlib import Path
 from sb.config import Config
 from sb.config.home import user_folder
 from sb.confinement import bubblewrap
-from sb.confinement.needs import Need, needs_of
+from sb.confinement.needs import Need, rows_of
 from sb.confinement.profile import Profile
 from sb.confinement.terminal import is_closed_by_system, terminal_filter
 from sb.confinement.watched import moved_away
@@ -307,12 +307,12 @@ def _needs(using: Sequence[str]) -> list[Need]:
         UsageError: there is no row for one, or it gives nothing.
     """
     for name in using:
-        rows = needs_of([(name,)])
+        rows = rows_of([name])
         if not any(row.credentials or row.sockets for row in rows):
             raise UsageError(
                 f"--with: nothing is known that {plain(name, one_line=True)!r} needs", "such as git"
             )
-    return needs_of([("sb",), *((name,) for name in using)])
+    return rows_of(["sb", *using])
 
 
 def _memory(content: bytes) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sb.shell.words import is_literal
 
-_FILES = frozenset(
+FILE_TOOLS = frozenset(
     "rm rmdir unlink mv cp ln mkdir touch truncate dd sed tee find xargs cat ls grep egrep fgrep rg head tail sort uniq wc cut tr awk echo printf "
     "test [ true false cd pushd popd dirname basename realpath stat file diff cmp sleep seq date env pwd read set export local for".split()
 )
@@ -38,7 +38,7 @@ def _is_of_files(argv: tuple[str, ...]) -> bool:
         return _subcommand(argv) in _OF_GIT
     if name == "rm" and any(_is_recursive(word) for word in argv[1:]):
         return all(map(is_literal, argv[1:]))
-    return name in _FILES
+    return name in FILE_TOOLS
 
 
 def _subcommand(argv: tuple[str, ...]) -> str:

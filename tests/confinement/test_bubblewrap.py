@@ -210,3 +210,17 @@ def test_nothing_opens_secondbrains_own_files(place: Place) -> None:
     place.run("echo x > ~/.sb/config.yaml; rm -rf ~/.sb", profile)
     assert own.read_text() == "hooks: {}\n"
     assert place.profile(opened=[own]).opened == ()
+
+
+def test_link_named_like_a_socket_masks_nothing(place: Place) -> None:
+    """An agent can make it where temporary folders are; it would close the whole home, and what is in it be left out."""
+    (place.home / ".screen").symlink_to(place.home)
+    assert str(place.home) not in place.profile().unreadable
+    assert "Permission denied" in place.run("cat ~/.ssh/id_ed25519").stderr
+
+
+def test_settings_of_the_user_stay_closed_where_the_home_is_writable(place: Place) -> None:
+    opened = place.profile(writable=[str(place.home)])
+    place.run("echo x > ~/.claude/settings.json; echo x > ~/.bashrc; echo y >> ~/notes.md", opened)
+    assert (place.home / ".claude" / "settings.json").read_text() == "{}"
+    assert (place.home / "notes.md").read_text() == "mine\ny\n"

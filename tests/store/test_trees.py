@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def trees(tmp_path: Path) -> TreeStore:
     return store_of(tmp_path)
 
 
-def store_of(tmp_path: Path, **limits: int) -> TreeStore:
+def store_of(tmp_path: Path, **limits: Any) -> TreeStore:
     rules = Rules(lambda path: path.endswith(".key"), [str(tmp_path / "shop" / "own")], 1000)
     return TreeStore(tmp_path / "trees", rules, **limits)
 

@@ -14,7 +14,7 @@ from sb.config import Config
 from sb.config.home import Home
 from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
-from sb.confinement.needs import Need, needs_of
+from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, needs_of, outside_of
 from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine
@@ -22,6 +22,7 @@ from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import restore, watch
 from sb.frozen import frozen
 from sb.hosts.hooks import resident
+from sb.hosts.hooks.approved_paths import decides, made_files, made_folders, make, remove_unused
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, texts
 from sb.hosts.runs import Run, Runs
@@ -31,7 +32,7 @@ from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.repository import project_folder
 from sb.shell.keep_area import project_of_area, temporary_folders
-from sb.shell.sensitive import decisive_paths, folded, held_by, host_setting, sensitive
+from sb.shell.sensitive import decisive_paths
 from sb.sources import Clock
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
@@ -43,6 +44,7 @@ _LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
 # The folder of the host's own settings in a project, which is there while a session lasts, so that nobody makes another.
 _SETTINGS = ".claude"
+_RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 _OF_GIT = frozenset(("config", "remote", "submodule", "lfs", "worktree"))
 
 
@@ -50,16 +52,19 @@ class Confined(NamedTuple):
     """A judged shell call, with what it may do.
 
     Args:
-        needs: of its programs. opened: paths that it may write beyond the default, once they are agreed to.
-        readable: credentials that it may read. outside: it runs without an engine.
+        commands: of the line. needs: of its programs. opened: paths that it may write beyond the default, once they are agreed to.
+        alone: those of `opened` that are files, or folders that it makes, and need no folder around them.
+        readable: credentials that it may read. outside: why it runs without an engine, or "".
     """
 
     command: str
     folder: str
+    commands: tuple[tuple[str, ...], ...] = ()
     needs: tuple[Need, ...] = ()
     opened: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
-    outside: bool = False
+    outside: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -173,7 +178,9 @@ class Confining:
         needs = tuple(needs_of(governed.commands))
         failure = self.store.failure(command, folder)
         profile = self.profile(needs)
-        writes = [*_written(governed), *failure.get("writes", ())]
+        folders = list(made_folders(governed.commands, folder))
+        files = list(made_files(governed.commands, folder))
+        writes = [*_written(governed), *folders, *failure.get("writes", ())]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         opened = make_profile(self._grounds, needs, [path for path in beyond if not _is_device(path)]).opened
         inside = bool(governed.secrets)
@@ -183,48 +190,44 @@ class Confining:
             path for word in failure.get("reads", ()) for path in self._closed(word, profile, inside=False)
         ]
         readable = dict.fromkeys(path for path in named if not self._is_own(path))
-        outside = any(need.outside for need in needs) or bool(failure.get("outside"))
-        return Confined(command, folder, needs, opened, tuple(readable), outside)
+        alone = tuple(path for path in opened if path in (*folders, *files))
+        return Confined(
+            command,
+            folder,
+            governed.commands,
+            needs,
+            opened,
+            alone,
+            tuple(readable),
+            outside_of(governed.commands),
+        )
 
     def _asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
         failure = self.store.failure(confined.command, confined.folder)
-        for need in confined.needs:
-            if need.outside:
-                yield self._ask(f"{need.outside}, so it runs outside of confinement")
-        if failure.get("outside"):
-            yield self._ask(
-                "needs rights that no confined command has, so it would run outside of confinement"
-            )
+        if confined.outside:
+            yield self._ask(f"{confined.outside}, so it runs outside of confinement")
+        doors = {kind for need in confined.needs for kind in need.sockets} & _RUN_OUTSIDE
+        for kind in sorted(doors) if governed.safety_class is not SafetyClass.READ_ONLY else ():
+            reason = f"uses {kind}, which runs things outside of confinement"
+            yield self._ask(reason)._replace(standing=f"confinement {kind}")
         # A person has to agree to a destructive line anyway, which names what it changes.
         opened = () if governed.safety_class is SafetyClass.DESTRUCTIVE else confined.opened
-        decisive = [path for path in opened if self._decides(path)]
+        decisive = [path for path in opened if decides(path, self._home)]
         for path in decisive[:_MOST_ASKED]:
             yield self._ask(f"writes {one_line(path, _LONGEST)}, which decides about more than itself")
         others = [path for path in opened if path not in decisive]
+        by_output = failure.get("writes", ())
         for path in others[:_MOST_ASKED]:
-            yield self._ask(f"writes {one_line(path, _LONGEST)}, outside of the project", WRITES_OUTSIDE)
+            as_said = ", as the output of its last run says" if path in by_output else ""
+            reason = f"writes {one_line(path, _LONGEST)}, outside of the project{as_said}"
+            yield self._ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield self._ask(f"writes {more} more outside of the project")
         for path in failure.get("reads", ()) if confined.readable else ():
-            yield self._ask(f"opens {one_line(path, _LONGEST)}, which confinement keeps closed")
+            yield self._ask(f"opens {one_line(path, _LONGEST)}, as the output of its last run says")
 
     def _ask(self, reason: str, rule: str = OUTSIDE_CONFINEMENT) -> Ask:
         return Ask(rule, reason, AnsweredBy.BY_HOST)
-
-    def _decides(self, path: str) -> bool:
-        """True for a login file, a host's settings, what git runs, and a folder that holds one of them."""
-        return bool(
-            sensitive(path, self._home)
-            or host_setting(folded(path))
-            or held_by(path, self._home)
-            or any(path == folder or path.startswith(f"{folder}/") for folder in self._programs)
-        )
-
-    @cached_property
-    def _programs(self) -> tuple[str, ...]:
-        """The folders of PATH: what is put there is run by its name."""
-        folders = (folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder))
-        return tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders))
 
     def _is_own(self, path: str) -> bool:
         """True for SecondBrain's own files, which no call is let open."""
@@ -255,18 +258,20 @@ class Confining:
             self._begin_watch(confined)
             return
         self.store.set_mode(on=True, required=self.mode == "require")
+        for need in confined.needs:
+            for cache in need.caches:
+                (self._context.home / cache).mkdir(parents=True, exist_ok=True)
         held = self._begin_watch(confined)
         self.store.put_profile(confined.folder, replace(self.profile(), held=held))
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
             return
-        profile = make_profile(self._grounds, confined.needs, confined.opened)
+        alone = [path for path in confined.alone if make(path, confined.commands, confined.folder)]
+        rest = [path for path in confined.opened if path not in alone]
+        profile = make_profile(self._grounds, confined.needs, rest)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
-        granted = replace(profile, held=held, unreadable=unreadable)
-        for need in confined.needs:
-            for cache in need.caches:
-                (self._context.home / cache).mkdir(parents=True, exist_ok=True)
-        self.store.issue(confined.command, confined.folder, granted, outside=confined.outside)
+        granted = replace(profile, held=held, unreadable=unreadable, writable=(*profile.writable, *alone))
+        self.store.issue(confined.command, confined.folder, granted, outside=bool(confined.outside))
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
         """The default profile of the session's commands, with what these programs need; of a run, the run's."""
@@ -308,7 +313,7 @@ class Confining:
             settings.mkdir(mode=0o755, exist_ok=True)
         before = self.store.watched(self._project)
         # In the folder of an approved path the call may make others, too.
-        folders = {os.path.dirname(path) for path in confined.opened}
+        folders = {os.path.dirname(path) for path in confined.opened if path not in confined.alone}
         beside = [
             path
             for path in decisive_paths(self._home)
@@ -357,6 +362,8 @@ class Confining:
             return Reported(restored)
         confined = self._planned(governed)
         self.store.revoke(confined.command, confined.folder)
+        if call.error:
+            remove_unused(confined.alone)
         return Reported(restored, self._failed(call, confined))
 
     def _failed(self, call: NativeCall, confined: Confined) -> str:
@@ -369,20 +376,20 @@ class Confining:
         found = replace(found, reads=tuple(path for path in found.reads if not self._is_own(path)))
         if not found:
             return ""
-        if found.unnamed and not (found.reads or found.outside):
+        if found.outside and not (found.writes or found.reads):
+            return "Confinement may be the cause: a program that it runs needs rights which no confined command has. Run that program by itself (sudo …), so that the user can be asked."
+        if found.unnamed and not found.reads:
             return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
-        outside = ["yes"] if found.outside else []
         retry = (
             "If the task needs it, ask the user to do it in a terminal: under `sb run` nobody can allow it."
         )
-        failure = {"writes": list(found.writes), "reads": list(found.reads), "outside": outside}
+        failure = {"writes": list(found.writes), "reads": list(found.reads)}
         if self._run is None:
             retry = "If the task needs it, repeat exactly this call: the user is then asked."
             self.store.note_failure(confined.command, confined.folder, failure)
         what = [f"it may not write {path}" for path in found.writes] + [
             f"it may not open {path}" for path in found.reads
         ]
-        what += ["it needs rights that no confined command has"] if found.outside else []
         listed = one_line("; ".join(what), 5 * _LONGEST)
         return f"Confinement may be the cause: {listed}. {retry}"
 
@@ -435,7 +442,7 @@ def recorded_project(started_with: dict[str, Any], cwd: str) -> str:
 
 def _beyond_run(confined: Confined) -> str:
     """Why a call cannot work in a host that is confined as a whole, or ""."""
-    reasons = [need.outside for need in confined.needs if need.outside]
+    reasons = [confined.outside] if confined.outside else []
     reasons += [f"writes {one_line(path, _LONGEST)}" for path in confined.opened]
     reasons += [f"opens {one_line(path, _LONGEST)}" for path in confined.readable]
     if not reasons:

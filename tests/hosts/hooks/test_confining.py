@@ -212,6 +212,51 @@ def test_switching_off_reaches_the_script(confined: Host) -> None:
     assert not (confined.home / "confine" / "off").exists()
 
 
+def options_of(host: Host) -> list[bytes]:
+    (path,) = (host.home / "confine" / "tickets").glob("*.options")
+    return path.read_bytes().split(b"\0")
+
+
+def approved(host: Host, command: str) -> None:
+    """A call that is queued, approved, and goes on."""
+    assert host.before("Bash", command=command).decision is Decision.DENY
+    with host.open() as runtime:
+        (request,) = (one for one in runtime.approvals.page() if one.state == "waiting")
+        runtime.approvals.approve(request.id, Label("ada"), "fine")
+    assert host.before("Bash", "approved", command=command).decision is Decision.NONE
+
+
+def test_approved_file_is_open_alone(confined: Host) -> None:
+    """With its folder, the command could make others beside it."""
+    target = Path("/srv") / f"report-{os.getpid()}.txt"
+    try:
+        approved(confined, f"python3 x.py > {target}")
+        assert target.read_bytes() == b""
+        options = options_of(confined)
+        assert os.fsencode(target) in options
+        assert b"/srv" not in options
+        failed(confined, f"python3 x.py > {target}", "approved", "Exit code 1")
+        assert not target.exists()
+    finally:
+        target.unlink(missing_ok=True)
+
+
+def test_socket_that_runs_things_outside_is_asked_for_once(confined: Host) -> None:
+    confined.configure("hooks: {approval: ask}\n")
+    assert confined.before("Bash", "t0", command="docker ps").decision is Decision.NONE
+    verdict = confined.before("Bash", "t1", command="docker compose up -d")
+    assert verdict.decision is Decision.ASK
+    assert "uses docker, which runs things outside of confinement" in verdict.reason
+    confined.after("Bash", "t1", command="docker compose up -d")
+    assert confined.before("Bash", "t2", command="docker compose up -d api").decision is Decision.NONE
+
+
+def test_naming_a_folder_opens_no_credential_below_it(confined: Host) -> None:
+    for command in ("echo / ; python3 steal.py", "ls ~ > /dev/null; python3 steal.py"):
+        confined.before("Bash", command=command)
+        assert tickets(confined) == []
+
+
 # Lines that destroy, in files that are stored first where they are confined; and others, which ask all the same.
 HELD = (
     "git rebase main", "git branch -D old", "git ls-files -z | xargs -0 rm -f", "find . -name '*.orig' | xargs rm", "git reset --hard HEAD~1",

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,15 +187,16 @@ def test_credentials_are_left_out_and_named(shop: Host) -> None:
     changes(shop, line)
     stored = subprocess.run(["grep", "-rl", "geheim", shop.home / "trees"], capture_output=True, check=False)
     assert stored.stdout == b""
-    result = shop.events(kind="kernel.tool.dispatch")[-1].payload["result"]
-    assert [item["path"] for item in result["not_restored"]] == [str(shop.project / ".env.production")]
+    left_out: Any = outcome(shop)["not_restored"]
+    assert [item["path"] for item in left_out] == [str(shop.project / ".env.production")]
     assert undo_all(shop) == ["reversed"]
     assert (shop.project / "src" / "b.py").read_text() == "b = 1\n"
     assert (shop.home / "trees").stat().st_mode & 0o777 == 0o700
 
 
 def outcome(host: Host) -> dict[str, object]:
-    return dict(host.events(kind="kernel.tool.dispatch")[-1].payload["result"])
+    payload = host.events(kind="kernel.tool.dispatch")[-1].payload or {}
+    return dict(payload["result"])
 
 
 def test_tree_that_takes_too_long_is_stored_behind_the_call_and_the_reason_is_on_record(shop: Host) -> None:
@@ -276,6 +278,7 @@ def test_last_call_is_offered_also_where_it_cannot_be_undone(shop: Host) -> None
     assert run(shop, "make -s nothing", "t2") == HookVerdict()
     assert shop.before("Bash", "t3", command="curl -s https://example.org") == HookVerdict()
     shop.after("Bash", "t3", {"stdout": ""}, command="curl -s https://example.org")
+    assert shop.forks is not None
     done = shop.forks.run("-m", "sb", "undo", "--yes", env=shop._env(), cwd=shop.project)
     assert done.returncode != 0
     assert (shop.project / "src" / "a.py").read_text() == "by the agent"

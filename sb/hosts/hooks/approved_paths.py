@@ -1,0 +1,103 @@
+"""Paths that one confined call may write beyond the default: alone where the line tells what they are, else with their folder.
+
+A folder that is open for one name lets a command make others beside it. So a file that a line redirects to, and a folder
+that it makes, are there before it starts, and nothing else is open.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from sb.shell.sensitive import folded, held_by, host_setting, sensitive
+from sb.shell.words import is_literal
+
+_REDIRECTIONS = (">", ">>")
+# Programs whose operands, or the value of an option, are files that they write in place.
+_WRITE_OPERANDS = frozenset(("tee", "touch"))
+_OUTPUT_OPTIONS = {
+    "curl": ("-o", "--output"),
+    "wget": ("-O", "--output-document"),
+    "sort": ("-o", "--output"),
+}
+_LAST_OF_TWO = frozenset(("cp", "install"))
+
+
+def made_files(commands: Iterable[Sequence[str]], folder: str) -> Iterator[str]:
+    """The paths that a line writes as files, in place.
+
+    Args:
+        commands: programs with their arguments, in expanded words. folder: where it runs.
+    """
+    for argv in commands:
+        yield from (_at(word, folder) for word in _files(argv) if is_literal(word))
+
+
+def made_folders(commands: Iterable[Sequence[str]], folder: str) -> Iterator[str]:
+    """The folders that a line makes with `mkdir -p` or `git worktree add`, which take one that is there and empty."""
+    for argv in commands:
+        operands = [word for word in argv[1:] if not word.startswith("-")]
+        if argv[0] == "mkdir" and "-p" in argv:
+            yield from (_at(word, folder) for word in operands if is_literal(word))
+        elif tuple(argv[:3]) == ("git", "worktree", "add") and len(operands) > 2 and is_literal(operands[2]):
+            yield _at(operands[2], folder)
+
+
+def _files(argv: Sequence[str]) -> Iterator[str]:
+    name, words = argv[0], argv[1:]
+    if name in _REDIRECTIONS or name in _WRITE_OPERANDS:
+        yield from (word for word in words if not word.startswith("-"))
+    elif name in _LAST_OF_TWO and len(words) == 2 and not any(word.startswith("-") for word in words):
+        yield words[1]
+    elif name == "dd":
+        yield from (word[3:] for word in words if word.startswith("of="))
+    for option in _OUTPUT_OPTIONS.get(name, ()):
+        yield from (words[at + 1] for at, word in enumerate(words[:-1]) if word == option)
+
+
+def _at(word: str, folder: str) -> str:
+    path = os.path.normpath(os.path.join(folder, os.path.expanduser(word)))
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def make(path: str, commands: Iterable[Sequence[str]], folder: str) -> bool:
+    """Make what a line is about to write, empty, if nothing is there; returns False if it cannot be opened alone.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    wants_folder = path in made_folders(commands, folder)
+    if os.path.lexists(path):
+        fits = os.path.isdir(path) if wants_folder else os.path.isfile(path)
+        return fits and not os.path.islink(path)
+    if wants_folder:
+        os.makedirs(path)
+    elif os.path.isdir(os.path.dirname(path)):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    else:
+        return False
+    return True
+
+
+def decides(path: str, home: str) -> bool:
+    """True for a login file, a host's settings, what git runs, a program on PATH, and a folder that holds one of them.
+
+    Args:
+        home: of the user.
+    """
+    folders = (folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder))
+    programs = any(f"{path}/".startswith(f"{os.path.realpath(folder)}/") for folder in folders)
+    return programs or bool(sensitive(path, home) or host_setting(folded(path)) or held_by(path, home))
+
+
+def remove_unused(paths: Iterable[str]) -> None:
+    """Remove what was made for a call that did not use it: empty files and folders."""
+    for path in paths:
+        with suppress(OSError):  # it is filled, or gone
+            if os.path.islink(path):
+                continue
+            if os.path.isdir(path):
+                os.rmdir(path)
+            elif os.path.getsize(path) == 0:
+                os.unlink(path)
