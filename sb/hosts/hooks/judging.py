@@ -107,7 +107,9 @@ class _Session:
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
             self._prepare_tree()
-            return self._remembering()
+            restored = self._confining.put_back() if self._config.hooks.confine != OFF else ""
+            remembered = self._remembering()
+            return remembered._replace(context="\n\n".join(filter(None, (restored, remembered.context))))
         warnings = []
         for number, call in enumerate(event.calls):
             if event.moment in (Moment.AFTER, Moment.FAILED) or call.response is not None:
