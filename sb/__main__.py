@@ -54,6 +54,10 @@ def main(start: str = "") -> None:
         from sb.resident.server import serve
 
         return serve(start, *sys.argv[2:])
+    if start and sys.argv[1:2] == ["tree"]:
+        from sb.hosts.hooks.warm_tree import main as store_tree
+
+        return store_tree(sys.argv[2])
     if start and sys.argv[1:2] == ["confine"]:
         from sb.hosts.confined_start import main as confine
 

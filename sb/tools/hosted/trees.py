@@ -6,10 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sb.config.home import Home
 from sb.errors import SBError
 from sb.text import counted
+from sb.tools.hosted.guarding import current_runtime
 
 if TYPE_CHECKING:
     from sb.store.packs import PackStore
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_REPORT_S = 20.0  # for the second tree: the call is over, and nobody waits for a verdict
 MOST_UNSTORED = 20  # paths named in one undo record
+COMMAND = "tree"  # what stores one in the background, of the file that hooks start with
 _WARM = "sb.hosts.hooks.warm_tree"
 
 
@@ -129,14 +133,26 @@ class HostedTrees:
         """Forget a call that does not go on."""
         self._trees.end(project, key)
 
+    def is_stored(self, project: str) -> bool:
+        """True if a tree of the project was stored before."""
+        return self._trees.is_stored(project)
+
     def prepare(self, project: str) -> None:
         """Store the tree of a new project in the background, before a call has to wait for it."""
-        if not self._trees.is_stored(project):
+        if not self.is_stored(project):
             self.warm(project)
 
     def warm(self, project: str) -> None:
         """Store a tree in the background, so that the next call finds most of it stored."""
-        command = [sys.executable, "-I", "-m", _WARM, project]
+        made = current_runtime(Home(Path(self._home)))
+        # What hooks run from is not among the packages of this interpreter.
+        caches = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
+        here = (
+            ["-I", "-S", *caches, str(made / "start.py"), COMMAND]
+            if made is not None
+            else ["-I", "-m", _WARM]
+        )
+        command = [sys.executable, *here, project]
         environment = {
             name: os.environ[name] for name in ("HOME", "PATH", "LANG", "LC_ALL") if name in os.environ
         }
