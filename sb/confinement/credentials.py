@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from glob import glob
 
 from sb.shell.secret_files import PRIVATE, secret_path, secret_patterns, secrets_inside
@@ -33,20 +34,36 @@ def credentials_of(home: str) -> list[str]:
         home: absolute.
     """
     listing = _Listing()
+    rooted, below = _patterns()
     places = dict[str, None]()
-    for own, rooted in secret_patterns():
-        if rooted and own[0] == "proc":
-            continue  # of processes outside: the system keeps these closed to a command in a user namespace
-        if rooted:
-            places |= dict.fromkeys(listing.expand("/", own))
-        elif len(own) > 1:
-            for base in _BASES:
-                places |= dict.fromkeys(listing.expand(os.path.join(home, base), own))
+    for own in rooted:
+        places |= dict.fromkeys(listing.expand("/", own))
+    for base in _BASES:
+        folder = os.path.join(home, base) if base else home
+        for head, names in listing.names(folder).items():
+            for name in names if head in below else ():
+                inner = os.path.join(folder, name)
+                places |= dict.fromkeys(
+                    place for rest in below[head] for place in listing.expand(inner, rest)
+                )
     folders = [home, *(folder for profile in _PROFILES for folder in glob(os.path.join(home, profile)))]
     for folder in folders:
         places |= dict.fromkeys(os.path.join(folder, name) for name, _ in secrets_inside(folder))
     found = (path for place in places for path in _files(place))
     return sorted(dict.fromkeys(map(os.path.realpath, found)))
+
+
+@lru_cache(1)
+def _patterns() -> tuple[list[tuple[str, ...]], dict[str, list[tuple[str, ...]]]]:
+    """Patterns that begin at the root, and those with folders by their first component, which is none with a mark."""
+    rooted: list[tuple[str, ...]] = []
+    below: dict[str, list[tuple[str, ...]]] = {}
+    for own, at_root in secret_patterns():
+        if at_root and own[0] != "proc":  # of processes outside: closed to a command in a user namespace
+            rooted.append(own)
+        elif not at_root and len(own) > 1 and "*" not in own[0]:
+            below.setdefault(own[0], []).append(own[1:])
+    return rooted, below
 
 
 def _files(place: str) -> Iterator[str]:
@@ -84,12 +101,17 @@ class _Listing:
             places = [os.path.join(place, name) for place in places for name in self._matching(place, part)]
         return places
 
-    def _matching(self, folder: str, part: str) -> Iterator[str]:
+    def names(self, folder: str) -> dict[str, list[str]]:
+        """The names in a folder by their folded forms."""
         entries = self._entries.get(folder)
         if entries is None:
             entries = self._entries[folder] = {}
             for name in _names(folder):
                 entries.setdefault(name.casefold(), []).append(name)
+        return entries
+
+    def _matching(self, folder: str, part: str) -> Iterator[str]:
+        entries = self.names(folder)
         if "*" not in part:
             yield from entries.get(part, ())
         else:

@@ -49,6 +49,7 @@ class Grounds:
         temporary: folders for scratch. writable: folders that the configuration opens.
         credentials: files and folders with credentials, real paths. sockets: kind and real path of those that run
             things outside.
+        closed: the existing ones of `own` and `guarded`, as real paths; None to look for them.
         linked: whether the installation shares files with caches of installers.
     """
 
@@ -61,6 +62,7 @@ class Grounds:
     writable: Sequence[str] = ()
     credentials: Sequence[str] = ()
     sockets: Sequence[tuple[str, str]] = ()
+    closed: Sequence[str] | None = None
     linked: bool = False
 
 
@@ -108,7 +110,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         needs: of the programs in its line. opened: what it was approved to write beyond the default; SecondBrain's own
             files and what decides how calls are judged stay closed.
     """
-    closed = list(_closed(grounds))
+    closed = list(closed_places(grounds)) if grounds.closed is None else list(grounds.closed)
     opened = [path for path in opened if not any(contains(place, path) for place in closed)]
     needs = list(needs)
     writable = dict.fromkeys([*grounds.temporary, *grounds.writable, *_caches(grounds)])
@@ -260,7 +262,7 @@ def _between(root: str, path: str) -> Iterator[str]:
         yield path
 
 
-def _closed(grounds: Grounds) -> Iterator[str]:
+def closed_places(grounds: Grounds) -> Iterator[str]:
     """SecondBrain's own files and what decides how calls are judged, as far as it exists."""
     paths = [*grounds.own, *(place.path for place in grounds.guarded.places)]
     for path in dict.fromkeys(map(os.path.realpath, paths)):

@@ -6,6 +6,7 @@ Sockets without a path (the abstract ones of Linux) cannot be masked.
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -52,16 +53,30 @@ def control_sockets(home: str, env: Mapping[str, str], user: int, helper: str) -
     if os.path.lexists(helper):
         yield HELPER, os.path.realpath(helper)
     run = f"/run/user/{user}"
+    listings: dict[str, list[str]] = {}
     for kind, patterns in _PATHS.items():
         for pattern in patterns:
             path = pattern.format(user=user, home=home, run=run)
-            for place in glob(path) if "*" in path else [path]:
+            for place in _fitting(path, listings) if "*" in path else [path]:
                 if _is_door(place):
                     yield kind, _real(place)
     for variable, kind in _NAMED_BY.items():
         place = _path_in(env.get(variable, ""))
         if place and _is_door(place):
             yield kind, _real(place)
+
+
+def _fitting(pattern: str, listings: dict[str, list[str]]) -> list[str]:
+    """The paths that a pattern stands for; folders are listed once for all."""
+    folder, _, name = pattern.rpartition("/")
+    if "*" in folder:
+        return glob(pattern)
+    if folder not in listings:
+        try:
+            listings[folder] = os.listdir(folder)
+        except OSError:
+            listings[folder] = []
+    return [f"{folder}/{entry}" for entry in fnmatch.filter(listings[folder], name)]
 
 
 def _is_door(place: str) -> bool:

@@ -15,7 +15,7 @@ from sb.config.home import Home
 from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, needs_of, outside_of
-from sb.confinement.profile import Grounds, Profile, make_profile
+from sb.confinement.profile import Grounds, Profile, closed_places, make_profile
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
@@ -109,6 +109,7 @@ class Confining:
         self._home = str(context.home)
         self._project = project_of_area(project, self._home)
         self._clock = clock
+        self._profiles: dict[tuple[Need, ...], Profile] = {}
         self.store = ConfineStore(config.home, clock)
 
     @cached_property
@@ -275,7 +276,11 @@ class Confining:
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
         """The default profile of the session's commands, with what these programs need; of a run, the run's."""
-        return self._run.profile if self._run is not None else make_profile(self._grounds, needs)
+        if self._run is not None:
+            return self._run.profile
+        if needs not in self._profiles:
+            self._profiles[needs] = make_profile(self._grounds, needs)
+        return self._profiles[needs]
 
     def profile_of_host(self, state: Sequence[str], needs: Iterable[Need]) -> Profile:
         """The profile of a host that is confined as a whole.
@@ -290,7 +295,7 @@ class Confining:
         home = self._config.home
         own, private = own_and_private(home, self._context.protected)
         resident.make_folders(home)  # what is not there could not be closed, and is made later
-        return Grounds(
+        grounds = Grounds(
             self._home,
             self._project,
             own=own,
@@ -302,6 +307,7 @@ class Confining:
             sockets=tuple(control_sockets(self._home, os.environ, os.getuid(), str(home.helper))),
             linked=_is_linked(),
         )
+        return replace(grounds, closed=tuple(closed_places(grounds)))
 
     def _begin_watch(self, confined: Confined) -> tuple[str, ...]:
         """Note what is there before a call; returns the folders that are to be held in their place."""
