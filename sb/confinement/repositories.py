@@ -80,7 +80,9 @@ def _common(folder: str) -> str:
         return folder if _is_git_folder(folder) else ""
     worktrees = os.path.dirname(folder)
     common = os.path.dirname(worktrees)
-    agrees = os.path.realpath(os.path.join(folder, named)) == common and os.path.basename(worktrees) == "worktrees"
+    agrees = (
+        os.path.realpath(os.path.join(folder, named)) == common and os.path.basename(worktrees) == "worktrees"
+    )
     return common if agrees and _is_git_folder(common) else ""
 
 
