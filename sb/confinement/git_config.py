@@ -155,7 +155,8 @@ def _is_tree(file: str, name: str, value: str, project: str) -> bool:
 
 def _one_command(command: str) -> Sequence[str]:
     """The words of a line that is one command without variables, substitutions and redirections; else none."""
-    if re.search(r"[$`\\\n*?~{}\[\]]", re.sub(r"'[^']*'", "", command.strip())):
+    both = "'" in command and '"' in command  # quotes in quotes, which the next line would not tell apart
+    if both or re.search(r"[$`\\\n*?~{}\[\]]", re.sub(r"'[^']*'", "", command.strip())):
         return []
     try:
         lexer = shlex.shlex(command.strip(), posix=True, punctuation_chars=True)

@@ -308,7 +308,7 @@ LINES = (
         "git config core.pager $(./run)", 'git config core.pager "`./run`"', "git config core.pager x\n./run", "git config core.pager x && ./run",
         "git config core.pager x > y", "git config --file x core.pager y", "git -C x config core.pager y", "GIT_DIR=x git config core.pager y",
         "./git config core.pager x", "git config 'core.pager", "git config core.pager x | ./run", "git config core.pager x & ./run",
-        "git submodule update", "git remote add origin x",
+        "git submodule update", "git remote add origin x", """git config core.pager "a'$(./run)'b" """,
     )),
 )  # fmt: skip
 

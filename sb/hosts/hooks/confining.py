@@ -455,9 +455,7 @@ def _written(governed: GovernedCall | None) -> Iterator[str]:
 
 def _git_keys(governed: GovernedCall | None) -> list[tuple[str, str]]:
     """The keys, with their values, that a call sets in git's configuration, if that is all that it does."""
-    if governed is None or not _is_line(governed) or len(governed.commands) != 1:
-        return []
-    return keys_named(str(governed.args["command"]))
+    return keys_named(str(governed.args["command"])) if governed is not None and _is_line(governed) else []
 
 
 def _real(path: str) -> str:
