@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from sb.confinement import no_links
@@ -148,29 +148,62 @@ def _written(path: str, entry: list[str], copies: Path) -> str:
 
 
 def _entries(places: Collection[str], copies: Path | None) -> dict[str, list[str]]:
-    return {path: entry for place in places for path in _walk(place) if (entry := _entry(path, copies))}
+    return {path: entry for place in places for path, entry in _entries_of(place, copies) if entry}
 
 
-def _walk(place: str) -> Iterator[str]:
+def _entries_of(place: str, copies: Path | None) -> Iterator[tuple[str, list[str]]]:
+    """A file or link, or all of them in a folder; a folder that cannot be opened has none."""
+    if not no_links.is_folder(place):
+        with ExitStack() as stack:
+            if (handle := _handle(os.path.dirname(place), stack)) is not None:
+                yield place, _entry(handle, os.path.basename(place), copies)
+        return
     waiting = [(place, 0)]
     while waiting:
-        path, depth = waiting.pop()
-        if not no_links.is_folder(path):
-            yield path
-        elif depth < _DEEPEST and not (depth and is_work_folder(path)):
-            names = (name for name in no_links.names_in(path) if not name.startswith(no_links.ASIDE))
-            waiting += [(os.path.join(path, name), depth + 1) for name in names]
+        folder, depth = waiting.pop()
+        if depth > _DEEPEST or (depth and is_work_folder(folder)):
+            continue
+        with ExitStack() as stack:
+            if (handle := _handle(folder, stack)) is None:
+                continue
+            for name in sorted(os.listdir(handle)):
+                path = os.path.join(folder, name)
+                if name.startswith(no_links.ASIDE):
+                    continue
+                if _is_folder(handle, name):
+                    waiting.append((path, depth + 1))
+                else:
+                    yield path, _entry(handle, name, copies)
 
 
-def _entry(path: str, copies: Path | None) -> list[str]:
-    """A file's mode and digest, or a link's text; [] for what is neither, or cannot be read."""
-    status = no_links.status(path)
-    if status is None:
-        return []
-    if stat.S_ISLNK(status.st_mode):
-        return [_LINK, no_links.link_text(path)]
+def _handle(folder: str, stack: ExitStack) -> int | None:
     try:
-        content = no_links.read(path, _LARGEST + 1)
+        return stack.enter_context(no_links.opened(folder))
+    except OSError:
+        return None
+
+
+def _is_folder(handle: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _entry(folder: int, name: str, copies: Path | None) -> list[str]:
+    """A file's mode and digest, or a link's text; [] for what is neither, or cannot be read.
+
+    Args:
+        folder: its folder, opened.
+
+    Raises:
+        OSError: a copy cannot be written.
+    """
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            return [_LINK, os.readlink(name, dir_fd=folder)]
+        content = no_links.read_in(folder, name, _LARGEST + 1)
     except OSError:
         return []
     mode = f"{stat.S_IMODE(status.st_mode):o}"

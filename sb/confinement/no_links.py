@@ -70,11 +70,31 @@ def read(path: str, most: int) -> bytes:
         OSError: it cannot be read, or is no regular file.
     """
     with _folder_of(path) as (handle, name):
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with open(os.open(name, flags, dir_fd=handle), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", path)
-            return file.read(most)
+        return read_in(handle, name, most)
+
+
+def read_in(handle: int, name: str, most: int) -> bytes:
+    """The first bytes of a regular file in an opened folder.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(name, flags, dir_fd=handle), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", name)
+        return file.read(most)
+
+
+@contextmanager
+def opened(folder: str) -> Iterator[int]:
+    """A folder's handle, for `read_in` and the functions of `os`.
+
+    Raises:
+        OSError: it cannot be opened, or only through a link.
+    """
+    with _opened(folder, os.O_RDONLY | _FOLDER) as handle:
+        yield handle
 
 
 def write(path: str, content: bytes, mode: int) -> None:
