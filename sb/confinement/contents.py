@@ -10,9 +10,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from sb.confinement import no_links
 from sb.confinement.profile import compared_in, is_work_folder
 from sb.files import write_atomic
 from sb.frozen import frozen
@@ -22,6 +23,7 @@ _LARGEST = (
     8_000_000  # bytes of a file that is copied; a larger one that changes is moved away and not written anew
 )
 _LINK = "link"
+_DEEPEST = 40  # folders in each other that are looked into
 
 
 @frozen
@@ -52,27 +54,58 @@ def contents(project: str, copies: Path) -> Contents:
     return Contents(places, _entries(places, copies), str(copies))
 
 
+def contents_with(before: Contents, paths: Collection[str]) -> Contents:
+    """The contents as they were, but for paths that a call was let change, which are copied anew.
+
+    Raises:
+        OSError: a copy cannot be written.
+    """
+    copies = Path(before.copies)
+    there = [path for path in paths if no_links.status(path) is not None]
+    now = _entries(there, copies)
+    others = {
+        path: entry
+        for path, entry in before.entries.items()
+        if not any(_is_in(path, place) for place in paths)
+    }
+    places = [
+        *before.places,
+        *(path for path in there if not any(_is_in(path, one) for one in before.places)),
+    ]
+    return Contents(places, {**others, **now}, before.copies)
+
+
 def put_back(
     project: str, before: Contents, move: Callable[[str], str], is_allowed: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Put back the files that changed since; yields what was done, a clause each.
+    """Put back the files that changed since; yields what was done, and what could not be, a clause each.
 
     Args:
         move: moves a path away; returns a note of where it is. is_allowed: a call since then was let change a path.
-
-    Raises:
-        OSError: something could not be put back.
     """
     now = _entries(before.places, None)
     for path, entry in now.items():
-        if before.entries.get(path) != entry and not is_allowed(path) and os.path.lexists(path):
+        if before.entries.get(path) == entry or is_allowed(path) or no_links.status(path) is None:
+            continue
+        shown = plain(path, one_line=True)
+        try:
             note = move(path)
-            if path not in before.entries:
-                yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{note}"
+        except OSError as error:
+            yield f"could not move {shown} away: {error.strerror}"
+            continue
+        if path not in before.entries:
+            yield f"moved {shown} away, which only an approved call may create{note}"
     for path, entry in before.entries.items():
         if now.get(path) != entry and not is_allowed(path):
-            _clear_way(project, path, move)
-            yield _written(path, entry, Path(before.copies))
+            try:
+                _clear_way(project, path, move)
+                yield _written(path, entry, Path(before.copies))
+            except OSError as error:
+                yield f"could not put {plain(path, one_line=True)} back: {error.strerror}"
+
+
+def _is_in(path: str, place: str) -> bool:
+    return f"{path}/".startswith(f"{place}/")
 
 
 def remove_unused(copies: Path, used: Collection[str]) -> None:
@@ -94,56 +127,89 @@ def _clear_way(project: str, path: str, move: Callable[[str], str]) -> None:
         parts, project = path.split("/")[1:], "/"
     for count in range(1, len(parts)):
         folder = os.path.join(project, *parts[:count])
-        if os.path.lexists(folder) and (os.path.islink(folder) or not os.path.isdir(folder)):
+        if no_links.status(folder) is not None and not no_links.is_folder(folder):
             move(folder)
-    if os.path.lexists(path):
+    if no_links.status(path) is not None:
         move(path)
 
 
 def _written(path: str, entry: list[str], copies: Path) -> str:
     shown = plain(path, one_line=True)
     kind, value = entry
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    if kind == _LINK:
-        os.symlink(value, path)
-        return f"put the link {shown} back"
     copy = copies / value
-    if not copy.is_file():
+    if kind != _LINK and not copy.is_file():
         return f"could not put {shown} back, since it was too large to be copied"
-    write_atomic(Path(path), copy.read_bytes(), durable=False)
-    os.chmod(path, int(kind, 8))
+    no_links.make_folders(os.path.dirname(path))
+    if kind == _LINK:
+        no_links.make_link(path, value)
+        return f"put the link {shown} back"
+    no_links.write(path, copy.read_bytes(), int(kind, 8))
     return f"put {shown} back to what it was"
 
 
 def _entries(places: Collection[str], copies: Path | None) -> dict[str, list[str]]:
-    return {path: entry for place in places for path in _walk(place) if (entry := _entry(path, copies))}
+    return {path: entry for place in places for path, entry in _entries_of(place, copies) if entry}
 
 
-def _walk(place: str) -> Iterator[str]:
-    if os.path.islink(place) or not os.path.isdir(place):
-        yield place
+def _entries_of(place: str, copies: Path | None) -> Iterator[tuple[str, list[str]]]:
+    """A file or link, or all of them in a folder; a folder that cannot be opened has none."""
+    if not no_links.is_folder(place):
+        with ExitStack() as stack:
+            if (handle := _handle(os.path.dirname(place), stack)) is not None:
+                yield place, _entry(handle, os.path.basename(place), copies)
         return
-    for folder, folders, files in os.walk(place):
-        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        folders[:] = [
-            name for name in folders if name not in links and not is_work_folder(os.path.join(folder, name))
-        ]
-        yield from (os.path.join(folder, name) for name in (*links, *files))
+    waiting = [(place, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        if depth > _DEEPEST or (depth and is_work_folder(folder)):
+            continue
+        with ExitStack() as stack:
+            if (handle := _handle(folder, stack)) is None:
+                continue
+            for name in sorted(os.listdir(handle)):
+                path = os.path.join(folder, name)
+                if name.startswith(no_links.ASIDE):
+                    continue
+                if _is_folder(handle, name):
+                    waiting.append((path, depth + 1))
+                else:
+                    yield path, _entry(handle, name, copies)
 
 
-def _entry(path: str, copies: Path | None) -> list[str]:
-    """A file's mode and digest, or a link's text; [] for what is neither, or cannot be read."""
+def _handle(folder: str, stack: ExitStack) -> int | None:
     try:
-        status = os.lstat(path)
+        return stack.enter_context(no_links.opened(folder))
+    except OSError:
+        return None
+
+
+def _is_folder(handle: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _entry(folder: int, name: str, copies: Path | None) -> list[str]:
+    """A file's mode and digest, or a link's text; [] for what is neither, or cannot be read.
+
+    Args:
+        folder: its folder, opened.
+
+    Raises:
+        OSError: a copy cannot be written.
+    """
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            return [_LINK, os.readlink(path)]
-        if not stat.S_ISREG(status.st_mode):
-            return []
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            content = file.read()
+            return [_LINK, os.readlink(name, dir_fd=folder)]
+        content = no_links.read_in(folder, name, _LARGEST + 1)
     except OSError:
         return []
+    mode = f"{stat.S_IMODE(status.st_mode):o}"
+    if len(content) > _LARGEST:  # compared by what does not need it to be read
+        return [mode, f"large-{status.st_size}-{status.st_mtime_ns}"]
     digest = hashlib.sha256(content).hexdigest()
-    if copies is not None and len(content) <= _LARGEST and not (copies / digest).exists():
+    if copies is not None and not (copies / digest).exists():
         write_atomic(copies / digest, content, durable=False)
-    return [f"{stat.S_IMODE(status.st_mode):o}", digest]
+    return [mode, digest]

@@ -117,7 +117,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     repositories: list[Repository] = []
     if grounds.project:
         writable[grounds.project] = None
-        repositories = list(_repositories(grounds.project))
+        repositories = list(_repositories(grounds.project, grounds.home))
         writable |= dict.fromkeys(folder for one in repositories for folder in one.folders)
     roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
     within = [*roots, *map(os.path.dirname, opened), *opened]
@@ -196,9 +196,9 @@ def _caches(grounds: Grounds) -> Iterator[str]:
             yield folder
 
 
-def _repositories(project: str) -> Iterator[Repository]:
+def _repositories(project: str, home: str = "") -> Iterator[Repository]:
     for root in (project, *_worktrees(project)):
-        repository = repository_of(root)
+        repository = repository_of(root, home)
         if repository is not None:
             yield repository
 

@@ -30,21 +30,20 @@ class Repository:
     programs: tuple[str, ...]
 
 
-def repository_of(root: str) -> Repository | None:
+def repository_of(root: str, home: str = "") -> Repository | None:
     """The repository of a working tree, or None.
 
     Args:
-        root: the tree's folder, real path.
+        root: the tree's folder, real path. home: of the user; no repository counts that is around it, or is it.
     """
     entry = os.path.join(root, ".git")
     if os.path.islink(entry):
         return None
     if os.path.isdir(entry):
         return Repository((), (entry,), tuple(_programs(entry)))
-    folder = _linked(root, entry)
-    if folder is None:
+    common = _shared(root, entry, home)
+    if not common:
         return None
-    common = _common(folder)
     return Repository((common,), (entry,), (entry, *_programs(common)))
 
 
@@ -63,31 +62,65 @@ def _linked(root: str, entry: str) -> str | None:
     return folder if folder.startswith(modules + "/") else None  # of a submodule
 
 
+def _shared(root: str, entry: str, home: str = "") -> str:
+    """The git folder that a linked tree shares with its repository; "" if there is none to believe."""
+    folder = _linked(root, entry)
+    common = _common(folder) if folder else ""
+    around = os.path.realpath(home or os.path.expanduser("~"))
+    return "" if f"{around}/".startswith(f"{common.rstrip('/')}/") else common
+
+
 def _common(folder: str) -> str:
-    """The folder that a worktree shares with its repository."""
+    """The folder that a worktree shares with its repository; "" for one that is not where git makes it.
+
+    A git folder may name any folder in `commondir`, which an agent can write. So it counts only in COMMON/worktrees/NAME.
+    """
     named = _read(os.path.join(folder, "commondir")).strip()
-    return os.path.realpath(os.path.join(folder, named)) if named else folder
+    if not named and not os.path.lexists(os.path.join(folder, "commondir")):
+        return folder if _is_git_folder(folder) else ""
+    worktrees = os.path.dirname(folder)
+    common = os.path.dirname(worktrees)
+    agrees = (
+        os.path.realpath(os.path.join(folder, named)) == common and os.path.basename(worktrees) == "worktrees"
+    )
+    return common if agrees and _is_git_folder(common) else ""
+
+
+def _is_git_folder(folder: str) -> bool:
+    """True where git would see a repository, with nothing of it elsewhere."""
+    parts = (("HEAD", os.path.isfile), ("objects", os.path.isdir), ("refs", os.path.isdir))
+    paths = [(os.path.join(folder, name), is_kind) for name, is_kind in parts]
+    return all(is_kind(path) and not os.path.islink(path) for path, is_kind in paths)
 
 
 def _programs(folder: str) -> Iterator[str]:
-    for git in (folder, *_modules(os.path.join(folder, "modules"))):
+    for git in (folder, *modules_of(folder)):
         hooks = os.path.join(git, "hooks")
         if os.path.isdir(hooks) and not os.path.islink(hooks):
             yield hooks
 
 
+def modules_of(folder: str) -> Iterator[str]:
+    """The git folders of submodules in a repository's git folder."""
+    return _modules(os.path.join(folder, "modules"))
+
+
 def _modules(folder: str, depth: int = 3) -> Iterator[str]:
     """The git folders of submodules, also of those in folders."""
+    if os.path.islink(folder):
+        return
     try:
         names = sorted(os.listdir(folder))[:_MOST_MODULES]
     except OSError:
         return
     for name in names:
         path = os.path.join(folder, name)
+        if os.path.islink(path):
+            continue
         if os.path.isfile(os.path.join(path, "HEAD")):
             yield path
             yield from _modules(os.path.join(path, "modules"), depth)
-        elif depth and os.path.isdir(path) and not os.path.islink(path):
+        elif depth and os.path.isdir(path):
             yield from _modules(path, depth - 1)
 
 
@@ -115,9 +148,8 @@ def git_program() -> str:
 
 
 def git_folder_of(root: str) -> str:
-    """The folder with the configuration and the hooks of a working tree; "" without a repository."""
+    """The folder with the configuration and the hooks of a working tree; "" without a repository, or through a link."""
     entry = os.path.join(root, ".git")
-    if os.path.isdir(entry):
-        return os.path.realpath(entry)
-    folder = _linked(root, entry)
-    return _common(folder) if folder else ""
+    if os.path.islink(entry):
+        return ""
+    return entry if os.path.isdir(entry) else _shared(root, entry)

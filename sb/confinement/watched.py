@@ -2,44 +2,42 @@
 
 A path that is not there cannot be mounted, a link names another place, and `.git/config` has to stay writable for git.
 What a confined command made of these is moved to SB_HOME/confine/removed, and new keys that run programs are taken out
-of `.git/config`, before the next call.
+of git's configuration, before the next call. Confined processes may still run and swap links meanwhile, so that every
+path is reached without following any (`no_links`), and what cannot be put back is reported once.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
+import stat
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from sb.confinement.contents import Contents, contents, put_back
-from sb.confinement.profile import settings_at
-from sb.confinement.repositories import git_folder_of, git_program
+from sb.confinement import no_links
+from sb.confinement.contents import Contents, contents, contents_with, put_back
+from sb.confinement.git_config import (
+    LARGEST,
+    Pair,
+    Unreadable,
+    config_files,
+    is_accepted,
+    keys_of,
+    without,
+)
+from sb.confinement.profile import PROJECT_SETTINGS, contains
+from sb.confinement.repositories import git_folder_of, git_program, modules_of
 from sb.frozen import frozen
 from sb.text import plain
 
-_GIT_S = 5.0
 _MOST_SHOWN = 200  # characters of a key's value
-# Keys of git whose value is a program, names one, or brings in more keys; without case, as `git config --list` has them.
-_RUNS_PROGRAMS = re.compile(
-    r"core\.(?:hookspath|fsmonitor|sshcommand|editor|pager|askpass|gitproxy|attributesfile|worktree|alternaterefscommand)"
-    r"|sequence\.editor|gpg\.program|gpg\..+\.(?:program|defaultkeycommand)|diff\.external|diff\..+\.(?:command|textconv)"
-    r"|difftool\..+\.(?:cmd|path)|merge\..+\.driver|mergetool\..+\.(?:cmd|path)|filter\..+\.(?:clean|smudge|process)"
-    r"|credential\.(?:.+\.)?helper|alias\..+|include\.path|includeif\..+\.path|remote\..+\.(?:uploadpack|receivepack|vcs|proxy)"
-    r"|url\..+\.(?:insteadof|pushinsteadof)|protocol\.(?:.+\.)?allow|submodule\..+\.update|uploadpack\.packobjectshook"
-    r"|trailer\..+\.(?:command|cmd)|browser\..+\.(?:cmd|path)|man\..+\.(?:cmd|path)|web\.browser|pager\..+|interactive\.difffilter"
-    r"|init\.templatedir|sendemail\..*(?:smtpserver|tocmd|cccmd|headercmd)|imap\.tunnel|extensions\..+|http\.(?:.+\.)?proxy"
-    r"|instaweb\.httpd|guitool\..+\.cmd|svn\..*|lfs\..*(?:customtransfer|extension).*|maintenance\..*|fetch\.bundleuri|notes\.rewriteref"
-)
-# Values of such keys that run nothing, as git writes them by itself.
-_HARMLESS = re.compile(
-    r"extensions\.(?:worktreeconfig|objectformat|partialclone|refstorage|compatobjectformat|preciousobjects)|submodule\..+\.update"
-)
+_MOST_TEXT = 4 << 20  # bytes of all configurations of a watch
+_FAILED = "could not "
+_COMMON = b"../.."  # of a worktree, as git writes it
+# What git finds its folder, its hooks and its configuration by: a link among these leads elsewhere.
+_OF_GIT = (".git", ".git/hooks", ".git/config", ".git/config.worktree", ".git/modules", ".git/worktrees")
 
 
 @frozen
@@ -47,26 +45,32 @@ class Watch:
     """The watched paths of a project as they were before a call.
 
     Args:
-        settings: hosts' settings to what their link says; "" for what is no link.
-        hooks: names in the folder of git's hooks; None where there is none.
-        keys: a file of git's configuration to its keys that run programs, each as name and value.
-        contents: of settings and hooks, where the engine cannot hold them.
+        settings: hosts' settings, and what leads git elsewhere, to what their link says; "" for what is no link.
+        hooks: folders of git's hooks that were there, which the engine holds.
+        configs: a file of git's configuration to its text; None for one that is too large to be compared.
         absent: login files and settings that are not there, in folders where a call may make something else.
         held: the folders that every confined process since then finds held in their place.
+        approved: paths that calls since then were let make. accepted: keys, with their values, that they were let set.
+        reported: failures that the agent was told of.
+        contents: of settings and hooks.
     """
 
     settings: dict[str, str]
-    hooks: list[str] | None
-    keys: dict[str, list[list[str]]]
+    hooks: list[str]
+    configs: dict[str, str | None]
     absent: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
+    approved: list[str] = field(default_factory=list)
+    accepted: list[list[str]] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
     contents: Contents | None = None
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Watch | None:
         """A watch as it was saved; None for anything else."""
         saved = body.pop("contents", None)
-        if body.keys() != {"settings", "hooks", "keys", "absent", "held"}:
+        names = {"settings", "hooks", "configs", "absent", "held", "approved", "accepted", "reported"}
+        if body.keys() != names:
             return None
         return cls(**body, contents=Contents(**saved) if saved else None)
 
@@ -84,163 +88,321 @@ def watch(
     Raises:
         OSError: a copy cannot be written.
     """
-    settings = {path: _link(path) for path in settings_at(project)}
-    hooks = _hooks(project)
-    names = sorted(os.listdir(hooks)) if hooks and os.path.isdir(hooks) else None
     missing = [path for path in absent if not os.path.lexists(path)]
-    keys = {file: _keys(file) for file in _config_files(project)}
+    hooks = [folder for folder in _hooks(project) if no_links.is_folder(folder)]
     texts = contents(project, copies) if copies is not None else None
-    return Watch(settings, names, keys, missing, list(held), texts)
+    return Watch(_settings(project), hooks, _configs(project), missing, list(held), contents=texts)
 
 
-def restore(project: str, before: Watch, removed: Path, allowed: Collection[str] = ()) -> list[str]:
-    """Put back what changed since; returns what was done, a clause each.
+def restore(
+    project: str,
+    before: Watch,
+    removed: Path,
+    allowed: Collection[str] = (),
+    keys: Collection[Pair] = (),
+) -> list[str]:
+    """Put back what changed since; returns what was done and what failed for the first time, a clause each.
 
     Args:
         removed: the folder that takes what was made; it is made where it is missing.
-        allowed: paths that a call since then was let change.
+        allowed: paths that a call since then was let change; each stands for itself, and for what is in it if it is a
+            host's setting. keys: with their values, that it was let set in git's configuration.
+    """
+    putting = _Putting(project, before, removed, [*before.approved, *allowed])
+    accepted = [*((name, value) for name, value in before.accepted), *keys]
+    done = [
+        *putting.absent(),
+        *putting.settings(),
+        *putting.hooks(),
+        *_restored_configs(project, before, removed, accepted),
+        *putting.contents(allowed),
+    ]
+    return [clause for clause in dict.fromkeys(done) if clause and clause not in before.reported]
+
+
+def accept(
+    project: str,
+    before: Watch,
+    done: Collection[str],
+    allowed: Collection[str] = (),
+    keys: Collection[Pair] = (),
+) -> Watch:
+    """The watch after a call that was let change something: only what it named counts as there from now on.
+
+    Args:
+        done: of `restore`, whose failures are not reported again.
 
     Raises:
-        OSError: something could not be put back.
+        OSError: a copy cannot be written.
     """
-    now = watch(project)
-    settings = {
-        path: link
-        for path, link in now.settings.items()
-        if path in before.settings or not _allowed(path, allowed)
-    }
-    keys = {file: pairs for file, pairs in now.keys.items() if not _allowed(file, allowed)}
-    now = Watch(settings, now.hooks, keys)
-    return [
-        *_removed_absent(before, removed, allowed),
-        *_restored_settings(now, before, removed),
-        *_restored_hooks(project, now, before, removed),
-        *_restored_keys(now, before),
-        *_restored_contents(project, before, removed, allowed),
-    ]
+    now = _settings(project)
+    named = [path for path in allowed if _counts(path, project)]
+    entries = {path: link for path, link in now.items() if path in named}
+    texts = (
+        contents_with(before.contents, named) if before.contents is not None and named else before.contents
+    )
+    return replace(
+        before,
+        settings={**before.settings, **entries},
+        absent=[path for path in before.absent if path not in allowed],
+        approved=list(dict.fromkeys([*before.approved, *named])),
+        accepted=[*before.accepted, *(list(pair) for pair in keys if list(pair) not in before.accepted)],
+        reported=[*before.reported, *(clause for clause in done if clause.startswith(_FAILED))],
+        contents=texts,
+    )
 
 
-def _allowed(path: str, allowed: Collection[str]) -> bool:
-    return any(one == path or one.startswith(f"{path}/") or path.startswith(f"{one}/") for one in allowed)
+class _Putting:
+    """What one comparison puts back.
 
+    Args:
+        approved: paths that calls were let change.
+    """
 
-def _restored_settings(now: Watch, before: Watch, removed: Path) -> Iterator[str]:
-    for path, link in now.settings.items():
-        if path not in before.settings:
-            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{moved_away(path, removed)}"
-        elif link != before.settings[path]:
-            note = moved_away(path, removed)
-            if before.settings[path]:
-                os.symlink(before.settings[path], path)
-            yield f"put {plain(path, one_line=True)} back to the link that it was{note}"
-    for path, link in before.settings.items():
-        if link and path not in now.settings:
-            os.symlink(link, path)
-            yield f"put the link {plain(path, one_line=True)} back"
+    def __init__(self, project: str, before: Watch, removed: Path, approved: Collection[str]) -> None:
+        self._project, self._before, self._removed = project, before, removed
+        self._approved = list(dict.fromkeys(approved))
 
+    def absent(self) -> Iterator[str]:
+        for path in self._before.absent:
+            if path not in self._approved and no_links.status(path) is not None:
+                yield self._made(path)
 
-def _removed_absent(before: Watch, removed: Path, allowed: Collection[str]) -> Iterator[str]:
-    for path in before.absent:
-        if os.path.lexists(path) and not _allowed(path, allowed):
-            yield f"moved {plain(path, one_line=True)} away, which only an approved call may create{moved_away(path, removed)}"
+    def settings(self) -> Iterator[str]:
+        now, before = _settings(self._project), self._before.settings
+        for path, link in now.items():
+            if path not in before:
+                yield from self._new(path)
+            elif link != before[path]:
+                yield _moved(
+                    path, self._removed, "put {path} back to the link that it was" if before[path] else _MADE
+                )
+                if before[path]:
+                    yield _linked(path, before[path])
+        for path, link in before.items():
+            if link and path not in now:
+                if no_links.status(path) is not None:
+                    yield _moved(path, self._removed, "moved {path} away, which was a link")
+                yield _linked(path, link) or f"put the link {plain(path, one_line=True)} back"
 
+    def _new(self, path: str) -> Iterator[str]:
+        """Move away a setting that was not there, but for what calls were let make of it."""
+        if self._is_let(path, self._approved):
+            return
+        if no_links.is_folder(path) and any(contains(path, place) for place in self._approved):
+            for name in no_links.names_in(path):
+                yield from self._new(os.path.join(path, name))
+            return
+        yield self._made(path)
+        if (former := self._before.configs.get(path)) is not None:
+            yield _put(path, former.encode(errors="surrogateescape"))
+        if path.endswith("/commondir") and "/worktrees/" in path:
+            yield _put(path, _COMMON + b"\n")
 
-def _restored_hooks(project: str, now: Watch, before: Watch, removed: Path) -> Iterator[str]:
-    hooks = _hooks(project)
-    if before.hooks is not None or now.hooks is None or not hooks:
-        return  # the engine holds what is in it, or its contents are compared; or it was never there
-    for name in now.hooks:
-        if not name.endswith(".sample"):
-            path = os.path.join(hooks, name)
-            yield f"moved the git hook {plain(path, one_line=True)} away{moved_away(path, removed)}"
+    def hooks(self) -> Iterator[str]:
+        for folder in _hooks(self._project):
+            if folder in self._before.hooks:
+                continue  # the engine holds what is in it, or its contents are compared
+            for name in no_links.names_in(folder):
+                path = os.path.join(folder, name)
+                if (
+                    not name.endswith(".sample")
+                    and not name.startswith(no_links.ASIDE)
+                    and path not in self._approved
+                ):
+                    yield _moved(path, self._removed, "moved the git hook {path} away")
 
+    def contents(self, allowed: Collection[str]) -> Iterator[str]:
+        if self._before.contents is not None:
+            yield from put_back(
+                self._project,
+                self._before.contents,
+                lambda path: moved_away(path, self._removed),
+                lambda path: self._is_let(path, allowed),
+            )
 
-def _restored_contents(project: str, before: Watch, removed: Path, allowed: Collection[str]) -> Iterator[str]:
-    if before.contents is not None:
-        yield from put_back(
-            project,
-            before.contents,
-            lambda path: moved_away(path, removed),
-            lambda path: _allowed(path, allowed),
+    def _is_let(self, path: str, allowed: Collection[str]) -> bool:
+        """True for a path that was named, and for what is in a folder of settings that was named."""
+        return any(
+            path == place or (contains(place, path) and _counts(place, self._project)) for place in allowed
         )
 
+    def _made(self, path: str) -> str:
+        return _moved(path, self._removed, _MADE)
 
-def _restored_keys(now: Watch, before: Watch) -> Iterator[str]:
-    program = git_program()
-    for file, keys in now.keys.items():
-        former = before.keys.get(file, [])
-        added = [pair for pair in keys if pair not in former]
-        names = dict.fromkeys(name for name, _ in added)
-        for name in names:
-            values = [value for key, value in former if key == name]
-            _git(program, file, "--unset-all", name)
-            for value in values:
-                _git(program, file, "--add", name, value)
-            value = next(value for key, value in added if key == name)[:_MOST_SHOWN]
-            yield f"took {plain(name, one_line=True)} = {plain(value, one_line=True)} out of {plain(file, one_line=True)}, since it runs a program"
+
+_MADE = "moved {path} away, which only an approved call may create"
+
+
+def _restored_configs(
+    project: str, before: Watch, removed: Path, accepted: Collection[Pair]
+) -> Iterator[str]:
+    for file in config_files(project) if git_program() else ():
+        link = no_links.link_text(file)
+        former = before.configs.get(file, "")
+        if former is None or (link and before.settings.get(file) == link):
+            continue
+        old = former.encode(errors="surrogateescape")
+        try:
+            text = b"" if link else no_links.read(file, LARGEST + 1)
+            if text == old and not link:
+                continue
+            if link or len(text) > LARGEST:
+                yield from _replaced(
+                    file, before, removed, "is a link" if link else "is too large to be compared"
+                )
+                continue
+            yield from _without_new(project, file, (text, old), before, removed, accepted)
+        except Unreadable:
+            yield from _replaced(file, before, removed, "could not be rid of keys that run programs")
+        except OSError:
+            if no_links.status(file) is not None:
+                yield from _replaced(file, before, removed, "cannot be compared")
+
+
+def _without_new(
+    project: str,
+    file: str,
+    texts: tuple[bytes, bytes],
+    before: Watch,
+    removed: Path,
+    accepted: Collection[Pair],
+) -> Iterator[str]:
+    """Write a configuration without the keys that run programs and are new in it."""
+    text, old = texts
+    try:
+        former = keys_of(file, old, project)
+    except Unreadable:
+        former = []
+    added = [
+        pair
+        for pair in keys_of(file, text, project)
+        if pair not in former and not is_accepted(pair, accepted)
+    ]
+    if not added:
+        return
+    removed.mkdir(mode=0o700, parents=True, exist_ok=True)
+    agreed = {name for name, _ in accepted}
+    keep = [*(pair for pair in former if pair[0] not in agreed), *accepted]
+    clean = without(text, added, keep, removed.parent)
+    if any(pair not in former and not is_accepted(pair, accepted) for pair in keys_of(file, clean, project)):
+        raise Unreadable
+    entry = no_links.status(file)
+    no_links.write(file, clean, stat.S_IMODE(entry.st_mode) if entry else 0o644)
+    for name in dict.fromkeys(name for name, _ in added):
+        value = next(value for key, value in added if key == name)[:_MOST_SHOWN]
+        yield f"took {plain(name, one_line=True)} = {plain(value, one_line=True)} out of {plain(file, one_line=True)}, since it runs a program"
+
+
+def _replaced(file: str, before: Watch, removed: Path, reason: str) -> Iterator[str]:
+    """Put the whole former text in a configuration's place."""
+    yield _moved(file, removed, f"moved {{path}} away, which {reason}")
+    if (former := before.configs.get(file)) is not None:
+        yield _put(file, former.encode(errors="surrogateescape"))
+
+
+def _moved(path: str, removed: Path, clause: str) -> str:
+    shown = plain(path, one_line=True)
+    try:
+        return clause.replace("{path}", shown) + moved_away(path, removed)
+    except FileNotFoundError:
+        return ""  # gone by itself
+    except OSError as error:
+        return f"{_FAILED}move {shown} away: {error.strerror}"
+
+
+def _linked(path: str, text: str) -> str:
+    try:
+        no_links.make_link(path, text)
+    except OSError as error:
+        return f"{_FAILED}put the link {plain(path, one_line=True)} back: {error.strerror}"
+    return ""
+
+
+def _put(path: str, content: bytes) -> str:
+    shown = plain(path, one_line=True)
+    try:
+        no_links.write(path, content, 0o644)
+    except OSError as error:
+        return f"{_FAILED}put {shown} back: {error.strerror}"
+    return f"put {shown} back to what it was"
 
 
 def moved_away(path: str, removed: Path) -> str:
     """Move a path into a folder, which is made where it is missing; returns where it is now, in brackets.
 
     Raises:
-        OSError: it cannot be moved.
+        OSError: it cannot be moved, or is reached by a link only.
     """
-    removed.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number = sum(1 for _ in removed.iterdir())
-    target = removed / f"{number:04}-{os.path.basename(path)}"
-    shutil.move(path, target)
-    return f" (now in {plain(str(target), one_line=True)})"
+    return no_links.move(path, removed)
 
 
-def _link(path: str) -> str:
+def _settings(project: str) -> dict[str, str]:
+    """Settings of hosts at a project's root and what leads git elsewhere, each to its link's text."""
+    return {path: no_links.link_text(path) for path in (*_host_settings(project), *_leading_git(project))}
+
+
+def _host_settings(project: str) -> Iterator[str]:
+    """The existing settings of hosts, and links in place of folders that hold some; case does not count."""
+    for name in no_links.names_in(project):
+        path, folded = os.path.join(project, name), name.casefold()
+        patterns = [pattern.partition("/") for pattern in PROJECT_SETTINGS]
+        tails = {tail for head, _, tail in patterns if fnmatchcase(folded, head)}
+        if "" in tails or (tails and no_links.link_text(path)):
+            yield path
+        elif tails:
+            inner = no_links.names_in(path)
+            yield from (os.path.join(path, entry) for entry in inner if entry.casefold() in tails)
+
+
+def _leading_git(project: str) -> Iterator[str]:
+    """Links in git's folder, a file in its place, and `commondir` where git does not put it."""
+    for name in _OF_GIT:
+        path = os.path.join(project, name)
+        if no_links.link_text(path) or (name == ".git" and no_links.is_regular(path)):
+            yield path
+    folder = git_folder_of(project)
+    if not folder:
+        return
+    mains = [os.path.join(git, "commondir") for git in (folder, *modules_of(folder))]
+    yield from (path for path in mains if no_links.status(path) is not None)
+    worktrees = os.path.join(folder, "worktrees")
+    for name in no_links.names_in(worktrees):
+        path = os.path.join(worktrees, name, "commondir")
+        if no_links.status(path) is not None and not _is_common(path):
+            yield path
+
+
+def _is_common(path: str) -> bool:
     try:
-        return os.readlink(path)
+        return no_links.read(path, 64).strip() == _COMMON
     except OSError:
-        return ""
-
-
-def _hooks(project: str) -> str:
-    folder = git_folder_of(project)
-    return os.path.join(folder, "hooks") if folder else ""
-
-
-def _config_files(project: str) -> list[str]:
-    folder = git_folder_of(project)
-    names = ("config", "config.worktree") if folder else ()
-    return [path for name in names if os.path.isfile(path := os.path.join(folder, name))]
-
-
-def _keys(file: str) -> list[list[str]]:
-    """The keys of a file of git's configuration that run programs, with their values; a file that git cannot read has none."""
-    program = git_program()
-    if not program:
-        return []
-    with suppress(OSError, subprocess.SubprocessError):
-        listed = _git(program, file, "--list", "-z", "--no-includes")
-        pairs = (entry.partition("\n") for entry in listed.split("\0") if entry)
-        return [[name, value] for name, _, value in pairs if _runs_program(name, value)]
-    return []
-
-
-def _runs_program(name: str, value: str) -> bool:
-    lowered = name.lower()
-    if lowered.startswith("alias."):
-        return value.lstrip().startswith("!")
-    if _HARMLESS.fullmatch(lowered) and not value.lstrip().startswith("!"):
         return False
-    return _RUNS_PROGRAMS.fullmatch(lowered) is not None
 
 
-def _git(program: str, file: str, *options: str) -> str:
-    """Run `git config` on one file, which starts nothing that the file names.
+def _counts(path: str, project: str) -> bool:
+    """True for a host's setting, git's hooks and what lies in them: a call that named it was judged as changing it."""
+    if any(contains(folder, path) for folder in _hooks(project)):
+        return True
+    head, _, rest = os.path.relpath(path, project).partition("/")
+    patterns = [pattern.partition("/") for pattern in PROJECT_SETTINGS]
+    tails = {tail for pattern, _, tail in patterns if fnmatchcase(head.casefold(), pattern)}
+    return "" in tails or rest.partition("/")[0].casefold() in tails
 
-    Raises:
-        OSError, subprocess.SubprocessError: it cannot be run, or takes too long.
-    """
-    command = [program, "config", "--file", file, *options]
-    env = {"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "HOME": "/"}
-    done = subprocess.run(
-        command, cwd="/", env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_S, check=False
-    )
-    return done.stdout.decode(errors="surrogateescape")
+
+def _hooks(project: str) -> list[str]:
+    folder = git_folder_of(project)
+    return [os.path.join(git, "hooks") for git in (folder, *modules_of(folder))] if folder else []
+
+
+def _configs(project: str) -> dict[str, str | None]:
+    texts: dict[str, str | None] = {}
+    left = _MOST_TEXT
+    for file in config_files(project):
+        try:
+            text = no_links.read(file, LARGEST + 1)
+        except OSError:
+            continue  # a link, or closed: it has no former text
+        left -= len(text)
+        texts[file] = text.decode(errors="surrogateescape") if len(text) <= LARGEST and left >= 0 else None
+    return texts

@@ -67,6 +67,7 @@ RUNS = (
     "diff.x.textconv=evil", "merge.x.driver=evil %A", "credential.helper=!evil", "credential.https://example.org.helper=evil", "include.path=../evil",
     "includeIf.gitdir:/.path=evil", "url.ext::evil.insteadOf=https://", "protocol.ext.allow=always", "remote.origin.uploadpack=evil",
     "gpg.program=evil", "gpg.ssh.program=evil", "sequence.editor=evil", "core.worktree=/", "diff.external=evil", "submodule.a.update=!evil",
+    "tar.tar.gz.command=evil", "sendemail.sendmailcmd=evil", "hook.mine.command=evil", "help.browser=evil", "instaweb.browser=evil",
 )  # fmt: skip
 RUNS_NOTHING = (
     "user.name=me", "branch.next.remote=origin", "branch.next.merge=refs/heads/next", "remote.origin.url=https://example.org/x.git",
@@ -112,8 +113,8 @@ def test_approved_change_stays(place: Place, removed: Path) -> None:
     before = watch(str(place.project))
     (place.project / ".mcp.json").write_text("{}")
     git(place.project, "config", "core.hooksPath", "theirs")
-    allowed = [str(place.project / ".mcp.json"), str(place.project / ".git")]
-    assert restore(str(place.project), before, removed, allowed) == []
+    allowed = [str(place.project / ".mcp.json")]
+    assert restore(str(place.project), before, removed, allowed, [("core.hookspath", "theirs")]) == []
 
 
 def test_login_file_made_beside_an_approved_path(place: Place, removed: Path) -> None:

@@ -14,12 +14,13 @@ from sb.config import Config
 from sb.config.home import Home
 from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
+from sb.confinement.git_config import keys_named
 from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, needs_of, outside_of
 from sb.confinement.profile import Grounds, Profile, closed_places, make_profile
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
-from sb.confinement.watched import restore, watch
+from sb.confinement.watched import accept, restore, watch
 from sb.frozen import frozen
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.approved_paths import decides, made_files, made_folders, make, remove_unused
@@ -45,7 +46,6 @@ _MOST_ASKED = 5
 # The folder of the host's own settings in a project, which is there while a session lasts, so that nobody makes another.
 _SETTINGS = ".claude"
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
-_OF_GIT = frozenset(("config", "remote", "submodule", "lfs", "worktree"))
 
 
 class Confined(NamedTuple):
@@ -343,14 +343,11 @@ class Confining:
         if before is None:
             return ""
         allowed = [*_written(governed), *governed.paths] if governed is not None else []
-        if governed is not None and any(
-            _OF_GIT & set(argv[1:4]) for argv in governed.commands if argv[:1] == ("git",)
-        ):
-            allowed.append(os.path.join(self._project, ".git"))
-        done = restore(self._project, before, self.store.folder / "removed", allowed)
-        if allowed:
-            now = watch(self._project, before.absent, before.held, self.store.copies)
-            self.store.keep_watch(self._project, now)
+        keys = _git_keys(governed)
+        done = restore(self._project, before, self.store.folder / "removed", allowed, keys)
+        after = accept(self._project, before, done, allowed, keys)
+        if after != before:
+            self.store.keep_watch(self._project, after)
         if not pending and not self.store.is_alive():
             self.store.keep_watch(self._project, None)
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
@@ -467,6 +464,11 @@ def _written(governed: GovernedCall | None) -> Iterator[str]:
         return
     yield from governed.writes
     yield from (change.path for change in (governed.changes.changes or () if governed.changes else ()))
+
+
+def _git_keys(governed: GovernedCall | None) -> list[tuple[str, str]]:
+    """The keys, with their values, that a call sets in git's configuration, if that is all that it does."""
+    return keys_named(str(governed.args["command"])) if governed is not None and _is_line(governed) else []
 
 
 def _real(path: str) -> str:

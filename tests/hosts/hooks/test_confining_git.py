@@ -1,0 +1,64 @@
+"""Git's configuration and settings beside what a call named: put back as a session meets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.config.home import Home
+from sb.hosts.hooks.confining import PREFIX
+from sb.tools.hosted.guarding import confiner_path
+from tests.confinement.conftest import git
+from tests.hosts.hooks.conftest import Host
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
+
+
+@pytest.fixture
+def repository(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A session whose commands are confined, in a repository."""
+    monkeypatch.setenv(PREFIX, str(confiner_path(Home(host.home))))
+    host.configure("hooks: {approval: queue}\n")
+    git(host.project, "init", "-q")
+    return host
+
+
+def value(project: Path, key: str) -> str:
+    done = subprocess.run(["git", "config", key], cwd=project, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "command", ["python3 k.py; git remote -v; echo x", "git log config", "python3 k.py; git config --get x"]
+)
+def test_line_that_speaks_of_git_keeps_no_key(command: str, repository: Host) -> None:
+    repository.before("Bash", "t1", command=command)
+    git(repository.project, "config", "core.fsmonitor", "/x/evil.sh")
+    repository.after("Bash", "t1", command=command)
+    assert value(repository.project, "core.fsmonitor") == ""
+
+
+def test_line_that_sets_a_key_keeps_that_value(repository: Host) -> None:
+    command = "git config core.pager less"
+    repository.before("Bash", "t1", command=command)
+    git(repository.project, "config", "core.pager", "less")
+    git(repository.project, "config", "core.fsmonitor", "/x/evil.sh")
+    repository.after("Bash", "t1", command=command)
+    assert (value(repository.project, "core.pager"), value(repository.project, "core.fsmonitor")) == (
+        "less",
+        "",
+    )
+
+
+def test_innocent_neighbour_allows_nothing_beside_it(repository: Host) -> None:
+    command = "echo '{}' > .vscode/launch.json"
+    vscode = repository.project / ".vscode"
+    repository.before("Bash", "t1", command=command)
+    vscode.mkdir()
+    (vscode / "launch.json").write_text("{}")
+    (vscode / "tasks.json").write_text("evil")
+    repository.after("Bash", "t1", command=command)
+    assert [path.name for path in vscode.iterdir()] == ["launch.json"]
