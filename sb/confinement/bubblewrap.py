@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from sb.confinement import probing
+from sb.confinement import probing, processes
 from sb.confinement.profile import MOST_SIBLINGS, Profile, contains, work_folders
 
 NAME = "bubblewrap"
@@ -184,8 +184,10 @@ def is_alive(folder: Path) -> bool:
     """True while a confined process runs, such as a server in the background.
 
     Args:
-        folder: SB_HOME/confine, on which something is mounted in each of them, and nowhere else.
+        folder: SB_HOME/confine. On it something is mounted in each of them, which tells of those without a holder.
     """
+    if processes.is_alive(folder):
+        return True
     own = os.stat("/proc/self/ns/mnt").st_ino
     escaped = os.path.realpath(folder).replace("\\", "\\134").replace(" ", "\\040")
     needle = f" {escaped} ".encode(errors="surrogateescape")

@@ -182,8 +182,9 @@ class ConfineStore:
         return path
 
     def _options(self, profile: Profile) -> bytes:
-        kind = self.engine().kind
-        kind.begin(self.folder)
+        engine = self.engine()
+        kind = engine.kind
+        kind.begin(self.folder, engine.program)
         return kind.options(profile, self.denied)
 
     def _of_folder(self, folder: str) -> Path:
@@ -283,8 +284,14 @@ class ConfineStore:
             self.folder / "copies", {digest for one in compared for _, digest in one.entries.values()}
         )
 
+    def end_all(self) -> None:
+        """End every confined process of the home, such as servers in the background."""
+        for kind in self._kinds:
+            kind.end_all(self.folder)
+
     def remove(self) -> None:
-        """Remove everything, when no host uses it any more."""
+        """Remove everything, when no host uses it any more; what still runs confined ends."""
+        self.end_all()
         denied = self.denied / "folder"
         with suppress(OSError):
             denied.rmdir()

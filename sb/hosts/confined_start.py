@@ -64,7 +64,10 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
         descriptor = _options_of_one(confining)
     os.dup2(descriptor, _OPTIONS_FD)
     start = engine.kind.command(engine.program, path, _OPTIONS_FD)
-    os.execv(engine.program, [*start, shell, "-c", line])
+    os.execv(
+        engine.program,
+        [*engine.kind.enter(confining.store.folder, engine.program), *start, shell, "-c", line],
+    )
 
 
 def _is_status_line(line: str) -> bool:

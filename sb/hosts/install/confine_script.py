@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sb.config.home import Home
+from sb.confinement import processes
 from sb.hosts.install.files import read_file, replace
 from sb.tools.hosted.guarding import confiner_path
 
@@ -48,11 +49,33 @@ program=
 [ -r "$state/program" ] && read -r program < "$state/program"
 kind= starter= packages=
 [ -r "$state/kind" ] && {{ read -r kind; read -r starter; read -r packages; }} < "$state/kind"
+# The process that keeps the PID namespace of this home's commands; it is to be the one that was noted.
+lives() {{
+    [ "$1" != Z ] && [ "${{20}}" = "$since" ]
+}}
+joined=no
+if [ "$kind" = bubblewrap ]; then
+    joined= holder= since= boot= now= stat=
+    [ -r "$state/holder" ] && read -r holder since boot < "$state/holder"
+    read -r now < /proc/sys/kernel/random/boot_id
+    if [ "$holder" = none ]; then
+        [ "$since" = "$now" ] && joined=no
+    elif [ "$boot" = "$now" ] && [ -r "/proc/$holder/stat" ] && [ -r "/proc/$holder/ns/pid" ]; then
+        exec 8< "/proc/$holder/ns/user" 7< "/proc/$holder/ns/pid"
+        read -r stat 2> /dev/null < "/proc/$holder/stat"
+        lives ${{stat##*) }} && joined=yes
+    fi
+    # Without a holder the slow path makes one; where that is missing, the options alone hold.
+    [ -x "$python" ] && [ -e "$runtime/start.py" ] || joined=${{joined:-no}}
+fi
 # Starts the engine with the options in a file.
 begin() {{
     case $kind in
     landlock) exec "$program" -I -S -X pycache_prefix="$runtime/pycache" "$starter" "$packages" "$1" "$shell" -c "$2" ;;
     sandbox-exec) exec "$program" -f "$1" "$shell" -c "$2" ;;
+    esac
+    case $joined in
+    yes) exec "$program" {joining} "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
     *) exec "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
     esac
 }}
@@ -68,7 +91,7 @@ case $1 in
         [ -r "$ticket" ] || continue
         command= folder= outside=
         . "$ticket"
-        if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ]; then
+        if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ] && [ -n "$joined$outside" ]; then
             # Taken once: the second one to make this file finds it there.
             set -C
             true 2> /dev/null > "$ticket.taken" || continue
@@ -78,7 +101,7 @@ case $1 in
         fi
     done
     folder=$PWD
-    while [ -x "$program" ] && [ -n "$folder" ]; do
+    while [ -x "$program" ] && [ -n "$folder" ] && [ -n "$joined" ]; do
         options=$state/folders$folder/options
         [ -r "$options" ] && begin "$options" "$1"
         folder=${{folder%/*}}
@@ -112,6 +135,7 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         home=shlex.quote(str(home.folder)),
         own=" | ".join(map(shlex.quote, own)),
         command=COMMAND,
+        joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
         refused=REFUSED,
     ).encode()
 
