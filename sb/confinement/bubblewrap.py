@@ -1,7 +1,7 @@
 """Bubblewrap (`bwrap`): starts a command in its own user and mount namespace, with a profile as its mounts.
 
-A user namespace is always made: without one, root reaches the files of other processes through /proc. Processes keep
-their numbers, so that a later call can end a server that an earlier one started.
+A user namespace is always made: without one, root reaches the files of other processes through /proc. Processes are in a
+PID namespace of their home (`processes.py`), so that a later call can end a server that an earlier one started.
 """
 
 from __future__ import annotations

@@ -189,7 +189,19 @@ def _tried(program: str, holder: Holder) -> str:
     descriptors = _open(holder)
     if descriptors is None:
         return "its PID namespace ended at once"
-    inner = ("--unshare-user", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--bind", "/proc", "/proc", "--dev", "/dev")
+    inner = (
+        "--unshare-user",
+        "--cap-drop",
+        "ALL",
+        "--ro-bind",
+        "/",
+        "/",
+        "--bind",
+        "/proc",
+        "/proc",
+        "--dev",
+        "/dev",
+    )
     try:
         done = subprocess.run(
             [*joining(program, *descriptors), program, *inner, "--", "/bin/sh", "-c", _TRIAL],
@@ -211,8 +223,7 @@ def _open(holder: Holder) -> tuple[int, int] | None:
     """Descriptors of a holder's user and PID namespaces; None if it has ended."""
     opened: list[int] = []
     try:
-        for name in ("user", "pid"):
-            opened.append(os.open(f"/proc/{holder.pid}/ns/{name}", os.O_RDONLY))
+        opened.extend(os.open(f"/proc/{holder.pid}/ns/{name}", os.O_RDONLY) for name in ("user", "pid"))
         if _start_of(holder.pid) == holder.started:  # after they were opened: they are those of this process
             return opened[0], opened[1]
     except OSError:
@@ -241,7 +252,12 @@ def _record(folder: Path) -> list[str]:
 def _start_of(pid: int) -> str:
     """The time at which a process started; "" if there is none, or only what its parent has not noticed."""
     try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
+        state, *fields = (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rpartition(") ")[2]
+            .split()
+        )
     except (OSError, ValueError):
         return ""
     return "" if state in "ZX" else fields[18]
@@ -250,7 +266,7 @@ def _start_of(pid: int) -> str:
 def _runs(process: str) -> bool:
     """True for a process of which a thread lives, even if the first one has ended."""
     try:
-        state = Path(process, "stat").read_text(errors="replace").rpartition(") ")[2][:1]
+        state = Path(process, "stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
         return state not in "ZX" or len(os.listdir(f"{process}/task")) > 1
     except OSError:
         return False

@@ -90,13 +90,41 @@ def test_line_runs_confined_as_it_was_written(line: str, confiner: Confiner) -> 
     )
 
 
-def test_folder_below_has_the_profile_of_the_one_above(confiner: Confiner) -> None:
-    below = confiner.place.project / "src" / "a b"
-    below.mkdir(parents=True)
-    done = confiner.call("echo $SB_CONFINED; echo x > ../y; echo x > ~/notes.md", cwd=below)
-    assert done.stdout == "bubblewrap\n"
-    assert (confiner.place.project / "src" / "y").exists()
-    assert (confiner.place.home / "notes.md").read_text() == "mine\n"
+def test_profile_of_a_folder_is_not_that_of_another(confiner: Confiner) -> None:
+    """A folder named like the file of a profile is one like any other."""
+    project = confiner.place.project
+    for name in ("options", "options/options", "a b"):
+        below = project / name
+        below.mkdir()
+        confiner.store.put_profile(str(below), confiner.place.profile())
+        done = confiner.call(f"echo $SB_CONFINED; echo x > {shlex.quote(str(project))}/y", cwd=below)
+        assert done.stdout == "bubblewrap\n"
+    confiner.store.put_profile(str(project), confiner.place.profile())
+    assert confiner.call("echo $SB_CONFINED").stdout == "bubblewrap\n"
+    confiner.store.tidy()
+    assert confiner.call("echo $SB_CONFINED", cwd=project / "options").stdout == "bubblewrap\n"
+    confiner.store.forget_profiles(str(project))
+    assert not list((confiner.store.folder / "folders").rglob("options"))
+
+
+def test_what_runs_outside_follows_no_link_and_runs_no_program_of_the_project(
+    confiner: Confiner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, line = confiner.place, "hello; true && echo ${SB_CONFINED:-outside}"
+    (place.project / "bin").mkdir()
+    (place.project / "bin" / "hello").write_text("#!/bin/sh\necho evil\n")
+    (place.project / "bin" / "hello").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{place.project}/bin:{os.environ['PATH']}")
+    noted = place.project / "claude-1-cwd"
+    noted.symlink_to(place.home / "notes.md")
+    confiner.issue(line, outside=True)
+    done = confiner.call(line)
+    assert (done.stdout, done.returncode) == ("outside\n", 0)
+    assert (place.home / "notes.md").read_text() == "mine\n"
+    noted.unlink()
+    confiner.issue("cd .claude", outside=True)
+    confiner.call("cd .claude")
+    assert noted.read_text().strip() == os.path.realpath(place.project / ".claude")
 
 
 def test_ticket_counts_once_and_for_its_command_and_folder_alone(confiner: Confiner) -> None:
@@ -104,6 +132,7 @@ def test_ticket_counts_once_and_for_its_command_and_folder_alone(confiner: Confi
     confiner.issue(line, new)
     other = confiner.place.project / "src"
     other.mkdir()
+    confiner.store.put_profile(str(other), confiner.place.profile())
     assert confiner.call(line, cwd=other).returncode == 1
     assert confiner.call(f"{line} ").returncode == 1
     assert confiner.call(line).returncode == 0
@@ -184,7 +213,7 @@ def test_call_sees_and_signals_nothing_outside_of_its_home(confiner: Confiner) -
             f"kill -9 {outside.pid}; kill -STOP {outside.pid}; pgrep -x sleep -a; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done"
         )
         assert outside.poll() is None
-        assert Path(f"/proc/{outside.pid}/stat").read_text().split(") ")[1][0] == "S"
+        assert Path(f"/proc/{outside.pid}/stat").read_text(encoding="utf-8").split(") ")[1][0] == "S"
         outside.kill()
     assert "sleep 61" not in done.stdout
     assert str(os.getpid()) not in confiner.call("ls /proc").stdout.split()
@@ -245,5 +274,6 @@ def test_without_a_namespace_the_options_hold_alone(confiner: Confiner) -> None:
     confiner.store.end_all()
     processes.begin(confiner.store.folder, str(broken))
     assert processes.fault(confiner.store.folder)
+    assert processes.GAP in confiner.store.gaps(confiner.store.engine())
     assert confiner.call("echo $SB_CONFINED; echo x > ~/notes.md").stdout == "bubblewrap\n"
     assert (confiner.place.home / "notes.md").read_text() == "mine\n"

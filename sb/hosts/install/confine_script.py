@@ -79,6 +79,19 @@ begin() {{
     *) exec "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
     esac
 }}
+# Runs the agent's line outside, and nothing else of what the host wrote: that goes through files anybody may make.
+alone() {{
+    tail=${{whole##*" && pwd -P >| "}}
+    PATH=$path
+    export PATH
+    case $whole in
+    *" && eval $line < /dev/null && pwd -P >| $tail")
+        # The host has not made the file, so what is there by now is another's: a link is not followed.
+        exec "$shell" -c "eval $line < /dev/null && {{ set -C; pwd -P > $tail || :; }} 2> /dev/null" ;;
+    *) exec "$shell" -c "eval $line < /dev/null" ;;
+    esac
+}}
+whole=$1
 case $1 in
 *" && eval "*)
     # As the host puts it: its own preparation, the agent's line in quotes, and where the folder is noted.
@@ -89,23 +102,27 @@ case $1 in
     true 2> /dev/null > "$state/ran"
     for ticket in "$state"/tickets/*.call; do
         [ -r "$ticket" ] || continue
-        command= folder= outside=
+        command= folder= outside= path=
         . "$ticket"
         if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ] && [ -n "$joined$outside" ]; then
             # Taken once: the second one to make this file finds it there.
             set -C
             true 2> /dev/null > "$ticket.taken" || continue
             set +C
-            [ -n "$outside" ] && exec "$shell" -c "$1"
+            [ -n "$outside" ] && alone
             [ -x "$program" ] && begin "$ticket.options" "$1"
         fi
     done
-    folder=$PWD
-    while [ -x "$program" ] && [ -n "$folder" ] && [ -n "$joined" ]; do
-        options=$state/folders$folder/options
-        [ -r "$options" ] && begin "$options" "$1"
-        folder=${{folder%/*}}
+    # The profile is that of this folder and of none above: the hook writes one for each call that it judges.
+    options=$state/folders rest=${{PWD#/}}
+    while [ -n "$rest" ]; do
+        options=$options/_${{rest%%/*}}
+        case $rest in
+        */*) rest=${{rest#*/}} ;;
+        *) rest= ;;
+        esac
     done
+    [ -x "$program" ] && [ -n "$joined" ] && [ -r "$options/options" ] && begin "$options/options" "$1"
     ;;
 esac
 if [ -x "$python" ] && [ -e "$runtime/start.py" ]; then
