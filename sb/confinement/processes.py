@@ -113,7 +113,7 @@ def is_alive(folder: Path) -> bool:
     holder = _living(folder)
     if holder is None:
         return False
-    inside = f"/proc/{holder.pid}/root/proc"
+    inside = os.path.join(f"/proc/{holder.pid}/root", "proc")
     try:
         names = os.listdir(inside)
     except OSError:
