@@ -262,9 +262,11 @@ def test_killed_holder_is_replaced_and_its_number_is_not_believed(confiner: Conf
     record.write_text(f"{pid} 1 {boot}\n")
     assert not confiner.store.is_alive()
     confiner.store.put_profile(str(confiner.place.project), confiner.place.profile())
-    assert record.read_text().split()[1] != "1"
+    living = record.read_text()
+    assert living.split()[1] != "1"
     record.write_text(f"{os.getpid()} {started} {boot}\n")
     assert confiner.call("echo $SB_CONFINED").stdout == "bubblewrap\n"
+    record.write_text(living)
 
 
 def test_without_a_namespace_the_options_hold_alone(confiner: Confiner) -> None:
