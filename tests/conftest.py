@@ -24,6 +24,7 @@ from hypothesis.internal.conjecture import providers
 
 from sb.cli import run
 from sb.config import database_key
+from sb.confinement import processes
 from sb.kernel.authority import keys
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
@@ -207,6 +208,9 @@ def own_folder(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Path]:
     folder = scratch / f"{name}-{next(numbers)}"
     folder.mkdir(mode=0o700)
     yield folder
+    for depth in range(1, 5):
+        for path in folder.glob("*/" * depth + "confine/holder"):
+            processes.end_all(path.parent)
     if not request.node.stash.get(FAILED, False):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -70,6 +70,7 @@ def report() -> Iterator[str]:
             ratio = median((row[0] - row[1]) / row[2] for row in rows)
             verdict = f"bar {BAR:g}x  {'ok' if ratio <= BAR else 'OVER'}"
             yield f"{what + ', more than bash':<44} {more:>9.1f} ms   python -I -S -c pass {floor:>20.1f} ms   {ratio:>5.2f}x  {verdict}"
+        store.end_all()
 
 
 def _ms(command: list[str], folder: Path) -> float:

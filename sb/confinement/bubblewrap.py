@@ -1,7 +1,7 @@
 """Bubblewrap (`bwrap`): starts a command in its own user and mount namespace, with a profile as its mounts.
 
-A user namespace is always made: without one, root reaches the files of other processes through /proc. Processes keep
-their numbers, so that a later call can end a server that an earlier one started.
+A user namespace is always made: without one, root reaches the files of other processes through /proc. Processes are in a
+PID namespace of their home (`processes.py`), so that a later call can end a server that an earlier one started.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from sb.confinement import probing
+from sb.confinement import probing, processes
 from sb.confinement.profile import MOST_SIBLINGS, Profile, contains, work_folders
 
 NAME = "bubblewrap"
@@ -184,8 +184,10 @@ def is_alive(folder: Path) -> bool:
     """True while a confined process runs, such as a server in the background.
 
     Args:
-        folder: SB_HOME/confine, on which something is mounted in each of them, and nowhere else.
+        folder: SB_HOME/confine. On it something is mounted in each of them, which tells of those without a holder.
     """
+    if processes.is_alive(folder):
+        return True
     own = os.stat("/proc/self/ns/mnt").st_ino
     escaped = os.path.realpath(folder).replace("\\", "\\134").replace(" ", "\\040")
     needle = f" {escaped} ".encode(errors="surrogateescape")

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sb.confinement import bubblewrap, landlock, seatbelt
+from sb.confinement import bubblewrap, landlock, processes, seatbelt
 from sb.confinement.profile import Profile
 from sb.frozen import frozen
+
+
+def _nothing(_folder: Path, _program: str) -> None:
+    """Engines that see their processes by other means note nothing."""
+
+
+def _nothing_of(_folder: Path) -> None:
+    """Engines without a namespace of processes end none."""
+
+
+def _no_words(_folder: Path, _program: str) -> list[str]:
+    return []
 
 
 @frozen
@@ -18,8 +30,9 @@ class EngineKind:
         find: its program, or "". probe: why that does not hold here, or ""; takes a folder for its files.
         options: a profile as the program reads it, from a file; takes a folder for what nobody may open.
         command: what is put in front of a command: of the program, the file with the options, and that file's number
-            where it is open.
-        is_alive: True while a confined process runs; takes SB_HOME/confine. begin: called before one may start.
+            where it is open. enter: what is put in front of that; takes SB_HOME/confine and the program.
+        is_alive: True while a confined process runs; takes SB_HOME/confine. end_all: ends those that it can, the same.
+        begin: called before one may start; takes SB_HOME/confine and the program.
         marks: what `sb-confine` needs to know besides the program, a line each.
         gaps: what it does not hold, a sentence each.
         denies: a write that it stops fails like one without the right to, not as on a read-only disk.
@@ -32,15 +45,13 @@ class EngineKind:
     options: Callable[[Profile, Path], bytes]
     command: Callable[[str, str, int], list[str]]
     is_alive: Callable[[Path], bool]
-    begin: Callable[[Path], None]
+    begin: Callable[[Path, str], None]
     marks: Callable[[], tuple[str, ...]]
     gaps: tuple[str, ...]
+    enter: Callable[[Path, str], list[str]] = _no_words
+    end_all: Callable[[Path], None] = _nothing_of
     denies: bool = False
     compares: bool = False
-
-
-def _nothing(_folder: Path) -> None:
-    """Engines that see their processes by other means note nothing."""
 
 
 BUBBLEWRAP = EngineKind(
@@ -50,9 +61,11 @@ BUBBLEWRAP = EngineKind(
     bubblewrap.options,
     bubblewrap.command,
     bubblewrap.is_alive,
-    _nothing,
+    processes.begin,
     tuple,
     bubblewrap.GAPS,
+    processes.enter,
+    processes.end_all,
 )
 LANDLOCK = EngineKind(
     landlock.NAME,

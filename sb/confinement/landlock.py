@@ -119,7 +119,7 @@ def is_alive(folder: Path) -> bool:
     return False
 
 
-def note_start(folder: Path) -> None:
+def note_start(folder: Path, _program: str = "") -> None:
     """Note that processes may run from now on; see `is_alive`.
 
     Raises:

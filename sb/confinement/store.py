@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from sb.config.home import Home
+from sb.confinement import processes
 from sb.confinement.contents import remove_unused
 from sb.confinement.engines import BUBBLEWRAP, BY_NAME, ENGINES, EngineKind
-from sb.confinement.profile import Profile
+from sb.confinement.profile import Profile, contains
 from sb.confinement.watched import Watch
 from sb.files import write_atomic
 from sb.frozen import frozen
@@ -30,6 +31,7 @@ from sb.sources import Clock
 
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
 OPTIONS = "options"  # the file of a folder's profile
+DEFAULT = "default"  # the profile of commands that no hook has judged
 TICKET_S = 86_400.0  # a person may take that long to answer the host's question
 _MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -137,6 +139,10 @@ class ConfineStore:
         """
         return self.engine().kind.is_alive(self.folder)
 
+    def gaps(self, engine: Engine) -> tuple[str, ...]:
+        """The gaps of an engine on this system, a sentence each."""
+        return (*engine.kind.gaps, *((processes.GAP,) if processes.fault(self.folder) else ()))
+
     def known_engine(self) -> Engine:
         """The engine that hooks found last, or before a first hook the one that this process finds; nothing is saved.
 
@@ -166,7 +172,7 @@ class ConfineStore:
                 path.unlink(missing_ok=True)
 
     def put_profile(self, folder: str, profile: Profile) -> Path:
-        """Save the profile of commands that start in a folder, or in one below it; returns its file.
+        """Save the profile of commands that start in a folder; returns its file.
 
         Raises:
             OSError: it cannot be written.
@@ -175,19 +181,33 @@ class ConfineStore:
         content = self._options(profile)
         try:
             if path.read_bytes() == content:
+                os.utime(path)
                 return path
         except OSError:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(path, content, durable=False)
         return path
 
+    def put_default(self, profile: Profile) -> Path:
+        """Save the profile of commands that no hook has judged; returns its file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        path = self.folder / DEFAULT
+        write_atomic(path, self._options(profile), durable=False)
+        return path
+
     def _options(self, profile: Profile) -> bytes:
-        kind = self.engine().kind
-        kind.begin(self.folder)
+        engine = self.engine()
+        kind = engine.kind
+        kind.begin(self.folder, engine.program)
         return kind.options(profile, self.denied)
 
     def _of_folder(self, folder: str) -> Path:
-        return self.folder / "folders" / folder.strip("/") / OPTIONS
+        """Each name begins with a character more, so that no folder is in the place of a file."""
+        names = [f"_{name}" for name in folder.split("/") if name]
+        return self.folder.joinpath("folders", *names, OPTIONS)
 
     def issue(self, command: str, folder: str, profile: Profile, *, outside: bool) -> None:
         """Save a ticket for one run of a command; an older one of the same call is replaced.
@@ -211,6 +231,7 @@ class ConfineStore:
             "command": _quoted(command),
             "folder": os.path.realpath(folder),
             "outside": "1" if outside else "",
+            "path": _path_without(profile) if outside else "",
         }
         text = "".join(f"{name}={shlex.quote(value)}\n" for name, value in facts.items())
         write_atomic(ticket, text.encode(errors="surrogateescape"), durable=False)
@@ -266,25 +287,44 @@ class ConfineStore:
         return Watch.from_json(body)
 
     def tidy(self) -> None:
-        """Remove tickets and failures that are too old to count, and profiles of folders that are gone."""
+        """Remove tickets, failures and profiles that are too old to count, and profiles of folders that are gone."""
         for kind in ("tickets", "failures"):
             for path in _files(self.folder / kind):
                 with suppress(OSError):
-                    if abs(self._clock.now() - path.stat().st_mtime) > TICKET_S:
+                    if self._is_old(path):
                         path.unlink()
         folders = self.folder / "folders"
         for path in sorted(folders.rglob(OPTIONS)) if folders.is_dir() else ():
-            folder = Path("/") / path.parent.relative_to(folders)
-            if not folder.is_dir():
-                path.unlink(missing_ok=True)
+            with suppress(OSError):
+                if not _folder_of(path.relative_to(folders)).is_dir() or self._is_old(path):
+                    path.unlink()
         watches = (self._read(f"watched/{path.name}") for path in _files(self.folder / "watched"))
         compared = [watch.contents for body in watches if (watch := Watch.from_json(body)) and watch.contents]
         remove_unused(
             self.folder / "copies", {digest for one in compared for _, digest in one.entries.values()}
         )
 
+    def end_all(self) -> None:
+        """End every confined process of the home, such as servers in the background."""
+        for kind in self._kinds:
+            kind.end_all(self.folder)
+
+    def forget_profiles(self, project: str) -> None:
+        """Remove the profiles of a project's folders, when a session of it ends: the next call's hook writes its own.
+
+        Args:
+            project: its absolute path; "" for none.
+        """
+        folder = self._of_folder(project).parent
+        if project.strip("/"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _is_old(self, path: Path) -> bool:
+        return abs(self._clock.now() - path.stat().st_mtime) > TICKET_S
+
     def remove(self) -> None:
-        """Remove everything, when no host uses it any more."""
+        """Remove everything, when no host uses it any more; what still runs confined ends."""
+        self.end_all()
         denied = self.denied / "folder"
         with suppress(OSError):
             denied.rmdir()
@@ -302,6 +342,21 @@ class ConfineStore:
 
     def _write(self, name: str, body: dict[str, Any]) -> None:
         write_atomic(self.folder / name, json.dumps(body).encode(), durable=False)
+
+
+def _folder_of(options: Path) -> Path:
+    """The folder of a profile, by the place of its file below `folders`."""
+    return Path("/", *(name[1:] for name in options.parent.parts))
+
+
+def _path_without(profile: Profile) -> str:
+    """PATH without folders in which a confined command may have put programs."""
+    names = (name for name in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(name))
+    folders = dict.fromkeys(map(os.path.realpath, names))
+    places = (*profile.writable, *profile.opened)
+    return os.pathsep.join(
+        folder for folder in folders if not any(contains(place, folder) for place in places)
+    )
 
 
 def _quoted(command: str) -> str:

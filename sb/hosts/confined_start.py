@@ -22,6 +22,7 @@ from sb.sources import SYSTEM_CLOCK
 
 _HOST = "claude-code"
 _OPTIONS_FD = 9
+_COMMAND = " && eval "  # in what a host makes of an agent's command, and of nothing else
 
 
 def main(shell: str, line: str) -> NoReturn:
@@ -57,14 +58,28 @@ def _start(shell: str, line: str, folder: str) -> NoReturn:
 def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> NoReturn:
     confining.store.set_mode(on=True, required=confining.mode == "require")
     engine = confining.engine
-    path = str(confining.store.put_profile(folder, confining.profile()))
+    if _COMMAND in line:
+        # A hook writes the profile of each call that it judges. Without one the folder is not the one that was judged,
+        # so nothing counts as its project.
+        path = str(confining.store.put_default(_without_project(confining, folder).profile()))
+    else:
+        path = str(confining.store.put_profile(folder, confining.profile()))
     descriptor = os.open(path, os.O_RDONLY)
     if _is_status_line(line) and engine.name == NAME:
         os.close(descriptor)
         descriptor = _options_of_one(confining)
     os.dup2(descriptor, _OPTIONS_FD)
     start = engine.kind.command(engine.program, path, _OPTIONS_FD)
-    os.execv(engine.program, [*start, shell, "-c", line])
+    os.execv(
+        engine.program,
+        [*engine.kind.enter(confining.store.folder, engine.program), *start, shell, "-c", line],
+    )
+
+
+def _without_project(confining: Confining, folder: str) -> Confining:
+    config = _config(Path(folder))
+    event = HookEvent(_HOST, "", Moment.OTHER, "", folder)
+    return Confining(config, event, judging_context(config, event), "", SYSTEM_CLOCK)
 
 
 def _is_status_line(line: str) -> bool:

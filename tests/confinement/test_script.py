@@ -6,12 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from sb.config.home import Home
+from sb.confinement import processes
 from sb.confinement.profile import Profile
 from sb.confinement.store import ConfineStore
 from sb.hosts.install.confine_script import script
@@ -57,6 +59,7 @@ def confiner(place: Place) -> Confiner:
     store = ConfineStore(home, SYSTEM_CLOCK)
     assert store.engine().holds
     store.put_profile(str(place.project), place.profile())
+    assert not processes.fault(store.folder)
     path = place.home / "sb-confine"
     path.write_bytes(script(home, "/nowhere/python", Path("/nowhere"), OWN))
     path.chmod(0o700)
@@ -87,13 +90,41 @@ def test_line_runs_confined_as_it_was_written(line: str, confiner: Confiner) -> 
     )
 
 
-def test_folder_below_has_the_profile_of_the_one_above(confiner: Confiner) -> None:
-    below = confiner.place.project / "src" / "a b"
-    below.mkdir(parents=True)
-    done = confiner.call("echo $SB_CONFINED; echo x > ../y; echo x > ~/notes.md", cwd=below)
-    assert done.stdout == "bubblewrap\n"
-    assert (confiner.place.project / "src" / "y").exists()
-    assert (confiner.place.home / "notes.md").read_text() == "mine\n"
+def test_profile_of_a_folder_is_not_that_of_another(confiner: Confiner) -> None:
+    """A folder named like the file of a profile is one like any other."""
+    project = confiner.place.project
+    for name in ("options", "options/options", "a b"):
+        below = project / name
+        below.mkdir()
+        confiner.store.put_profile(str(below), confiner.place.profile())
+        done = confiner.call(f"echo $SB_CONFINED; echo x > {shlex.quote(str(project))}/y", cwd=below)
+        assert done.stdout == "bubblewrap\n"
+    confiner.store.put_profile(str(project), confiner.place.profile())
+    assert confiner.call("echo $SB_CONFINED").stdout == "bubblewrap\n"
+    confiner.store.tidy()
+    assert confiner.call("echo $SB_CONFINED", cwd=project / "options").stdout == "bubblewrap\n"
+    confiner.store.forget_profiles(str(project))
+    assert not list((confiner.store.folder / "folders").rglob("options"))
+
+
+def test_what_runs_outside_follows_no_link_and_runs_no_program_of_the_project(
+    confiner: Confiner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, line = confiner.place, "hello; true && echo ${SB_CONFINED:-outside}"
+    (place.project / "bin").mkdir()
+    (place.project / "bin" / "hello").write_text("#!/bin/sh\necho evil\n")
+    (place.project / "bin" / "hello").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{place.project}/bin:{os.environ['PATH']}")
+    noted = place.project / "claude-1-cwd"
+    noted.symlink_to(place.home / "notes.md")
+    confiner.issue(line, outside=True)
+    done = confiner.call(line)
+    assert (done.stdout, done.returncode) == ("outside\n", 0)
+    assert (place.home / "notes.md").read_text() == "mine\n"
+    noted.unlink()
+    confiner.issue("cd .claude", outside=True)
+    confiner.call("cd .claude")
+    assert noted.read_text().strip() == os.path.realpath(place.project / ".claude")
 
 
 def test_ticket_counts_once_and_for_its_command_and_folder_alone(confiner: Confiner) -> None:
@@ -101,6 +132,7 @@ def test_ticket_counts_once_and_for_its_command_and_folder_alone(confiner: Confi
     confiner.issue(line, new)
     other = confiner.place.project / "src"
     other.mkdir()
+    confiner.store.put_profile(str(other), confiner.place.profile())
     assert confiner.call(line, cwd=other).returncode == 1
     assert confiner.call(f"{line} ").returncode == 1
     assert confiner.call(line).returncode == 0
@@ -173,3 +205,77 @@ def test_names_of_any_bytes_reach_the_engine(confiner: Confiner) -> None:
     done = confiner.call("touch inside && echo $SB_CONFINED", cwd=odd)
     assert done.stdout == "bubblewrap\n", done.stderr
     assert (odd / "inside").exists()
+
+
+def test_call_sees_and_signals_nothing_outside_of_its_home(confiner: Confiner) -> None:
+    with subprocess.Popen(["sleep", "61"]) as outside:
+        done = confiner.call(
+            f"kill -9 {outside.pid}; kill -STOP {outside.pid}; pgrep -x sleep -a; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done"
+        )
+        assert outside.poll() is None
+        assert Path(f"/proc/{outside.pid}/stat").read_text(encoding="utf-8").split(") ")[1][0] == "S"
+        outside.kill()
+    assert "sleep 61" not in done.stdout
+    assert str(os.getpid()) not in confiner.call("ls /proc").stdout.split()
+
+
+def test_later_call_ends_the_server_of_an_earlier_one(confiner: Confiner) -> None:
+    _until_over(confiner)
+    pid = confiner.call("sleep 62 > /dev/null 2>&1 & echo $!").stdout.strip()
+    assert confiner.store.is_alive()
+    assert confiner.call(f"kill {pid} && echo ended").stdout == "ended\n"
+    _until_over(confiner)
+    confiner.call("unshare -Upf sleep 63 > /dev/null 2>&1 & sleep 0.2; jobs -p")
+    assert confiner.store.is_alive(), "in a namespace of its own below"
+    confiner.store.end_all()
+    _until_over(confiner)
+
+
+def _until_over(confiner: Confiner) -> None:
+    for _ in range(200):
+        if not confiner.store.is_alive():
+            return
+        time.sleep(0.01)
+    pytest.fail("still alive")
+
+
+def test_call_that_was_let_open_more_is_closed_to_other_calls(confiner: Confiner) -> None:
+    new = confiner.place.home / "new"
+    line = "echo here > /dev/shm/x; sleep 64 > /dev/null 2>&1 & echo a > ~/new"
+    confiner.issue(line, new)
+    assert confiner.call(line).returncode == 0
+    done = confiner.call(
+        "for p in /proc/[0-9]*; do case $p in */$$) ;; *) echo evil > $p/root$HOME/new; ls $p/root/ $p/cwd/ $p/fd/; "
+        "nsenter -t ${p#/proc/} -U -m true && echo entered; esac; done; echo evil > ~/new"
+    )
+    assert new.read_text() == "a\n"
+    assert "entered" not in done.stdout
+    assert "usr" not in done.stdout.split()
+    confiner.store.end_all()
+
+
+def test_ended_holder_is_replaced_and_its_number_is_not_believed(confiner: Confiner) -> None:
+    record = confiner.store.folder / "holder"
+    pid, started, boot = record.read_text().split()
+    confiner.store.end_all()
+    assert confiner.call("echo $SB_CONFINED").stdout == "bubblewrap\n"
+    record.write_text(f"{pid} 1 {boot}\n")
+    assert not confiner.store.is_alive()
+    confiner.store.put_profile(str(confiner.place.project), confiner.place.profile())
+    living = record.read_text()
+    assert living.split()[1] != "1"
+    record.write_text(f"{os.getpid()} {started} {boot}\n")
+    assert confiner.call("echo $SB_CONFINED").stdout == "bubblewrap\n"
+    record.write_text(living)
+
+
+def test_without_a_namespace_the_options_hold_alone(confiner: Confiner) -> None:
+    broken = confiner.place.home / "bwrap"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o700)
+    confiner.store.end_all()
+    processes.begin(confiner.store.folder, str(broken))
+    assert processes.fault(confiner.store.folder)
+    assert processes.GAP in confiner.store.gaps(confiner.store.engine())
+    assert confiner.call("echo $SB_CONFINED; echo x > ~/notes.md").stdout == "bubblewrap\n"
+    assert (confiner.place.home / "notes.md").read_text() == "mine\n"

@@ -406,6 +406,7 @@ class Confining:
         settings = Path(self._project, _SETTINGS)
         if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
             settings.rmdir()
+        self.store.forget_profiles(self._project)
         self.store.tidy()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sb.config.home import Home
+from sb.confinement import processes
 from sb.hosts.install.files import read_file, replace
 from sb.tools.hosted.guarding import confiner_path
 
@@ -48,14 +49,49 @@ program=
 [ -r "$state/program" ] && read -r program < "$state/program"
 kind= starter= packages=
 [ -r "$state/kind" ] && {{ read -r kind; read -r starter; read -r packages; }} < "$state/kind"
+# The process that keeps the PID namespace of this home's commands; it is to be the one that was noted.
+lives() {{
+    [ "$1" != Z ] && [ "${{20}}" = "$since" ]
+}}
+joined=no
+if [ "$kind" = bubblewrap ]; then
+    joined= holder= since= boot= now= stat=
+    [ -r "$state/holder" ] && read -r holder since boot < "$state/holder"
+    read -r now < /proc/sys/kernel/random/boot_id
+    if [ "$holder" = none ]; then
+        [ "$since" = "$now" ] && joined=no
+    elif [ "$boot" = "$now" ] && [ -r "/proc/$holder/stat" ] && [ -r "/proc/$holder/ns/pid" ]; then
+        exec 8< "/proc/$holder/ns/user" 7< "/proc/$holder/ns/pid"
+        read -r stat 2> /dev/null < "/proc/$holder/stat"
+        lives ${{stat##*) }} && joined=yes
+    fi
+    # Without a holder the slow path makes one; where that is missing, the options alone hold.
+    [ -x "$python" ] && [ -e "$runtime/start.py" ] || joined=${{joined:-no}}
+fi
 # Starts the engine with the options in a file.
 begin() {{
     case $kind in
     landlock) exec "$program" -I -S -X pycache_prefix="$runtime/pycache" "$starter" "$packages" "$1" "$shell" -c "$2" ;;
     sandbox-exec) exec "$program" -f "$1" "$shell" -c "$2" ;;
+    esac
+    case $joined in
+    yes) exec "$program" {joining} "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
     *) exec "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
     esac
 }}
+# Runs the agent's line outside, and nothing else of what the host wrote: that goes through files anybody may make.
+alone() {{
+    tail=${{whole##*" && pwd -P >| "}}
+    PATH=$path
+    export PATH
+    case $whole in
+    *" && eval $line < /dev/null && pwd -P >| $tail")
+        # The host has not made the file, so what is there by now is another's: a link is not followed.
+        exec "$shell" -c "eval $line < /dev/null && {{ set -C; pwd -P > $tail || :; }} 2> /dev/null" ;;
+    *) exec "$shell" -c "eval $line < /dev/null" ;;
+    esac
+}}
+whole=$1
 case $1 in
 *" && eval "*)
     # As the host puts it: its own preparation, the agent's line in quotes, and where the folder is noted.
@@ -66,23 +102,27 @@ case $1 in
     true 2> /dev/null > "$state/ran"
     for ticket in "$state"/tickets/*.call; do
         [ -r "$ticket" ] || continue
-        command= folder= outside=
+        command= folder= outside= path=
         . "$ticket"
-        if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ]; then
+        if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ] && [ -n "$joined$outside" ]; then
             # Taken once: the second one to make this file finds it there.
             set -C
             true 2> /dev/null > "$ticket.taken" || continue
             set +C
-            [ -n "$outside" ] && exec "$shell" -c "$1"
+            [ -n "$outside" ] && alone
             [ -x "$program" ] && begin "$ticket.options" "$1"
         fi
     done
-    folder=$PWD
-    while [ -x "$program" ] && [ -n "$folder" ]; do
-        options=$state/folders$folder/options
-        [ -r "$options" ] && begin "$options" "$1"
-        folder=${{folder%/*}}
+    # The profile is that of this folder and of none above: the hook writes one for each call that it judges.
+    options=$state/folders rest=${{PWD#/}}
+    while [ -n "$rest" ]; do
+        options=$options/_${{rest%%/*}}
+        case $rest in
+        */*) rest=${{rest#*/}} ;;
+        *) rest= ;;
+        esac
     done
+    [ -x "$program" ] && [ -n "$joined" ] && [ -r "$options/options" ] && begin "$options/options" "$1"
     ;;
 esac
 if [ -x "$python" ] && [ -e "$runtime/start.py" ]; then
@@ -112,6 +152,7 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         home=shlex.quote(str(home.folder)),
         own=" | ".join(map(shlex.quote, own)),
         command=COMMAND,
+        joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
         refused=REFUSED,
     ).encode()
 

@@ -70,9 +70,10 @@ def _confinement(config: Config) -> Finding:
         return Finding(
             "confinement", Status.OK, "off (hooks.confine = off): commands are judged by their text alone"
         )
-    engine = ConfineStore(config.home, SYSTEM_CLOCK).known_engine()
+    store = ConfineStore(config.home, SYSTEM_CLOCK)
+    engine = store.known_engine()
     if engine.holds:
-        gaps = "; ".join(engine.kind.gaps)
+        gaps = "; ".join(store.gaps(engine))
         detail = f"commands of claude-code are held by {engine.name} ({engine.program}). Not held: {gaps}"
         return Finding("confinement", Status.OK, detail)
     does = "refuses every command" if mode == "require" else "commands are judged by their text alone"

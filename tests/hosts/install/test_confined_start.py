@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,12 @@ def test_server_of_the_persons_own_settings_runs_outside(user: Path) -> None:
 def test_agents_command_in_a_folder_without_a_profile_is_confined(user: Path) -> None:
     line = f"source /nowhere || true && eval '{WHERE}' < /dev/null && pwd -P >| /dev/null"
     assert start(user, line).stdout == "bubblewrap\n"
-    assert (user / ".sb" / "confine" / "folders" / str(user / "shop").strip("/") / "options").exists()
+    confine = user / ".sb" / "confine"
+    assert not (confine / "folders").exists(), "no hook has judged it, so no project is its own"
+    assert os.fsencode(user / "shop") not in (confine / "default").read_bytes().split(b"\0")
+    assert start(user, WHERE).stdout == "bubblewrap\n"
+    [other] = (confine / "folders").rglob("options")
+    assert os.fsencode(user / "shop") in other.read_bytes().split(b"\0")
 
 
 def test_switched_off_or_required(user: Path) -> None:
