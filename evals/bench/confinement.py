@@ -16,9 +16,8 @@ from statistics import median
 
 from sb.config.home import Home
 from sb.confinement.credentials import credentials_of
-from sb.confinement.profile import Grounds, make_profile
+from sb.confinement.profile import Grounds, make_profile, own_and_private
 from sb.confinement.store import ConfineStore
-from sb.hosts.hooks.confining import own_and_private
 from sb.hosts.install.confine_script import script
 from sb.shell.guarded import Guarded
 from sb.sources import SYSTEM_CLOCK

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from glob import glob
+from pathlib import Path
 
+from sb.config.home import Home
 from sb.confinement.needs import Need, caches
 from sb.confinement.repositories import Repository, repository_of
 from sb.frozen import frozen
@@ -157,6 +159,24 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         home=os.path.realpath(grounds.home),
         sockets=tuple(dict.fromkeys(path for _, path in grounds.sockets)),
     )
+
+
+def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """SecondBrain's own files and folders, and those of them that no command may read.
+
+    Args:
+        protected: the former, as hooks know them.
+    """
+    private = (
+        home.keys,
+        home.snapshots,
+        home.open_requests,
+        home.trees,
+        home.digest_key,
+        home.folder / "confine",
+        home.resident,
+    )
+    return [str(path) for path in protected], [str(path) for path in private]
 
 
 def work_folders(profile: Profile) -> Iterator[str]:

@@ -261,6 +261,23 @@ class ConfineStore:
         body = {"at": self._clock.now(), **failure}
         write_atomic(failures / _name(command, folder), json.dumps(body).encode(), durable=False)
 
+    def note_made(self, command: str, folder: str, paths: Sequence[str]) -> None:
+        """Remember what was made, empty, for a call that is about to fill it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        made = self.folder / "made"
+        made.mkdir(mode=0o700, exist_ok=True)
+        self._write(f"made/{_name(command, folder)}", {"paths": list(paths)})
+
+    def take_made(self, command: str, folder: str) -> list[str]:
+        """What was made for a call that has ended, or that nobody will run; once."""
+        name = f"made/{_name(command, folder)}"
+        paths = self._read(name).get("paths", [])
+        (self.folder / name).unlink(missing_ok=True)
+        return [path for path in paths if isinstance(path, str)]
+
     def failure(self, command: str, folder: str) -> dict[str, list[str]]:
         """What an earlier run of the same call could not do; {} if nothing is known."""
         body = self._read(f"failures/{_name(command, folder)}")

@@ -16,7 +16,7 @@ from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
 from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, needs_of, outside_of
-from sb.confinement.profile import Grounds, Profile, closed_places, make_profile
+from sb.confinement.profile import Grounds, Profile, closed_places, make_profile, own_and_private
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine
 from sb.confinement.symptoms import symptoms_in
@@ -267,7 +267,10 @@ class Confining:
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
             return
+        new = [path for path in confined.alone if not os.path.lexists(path)]
         alone = [path for path in confined.alone if make(path, confined.commands, confined.folder)]
+        if new:
+            self.store.note_made(confined.command, confined.folder, new)
         rest = [path for path in confined.opened if path not in alone]
         profile = make_profile(self._grounds, confined.needs, rest)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
@@ -364,10 +367,19 @@ class Confining:
         if not _is_line(governed) or not self.holds:
             return Reported(restored)
         confined = self._planned(governed)
-        self.store.revoke(confined.command, confined.folder)
-        if call.error:
-            remove_unused(confined.alone)
+        self.withdraw(confined.command, confined.folder, unused=bool(call.error))
         return Reported(restored, self._failed(call, confined))
+
+    def withdraw(self, command: str, folder: str, *, unused: bool = True) -> None:
+        """Take back what a call could do: it has ended, or nobody will run it.
+
+        Args:
+            unused: what was made for it and is still empty goes.
+        """
+        self.store.revoke(command, folder)
+        made = self.store.take_made(command, folder)
+        if unused:
+            remove_unused(made)
 
     def _failed(self, call: NativeCall, confined: Confined) -> str:
         """What the agent is told where confinement may be why a call failed."""
@@ -419,24 +431,6 @@ def switch_off(home: Home) -> None:
     folder = home.folder / "confine"
     if folder.is_dir() and not (folder / OFF).exists():
         (folder / OFF).touch(mode=0o600)
-
-
-def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """SecondBrain's own files and folders, and those of them that no command may read.
-
-    Args:
-        protected: the former, as hooks know them.
-    """
-    private = (
-        home.keys,
-        home.snapshots,
-        home.open_requests,
-        home.trees,
-        home.digest_key,
-        home.folder / "confine",
-        home.resident,
-    )
-    return [str(path) for path in protected], [str(path) for path in private]
 
 
 def recorded_project(started_with: dict[str, Any], cwd: str) -> str:

@@ -347,7 +347,7 @@ class _Session:
         """Take back what the call could do in confinement: nobody will run it any more."""
         args = self._calls.announced_args(intent)
         if self._config.hooks.confine != OFF and isinstance(command := args.get("command"), str):
-            self._confining.store.revoke(command, str(args.get("cwd", "")))
+            self._confining.withdraw(command, str(args.get("cwd", "")))
 
     def _goes_on(self, call: NativeCall, pending: Intent, args: dict[str, Any]) -> bool:
         """True for a reported call that goes on in the background; a later tree ends it."""

@@ -102,6 +102,7 @@ def test_question_in_place_that_lapses_leaves_no_ticket(confined: Host) -> None:
         assert tickets(confined) == [shlex.quote(command)]
         confined.tell("Stop")
         assert tickets(confined) == []
+        assert not Path("/srv/report.txt").exists()
 
 
 def test_approved_repeat_has_the_path_that_failed(confined: Host) -> None:
