@@ -13,6 +13,7 @@ from contextlib import suppress
 from sb.shell.sensitive import folded, held_by, host_setting, sensitive
 from sb.shell.words import is_literal
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _REDIRECTIONS = (">", ">>")
 # Programs whose operands, or the value of an option, are files that they write in place.
 _WRITE_OPERANDS = frozenset(("tee", "touch"))
@@ -64,18 +65,18 @@ def _at(word: str, folder: str) -> str:
 def make(path: str, commands: Iterable[Sequence[str]], folder: str) -> bool:
     """Make what a line is about to write, empty, if nothing is there; returns False if it cannot be opened alone.
 
-    Raises:
-        OSError: it cannot be made.
+    Where this user may not make it either, the command says so itself.
     """
     wants_folder = path in made_folders(commands, folder)
     if os.path.lexists(path):
         fits = os.path.isdir(path) if wants_folder else os.path.isfile(path)
         return fits and not os.path.islink(path)
-    if wants_folder:
-        os.makedirs(path)
-    elif os.path.isdir(os.path.dirname(path)):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
-    else:
+    try:
+        if wants_folder:
+            os.makedirs(path)
+        else:
+            os.close(os.open(path, _NEW, 0o666))
+    except OSError:
         return False
     return True
 
