@@ -44,6 +44,18 @@ _HELPER_S = 10.0
 _POLL_S = 0.02
 _LOOK_S = 1.0
 _OF_PROJECT = ".claude"  # the one folder of settings that Claude Code makes by itself
+# Of the outer one of two: the inner one makes its own user namespace, and holds what runs in it.
+_ALONE = (
+    "--unshare-user",
+    "--unshare-pid",
+    "--dev-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--die-with-parent",
+    "--",
+)
 _SIGNALLED = 128  # and the number of the signal, as shells have it
 
 
@@ -250,8 +262,12 @@ class HostRun:
             options = [*options, "--seccomp", str(descriptors[-1])]
         listed = _memory(bubblewrap.encoded(options))
         program = self._confining.store.engine().program
+        # Around it a PID namespace of its own: nothing inside signals the helper, or any other process outside.
+        outer = [program, *_ALONE] if self._has_namespace(program) else []
         process = subprocess.Popen(
-            [program, "--args", str(listed), *command], env=dict(self._env), pass_fds=(listed, *descriptors)
+            [*outer, program, "--args", str(listed), *command],
+            env=dict(self._env),
+            pass_fds=(listed, *descriptors),
         )
         for descriptor in (listed, *descriptors):
             os.close(descriptor)
@@ -264,6 +280,13 @@ class HostRun:
                     closing.look()
                 else:
                     return code if code >= 0 else _SIGNALLED - code
+
+    def _has_namespace(self, program: str) -> bool:
+        """True where a PID namespace can be made: some containers close /proc to it."""
+        done = subprocess.run(
+            [program, *_ALONE, "true"], cwd="/", capture_output=True, timeout=_HELPER_S, check=False
+        )
+        return done.returncode == 0
 
 
 class _Closing:

@@ -177,3 +177,11 @@ def test_program_inside_types_nothing_into_the_terminal(desk: Desk, capfd: Captu
 def test_filter_is_unknown_for_other_machines() -> None:
     assert terminal_filter("sparc") is None
     assert len(terminal_filter("aarch64") or b"") % 8 == 0
+
+
+def test_nothing_inside_sees_or_signals_a_process_outside(desk: Desk, capfd: Capture) -> None:
+    """Without its hooks' helper, calls would go on unjudged."""
+    desk.run(
+        f"kill -0 {os.getpid()} 2> /dev/null && echo signalled; ls -d /proc/{os.getpid()} 2> /dev/null; echo ran"
+    )
+    assert capfd.readouterr().out == "ran\n"
