@@ -249,6 +249,16 @@ class Confining:
             if below or f"{path}/".startswith(f"{closed}/"):
                 yield closed
 
+    def prepare(self) -> None:
+        """Write the profile of the session's folder, for lines that its person types before a first call was judged.
+
+        Raises:
+            OSError: SB_HOME/confine cannot be written.
+        """
+        if self._run is None and self._project and self.holds:
+            self.store.set_mode(on=True, required=self.mode == "require")
+            self.store.put_profile(self._event.cwd, replace(self.profile(), held=()))
+
     def open(self, confined: Confined) -> None:
         """Let a call that goes on do what it was judged with, and no more.
 

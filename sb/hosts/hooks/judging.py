@@ -107,7 +107,10 @@ class _Session:
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
             self._prepare_tree()
-            restored = self._confining.put_back() if self._config.hooks.confine != OFF else ""
+            restored = ""
+            if self._config.hooks.confine != OFF:
+                restored = self._confining.put_back()
+                self._confining.prepare()
             remembered = self._remembering()
             return remembered._replace(context="\n\n".join(filter(None, (restored, remembered.context))))
         warnings = []

@@ -203,6 +203,13 @@ def test_switched_off_it_leaves_nothing(confined: Host) -> None:
     assert not (confined.home / "confine" / "folders").exists()
 
 
+def test_session_that_starts_has_a_profile_before_its_first_call(confined: Host) -> None:
+    """A line that the person types themselves is started in the same way, and no hook judges it."""
+    confined.tell("SessionStart", source="startup")
+    (options,) = (confined.home / "confine" / "folders").rglob("options")
+    assert os.fsencode(confined.project) in options.read_bytes().split(b"\0")
+
+
 def test_switching_off_reaches_the_script(confined: Host) -> None:
     confined.before("Bash", command="ls")
     confined.configure("hooks: {approval: queue, confine: off}\n")
