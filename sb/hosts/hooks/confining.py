@@ -25,7 +25,7 @@ from sb.frozen import frozen
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.approved_paths import decides, made_files, made_folders, make, remove_unused
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext, texts
+from sb.hosts.hooks.judging_context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
 from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
@@ -38,9 +38,7 @@ from sb.sources import Clock
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
 
-PREFIX = "CLAUDE_CODE_SHELL_PREFIX"  # of Claude Code's environment: put in front of each shell command
 _ENTERS = "claude-code"
-_NOT_CONFINED = "dangerouslyDisableSandbox"
 _LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
 # The folder of the host's own settings in a project, which is there while a session lasts, so that nobody makes another.
@@ -136,7 +134,9 @@ class Confining:
         """True where the host starts its commands by `sb-confine`."""
         if self._looks_only:
             return self._event.host == _ENTERS and confiner_path(self._config.home).exists()
-        return self._event.host == _ENTERS and os.environ.get(PREFIX) == str(confiner_path(self._config.home))
+        return self._event.host == _ENTERS and os.environ.get(SHELL_PREFIX) == str(
+            confiner_path(self._config.home)
+        )
 
     @property
     def holds(self) -> bool:
@@ -156,9 +156,9 @@ class Confining:
         """The call with what confinement asks for or refuses, and what it may do; None where it is not confined."""
         if self.mode == "off" or not _is_line(governed):
             return governed, None
-        if call.args.get(_NOT_CONFINED):
+        if call.args.get(NOT_CONFINED):
             return governed._replace(
-                refused=governed.refused or f"{_NOT_CONFINED} is set (repeat the call without it)"
+                refused=governed.refused or f"{NOT_CONFINED} is set (repeat the call without it)"
             ), None
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None

@@ -12,7 +12,6 @@ from sb.config import Config
 from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
-from sb.hosts.hooks.confining import Confining, recorded_project, switch_off
 from sb.hosts.hooks.event import (
     Decision,
     GovernedCall,
@@ -22,7 +21,7 @@ from sb.hosts.hooks.event import (
     NativeCall,
     cannot_judge,
 )
-from sb.hosts.hooks.judging_context import judging_context
+from sb.hosts.hooks.judging_context import judging_context, may_be_confined
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
@@ -41,6 +40,7 @@ from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL, UNKNOWN, WRITE_
 from sb.tools.hosted.files import SESSION
 
 if TYPE_CHECKING:  # only where it is switched on
+    from sb.hosts.hooks.confining import Confining
     from sb.hosts.hooks.screening import Screening
     from sb.kernel.calls.call import Ask
 
@@ -108,7 +108,7 @@ class _Session:
             self._calls.join(self._ctx)
             self._prepare_tree()
             restored = ""
-            if self._config.hooks.confine != OFF:
+            if self._confines:
                 restored = self._confining.put_back()
                 self._confining.prepare()
             remembered = self._remembering()
@@ -127,7 +127,8 @@ class _Session:
         if event.moment is Moment.SESSION_ENDED:
             self._calls.leave(self._ctx)
             self._files.expire(self._runtime.executor.mutations.promised_keys)
-            self._confining.leave()
+            if self._confines:
+                self._confining.leave()
             return self._remembering()
         return HookVerdict(context=warning)
 
@@ -152,9 +153,22 @@ class _Session:
 
     @cached_property
     def _confining(self) -> Confining:
+        from sb.hosts.hooks.confining import Confining, recorded_project
+
         started = self._calls.started_with(self._ctx.run_id)
         project = recorded_project(started, self._event.cwd)
         return Confining(self._config, self._event, self._context, project, self._runtime.log.clock)
+
+    @property
+    def _confines(self) -> bool:
+        return may_be_confined(self._config, self._event)
+
+    def _switch_off(self) -> None:
+        """Have `sb-confine` start commands plainly, where it confined any before that was switched off."""
+        if self._config.hooks.confine == OFF and (self._config.home.folder / "confine").is_dir():
+            from sb.hosts.hooks.confining import switch_off
+
+            switch_off(self._config.home)
 
     @cached_property
     def _screening(self) -> Screening:
@@ -189,8 +203,8 @@ class _Session:
 
     def _before(self, call: NativeCall) -> HookVerdict:
         governed = self.sessions.limit(govern(call, self._context))
-        if self._config.hooks.confine == OFF:
-            switch_off(self._config.home)
+        if not self._confines:
+            self._switch_off()
             return self._judged(call, governed)
         restored = self._confining.put_back(pending=True)
         governed, confined = self._confining.judge(call, governed)
@@ -277,7 +291,7 @@ class _Session:
         """Record how a call ended; returns what the agent is told of it, "" for nothing."""
         governed = govern(call, self._context)
         self._record(call, governed, nonce)
-        if self._config.hooks.confine == OFF:
+        if not self._confines:
             return ""
         pending = bool(self._calls.unreported(self._ctx.run_id))
         return self._confining.report(call, governed, pending=pending).text
@@ -349,7 +363,7 @@ class _Session:
     def _withdraw(self, intent: Intent) -> None:
         """Take back what the call could do in confinement: nobody will run it any more."""
         args = self._calls.announced_args(intent)
-        if self._config.hooks.confine != OFF and isinstance(command := args.get("command"), str):
+        if self._confines and isinstance(command := args.get("command"), str):
             self._confining.withdraw(command, str(args.get("cwd", "")))
 
     def _goes_on(self, call: NativeCall, pending: Intent, args: dict[str, Any]) -> bool:

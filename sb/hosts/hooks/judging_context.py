@@ -27,6 +27,8 @@ _HOME = re.compile(
     r"^(?:\$HOME|\$\{HOME\}|%USERPROFILE%|%HOME%|\$env:(?:HOME|USERPROFILE))(?=[/\\]|$)", re.IGNORECASE
 )
 _NOTHING_GUARDED = Guarded()
+SHELL_PREFIX = "CLAUDE_CODE_SHELL_PREFIX"  # of Claude Code's environment: put in front of each shell command
+NOT_CONFINED = "dangerouslyDisableSandbox"  # an argument of its shell tool
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -74,6 +76,13 @@ def judging_context(
         config.hooks.mcp,
         servers_of(event.host, cwd),
     )
+
+
+def may_be_confined(config: Config, event: HookEvent) -> bool:
+    """True where confinement has a say in an event: its host starts commands by a program in front, or has to."""
+    mode = config.hooks.confine
+    asked_for = mode == "require" or bool(event.run) or SHELL_PREFIX in os.environ
+    return mode != "off" and (asked_for or any(NOT_CONFINED in call.args for call in event.calls))
 
 
 def readings(path: str, context: JudgingContext) -> list[str]:

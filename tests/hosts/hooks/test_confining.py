@@ -12,8 +12,8 @@ import pytest
 
 from sb.config.home import Home
 from sb.confinement.store import ConfineStore
-from sb.hosts.hooks.confining import PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
+from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.kernel.authority.signing import Label
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path
@@ -28,7 +28,7 @@ QUEUED = "hooks: {approval: queue}\n"
 @pytest.fixture
 def confined(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
     """A session whose commands the host starts by `sb-confine`."""
-    monkeypatch.setenv(PREFIX, str(confiner_path(Home(host.home))))
+    monkeypatch.setenv(SHELL_PREFIX, str(confiner_path(Home(host.home))))
     host.configure(QUEUED)
     return host
 
@@ -173,7 +173,7 @@ def test_host_that_does_not_start_commands_so_goes_by_their_text(
     confined: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for value in ("", "/somewhere/else"):
-        monkeypatch.setenv(PREFIX, value)
+        monkeypatch.setenv(SHELL_PREFIX, value)
         assert confined.before("Bash", command="echo x > /srv/report.txt").decision is Decision.NONE
     assert not (confined.home / "confine" / "folders").exists()
     confined.configure("hooks: {approval: queue, confine: require}\n")
@@ -310,7 +310,7 @@ def test_without_confinement_or_a_tree_the_same_lines_ask(
     verdict = repository.before("Bash", command=HELD[0])
     assert "(no snapshot: " in verdict.reason
     (repository.home / "trees").unlink()
-    monkeypatch.delenv(PREFIX)
+    monkeypatch.delenv(SHELL_PREFIX)
     assert repository.before("Bash", command=HELD[0]).decision is Decision.DENY
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sb.config.home import Home
-from sb.hosts.hooks.confining import PREFIX
+from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.tools.hosted.guarding import confiner_path
 from tests.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a
 @pytest.fixture
 def repository(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
     """A session whose commands are confined, in a repository."""
-    monkeypatch.setenv(PREFIX, str(confiner_path(Home(host.home))))
+    monkeypatch.setenv(SHELL_PREFIX, str(confiner_path(Home(host.home))))
     host.configure("hooks: {approval: queue}\n")
     git(host.project, "init", "-q")
     return host
