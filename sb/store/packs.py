@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from sb.errors import UsageError
 from sb.files import write_atomic
@@ -148,31 +148,17 @@ class PackStore:
             return self.get(key)
         taken = self._clock.now() if now is None else now
         header = Header(key, session, taken, taken + self._keep_s)
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            partial = self.folder / f".{key}@{SYSTEM_IDS.token(8)}"
-            handle = os.open(partial, _NEW, 0o600)
-        except OSError as error:
-            raise _unwritable(error) from error
-        try:
-            with open(handle, "w+b", buffering=1 << 20) as file:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # says that its process lives
-                writer = PackWriter(file, header)
-                scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links, files_only)
-                for one in paths:
-                    scan.add(one)
-                for name, content in (extra or {}).items():
-                    scan.add_extra(name, content)
-                pack = writer.finish(scan.entries, scan.extra)
-                file.flush()
-                if self._durable:
-                    os.fsync(handle)
-                if not self._publish(partial, path, pack, session_share, taken):
-                    return self.get(key)
-        except OSError as error:
-            raise _unwritable(error) from error
-        finally:
-            partial.unlink(missing_ok=True)
+        with self._new_file(key) as (partial, file):
+            writer = PackWriter(file, header)
+            scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links, files_only)
+            for one in paths:
+                scan.add(one)
+            for name, content in (extra or {}).items():
+                scan.add_extra(name, content)
+            pack = writer.finish(scan.entries, scan.extra)
+            self._flush(file)
+            if not self._publish(partial, path, pack, session_share, taken):
+                return self.get(key)
         return pack
 
     def extend(
@@ -199,26 +185,35 @@ class PackStore:
             old = opened.enter_context(self.open(key)) if self.has(key) else None
             taken = self._clock.now()
             header = old.pack.header if old else Header(key, session, taken, taken + self._keep_s)
-            try:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                partial = self.folder / f".{key}@{SYSTEM_IDS.token(8)}"
-                handle = os.open(partial, _NEW, 0o600)
-            except OSError as error:
-                raise _unwritable(error) from error
-            try:
-                with open(handle, "w+b", buffering=1 << 20) as file:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # says that its process lives
-                    pack = merged(PackWriter(file, header), old, before, extra or {})
-                    file.flush()
-                    if self._durable:
-                        os.fsync(handle)
-                    replaced = old.pack.stored_bytes if old else None
-                    self._publish(partial, path, pack, session_share, taken, replaced=replaced)
-            except OSError as error:
-                raise _unwritable(error) from error
-            finally:
-                partial.unlink(missing_ok=True)
+            with self._new_file(key) as (partial, file):
+                pack = merged(PackWriter(file, header), old, before, extra or {})
+                self._flush(file)
+                replaced = old.pack.stored_bytes if old else None
+                self._publish(partial, path, pack, session_share, taken, replaced=replaced)
         return pack
+
+    @contextmanager
+    def _new_file(self, key: str) -> Iterator[tuple[Path, BinaryIO]]:
+        """An empty pack beside the others, gone at the end unless it was published."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            partial = self.folder / f".{key}@{SYSTEM_IDS.token(8)}"
+            handle = os.open(partial, _NEW, 0o600)
+        except OSError as error:
+            raise _unwritable(error) from error
+        try:
+            with open(handle, "w+b", buffering=1 << 20) as file:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # says that its process lives
+                yield partial, file
+        except OSError as error:
+            raise _unwritable(error) from error
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _flush(self, file: BinaryIO) -> None:
+        file.flush()
+        if self._durable:
+            os.fsync(file.fileno())
 
     def has(self, key: str) -> bool:
         """Whether there is a pack of that key; raises UsageError."""
