@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import sb
 from sb.config import load_config
 from sb.config.home import Home
 from sb.confinement import landlock
@@ -465,6 +466,10 @@ class TestHook:
     def test_sb_home_is_not_read_and_temporary_files_are_written(
         self, place: Room, confining: Confining
     ) -> None:
+        if Path(sb.__file__).is_relative_to("/tmp"):
+            pytest.skip(
+                "the installation lies in the temporary folder, which Landlock can then open only in parts"
+            )
         confining.open(Confined("true", str(place.project)))
         profile = confining.profile()
         done = place.run("mktemp -p /tmp | xargs rm && git status --short && cat ~/.ssh/known_hosts", profile)
