@@ -6,7 +6,7 @@ the user's home. Caches are filled by every confined call; what runs from them i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sb.shell.local_effects import FILE_TOOLS
@@ -107,14 +107,24 @@ COMMON_CACHES = (
     ".cache/fontconfig",
     ".cache/mypy",
 )
+# Which subcommands of git and go reach for credentials. The others also run what a repository names (monitors, filters,
+# tests), which may be an agent's own program; those that sign get what signs.
+_REMOTE = {
+    "git": frozenset("push fetch pull clone ls-remote submodule remote lfs".split()),
+    "go": frozenset("get mod build install list".split()),
+}
+_SIGNING = frozenset("commit tag merge rebase cherry-pick revert am".split())
+_FOR_SIGNING = (".config/git", ".gnupg")
+_CONFIGURATION = (".config/git", ".gitconfig")  # which every subcommand reads
+_NAMES_PROGRAM = ("--upload-pack", "--receive-pack", "--exec", "--config", "-c", "-u=", "ext::")
 _EFFECTS = frozenset((">", ">>", "<"))  # redirections, in the list of a line's commands
 _BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.split()}
 
 
-def needs_of(commands: Iterable[tuple[str, ...]]) -> list[Need]:
+def needs_of(commands: Sequence[tuple[str, ...]]) -> list[Need]:
     """What a line gets: the row of its programs, if all of them are of one row but for tools that work on files.
 
-    Whatever else runs in the line would get it too. A program that is named by a path may be an agent's own, so it counts
+    Whatever else runs in the line would get it too. Git and go get what their subcommands need. A program that is named by a path may be an agent's own, so it counts
     as another one.
 
     Args:
@@ -123,7 +133,32 @@ def needs_of(commands: Iterable[tuple[str, ...]]) -> list[Need]:
     programs = {argv[0] for argv in commands if argv} - FILE_TOOLS - _EFFECTS
     rows = {_BY_PROGRAM.get(program) for program in programs}
     row = rows.pop() if len(rows) == 1 else None
-    return [row] if row is not None else []
+    return [_narrowed(row, commands)] if row is not None else []
+
+
+def _narrowed(row: Need, commands: Sequence[tuple[str, ...]]) -> Need:
+    """A row of git or go with no more than the subcommands of a line need; other rows as they are."""
+    subcommands = [(argv[0], *argv[1:2]) for argv in commands if argv and argv[0] in _REMOTE]
+    if not subcommands:
+        return row
+    named = {name for _, *rest in subcommands for name in rest}
+    words = [word for argv in commands if argv and argv[0] in _REMOTE for word in argv[1:]]
+    moves = any(argv[:1] in (("cd",), ("pushd",)) for argv in commands)
+    is_plain = not moves and not any(name.startswith("-") for name in named)
+    if is_plain and not any(word.startswith(_NAMES_PROGRAM) for word in words):
+        if any(name in _REMOTE[program] for program, *rest in subcommands for name in rest):
+            return row
+        if named & _SIGNING:
+            return row._replace(credentials=_FOR_SIGNING)
+    return without_credentials(row)
+
+
+def without_credentials(need: Need) -> Need:
+    """A row of git or go for a repository that may be an agent's own; other rows as they are."""
+    if not _REMOTE.keys() & set(need.programs.split()):
+        return need
+    kept = tuple(path for path in need.credentials if path in _CONFIGURATION)
+    return need._replace(credentials=kept, sockets=())
 
 
 def rows_of(programs: Iterable[str]) -> list[Need]:

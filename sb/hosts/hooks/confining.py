@@ -15,7 +15,7 @@ from sb.config.home import Home
 from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
-from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, needs_of, outside_of
+from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, needs_of, outside_of, without_credentials
 from sb.confinement.profile import Grounds, Profile, closed_places, make_profile, own_and_private
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine
@@ -177,6 +177,8 @@ class Confining:
         folder = str(governed.args["cwd"])
         command = str(governed.args["command"])
         needs = tuple(needs_of(governed.commands))
+        if project_folder(Path(folder)) != self._project:
+            needs = tuple(map(without_credentials, needs))
         failure = self.store.failure(command, folder)
         profile = self.profile(needs)
         folders = list(made_folders(governed.commands, folder))
