@@ -1,4 +1,4 @@
-"""What every test has: a home of its own, and a clock and ids that it can steer."""
+"""Fixtures of every test: a home of its own, and a clock and ids that it can steer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who decides about a coding agent's calls here: the host's own user, in place, or an operator, by signature."""
+"""The deciders about a coding agent's calls: the host's own user, in place, or an operator, by signature."""
 
 from __future__ import annotations
 

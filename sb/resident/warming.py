@@ -1,4 +1,4 @@
-"""What the helper imports before it is asked, and what its children do before they are."""
+"""The warm-up of the helper: its imports before it is asked, and its children's rehearsal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the helper does before it is asked, and after it has answered."""
+"""Work of the helper before it is asked, and after it has answered."""
 
 from __future__ import annotations
 

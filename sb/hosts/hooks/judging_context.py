@@ -1,4 +1,4 @@
-"""What a host's call is judged against, and the files that its arguments may name there."""
+"""The context that a host's call is judged in, and the files that its arguments may name there."""
 
 from __future__ import annotations
 

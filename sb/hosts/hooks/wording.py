@@ -1,4 +1,4 @@
-"""What an agent is told of a call that was not run: what happened, what to do now, what not to do."""
+"""The text for an agent whose call was not run: what happened, what to do now, what not to do."""
 
 from __future__ import annotations
 

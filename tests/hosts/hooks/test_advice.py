@@ -1,4 +1,4 @@
-"""What a denial of a command line says beside its reason."""
+"""Advice in the denial of a command line, beside its reason."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def counts(host: Host) -> QuestionCounts:
         return question_counts(runtime.log, 7)
 
 
-def told(host: Host) -> list[str]:
+def descriptions(host: Host) -> list[str]:
     return [describe(event) for event in host.events(kind="session.question")]
 
 
@@ -47,7 +47,7 @@ def test_questions_of_the_host_are_counted_apart_from_ours(host: Host) -> None:
     asked(host, "PermissionDenied", reason="not safe", **MAKE)
     host.tell("Stop")
     assert counts(host) == QuestionCounts(ours=1, lapsed=1, own=2, denied=1)
-    assert told(host) == [
+    assert descriptions(host) == [
         "claude-code: the host asked its user about Bash",
         "claude-code: the user was asked, by SecondBrain, about Bash",
         "claude-code: the host asked its user about Bash",
@@ -88,7 +88,7 @@ def test_counting_loads_nothing_that_judges(host: Host) -> None:
     )
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert not loaded & {"sb.runtime", "sb.hosts.hooks.judging", "sb.hosts.hooks.translation"}
-    assert len(told(host)) == 1
+    assert len(descriptions(host)) == 1
 
 
 def test_doctor_names_who_decides_and_counts_questions(

@@ -1,4 +1,4 @@
-"""What `sb-confine` starts that is no agent's command: servers, other hooks, and folders without a profile."""
+"""Starts by `sb-confine` of other things than an agent's commands: servers, other hooks, and folders without a profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sb doctor` reports about installed hosts."""
+"""Findings of `sb doctor` about installed hosts."""
 
 from __future__ import annotations
 
