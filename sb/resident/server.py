@@ -26,7 +26,8 @@ from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING, make_folders
 from sb.hosts.runs import Runs
 from sb.resident import wire
 from sb.resident.warming import Hint, rehearse, warm, warm_more
-from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, MORE, PID_BYTES, Listeners, Post, work
+from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, MORE, PID_BYTES, WATCH, Listeners, Post, work
+from sb.store.trees.watching import is_watchable, open_queue
 
 IDLE_S = "900"
 REHEARSAL = "rehearsal"
@@ -189,6 +190,12 @@ class _Helper:
             gc.freeze()
             self._replace_waiting()
 
+    def _watch(self, project: str) -> None:
+        """Open the queue of a project's changes, once; the next children have it, too."""
+        with contextlib.suppress(OSError, ImportError):  # trees are looked at as a whole
+            if is_watchable(project) and open_queue(project):
+                self._replace_waiting()
+
     def _replace_waiting(self) -> None:
         """Have the children that wait end, as if this process had; one that has a request by now answers it."""
         os.close(self._alive)
@@ -229,6 +236,8 @@ class _Helper:
                     self._post = self._post._replace(hint=Hint(*told) if told else None)
                 elif what == MORE:
                     self._warm_more()
+                elif what == WATCH:
+                    self._watch(os.fsdecode(news[PID_BYTES + 1 :]))
                 elif what == END:
                     self._ended = True
 

@@ -29,7 +29,7 @@ from sb.resident.confined import REFUSED_CODE, Asked, environment_for, read_requ
 from sb.resident.warming import Hint, prepare, rehearse
 
 PID_BYTES = 4
-BUSY, END, HINT, MORE = b"B", b"E", b"H", b"M"  # what a child tells its parent, after its pid
+BUSY, END, HINT, MORE, WATCH = b"B", b"E", b"H", b"M", b"W"  # what a child tells its parent, after its pid
 HOOK = "hook"
 _LOADED_FOR_MEMORY = "numpy"
 PACKAGE = os.path.dirname(sys.modules["sb"].__file__ or "")
@@ -244,10 +244,21 @@ class _Child:
                     self.tell(MORE)
                 hint = json.dumps(Hint.here(cwd)).encode()
                 self.tell(HINT, hint if len(hint) < LONGEST_NEWS - PID_BYTES - 1 else b"null")
+                self._watch(config)
 
         sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
         given = Given(data, nonce, answer=deliver, afterwards=afterwards, opening=self.opening, run=run)
         main(arguments, given)
+
+    def _watch(self, config: Any) -> None:
+        """Have the projects watched whose trees this process dealt with; a later process needs not look at all of one."""
+        used = sys.modules.get("sb.store.trees.watching")
+        for project in used.wanted() if used is not None else ():
+            self.tell(WATCH, os.fsencode(project))
+        for project in used.queues() if used is not None else ():
+            from sb.hosts.hooks.warm_tree import watch
+
+            watch(config, project)
 
     def _run(
         self,

@@ -7,11 +7,20 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from sb.config import Config
 from sb.errors import SBError
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.trees import too_slow
 
 _MOST_S = 300.0
+
+
+def watch(config: Config, project: str) -> None:
+    """Watch the folders of a project that has a queue, so that storing it again is free while nothing changes."""
+    from sb.parts import open_trees
+
+    with suppress(SBError):  # it is looked at as a whole
+        open_trees(config).watch(project, _MOST_S)
 
 
 def main(project: str) -> None:

@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 from sb.errors import StoreCorrupt
 from sb.frozen import mutable
 from sb.store.trees.git_program import CannotStore, Deadline, Git, names_of
-from sb.store.trees.repository_files import Repository, Signature, Stored, signature_of, store_repository
+from sb.store.trees.repository_files import (
+    Repository,
+    Signature,
+    Stored,
+    repository_signatures,
+    signature_of,
+    store_repository,
+)
 
 _MOST_RECENT = 1000
 _BETWEEN_LOOKS = 500  # files, at the clock
@@ -53,7 +60,8 @@ class Part(NamedTuple):
         repository: files of its repository, by absolute path.
         objects: the folder of its repository's objects, "" without one.
         mask: of permission bits that files do not have without being in `modes`.
-        added: bytes of content that storing it looked at.
+        added: bytes of content that storing it looked at. new_folders: relative paths, with files that came into view;
+            neither is kept.
         recent: files that had changed within the second: git, which compares seconds, may miss that their mode changes
             in the same one.
     """
@@ -69,6 +77,11 @@ class Part(NamedTuple):
     mask: int = 0o022
     added: int = 0
     recent: Sequence[str] = ()
+    new_folders: Sequence[str] = ()
+
+    def kept(self) -> Part:
+        """The part without what says how it was stored."""
+        return self._replace(added=0, new_folders=())
 
     def mode(self, name: str, git_mode: str) -> int:
         """Permission bits of a stored file."""
@@ -166,6 +179,7 @@ class PartStoring:
         recent = before.recent if before else ()
         added = self._add(dict.fromkeys((*changed, *new, *recent)), modes)
         tree = before.tree if before and not added else self._write_tree()
+        known_folders = before.folders.keys() if before else frozenset[str]()
         return Part(
             git.work,
             tree,
@@ -178,7 +192,28 @@ class PartStoring:
             self._mask,
             self._added,
             self._recent[:_MOST_RECENT],
+            sorted({os.path.dirname(name) for name in new} | (self._folders.keys() - known_folders)),
         )
+
+    def is_same(self) -> bool:
+        """True if the repository and the patterns are as they were stored last; its files are not looked at."""
+        before = self.before
+        if before is None or self._write_excludes():
+            return False
+        known = {path: stored.signature for path, stored in before.repository.items()}
+        return known == (repository_signatures(self.repository) if self.repository else {})
+
+    def look_folders(self) -> set[str]:
+        """The folders, as absolute paths, in which something is stored or would be."""
+        before = self.before
+        names = [*names_of(self.git.run("ls-files", "-z", deadline=self.deadline))]
+        names += [*before.left_out, *(f"{name}/" for name in before.folders)] if before else []
+        found = {""}
+        for folder in {os.path.dirname(name) for name in names}:
+            while folder not in found:
+                found.add(folder)
+                folder = os.path.dirname(folder)
+        return {f"{self.git.work}/{name}" if name else self.git.work for name in found}
 
     def _others(self, *options: str) -> bytes:
         return self.git.run(
@@ -272,7 +307,7 @@ class PartStoring:
 
     def _add(self, names: Mapping[str, None], modes: dict[str, int]) -> bool:
         """Bring names up to date in the index, and their modes; returns whether the index changed."""
-        taken, out = list[str](), list[str]()
+        taken, out, gone = list[str](), list[str](), set[str]()
         for number, name in enumerate(names):
             if number % _BETWEEN_LOOKS == 0:
                 self.deadline.left()
@@ -280,8 +315,9 @@ class PartStoring:
             try:
                 status = os.lstat(path)
             except OSError:
-                taken.append(name)  # gone, so it leaves the index
+                taken.append(name)  # it leaves the index
                 modes.pop(name, None)
+                gone.add(name)
                 continue
             if why := self._not_stored(name, path, status):
                 self._left_out[name] = LeftOut(why, signature_of(status))
@@ -290,9 +326,11 @@ class PartStoring:
                 taken.append(name)
                 self._note_mode(name, status, modes)
         self._update_index(taken, "--add", "--replace", "--remove")
+        if gone:  # folders in which nothing is stored any more come into view
+            self._new(names_of(self._others("--directory")))
         if self.before:  # one of them may be in it since it was smaller
             self._update_index([name for name in out if name not in self.before.left_out], "--force-remove")
-        for name in taken:
+        for name in (one for one in taken if one not in gone):
             above = os.path.dirname(name)
             while above:
                 self._folders.pop(above, None)
@@ -330,14 +368,20 @@ class PartStoring:
     def _write_tree(self) -> str:
         return self.git.run("write-tree", "--missing-ok", deadline=self.deadline).decode().strip()
 
-    def _write_excludes(self) -> None:
-        """Write the patterns of the repository's own list, and those that keep SecondBrain's files out."""
+    def _write_excludes(self) -> bool:
+        """Write the patterns of the repository's own list, and those that keep SecondBrain's files out.
+
+        Returns:
+            True if they are others than before.
+        """
         work = f"{self.git.work}/"
         ours = [path[len(work) :] for path in self.rules.protected if path.startswith(work)]
         lines = [*self._own_excludes(), *(b"/" + os.fsencode(_escaped(name)) for name in ours)]
         content, excludes = b"\n".join(lines) + b"\n", Path(self.git.excludes)
-        if not excludes.exists() or excludes.read_bytes() != content:
-            excludes.write_bytes(content)
+        if excludes.exists() and excludes.read_bytes() == content:
+            return False
+        excludes.write_bytes(content)
+        return True
 
     def _own_excludes(self) -> Iterator[bytes]:
         if self.repository is not None:

@@ -91,6 +91,15 @@ def signature_of(status: os.stat_result) -> Signature:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
+def repository_signatures(repository: Repository) -> dict[str, Signature]:
+    """The files of a repository by which it is seen to have changed.
+
+    Raises:
+        CannotStore: there are too many, or one cannot be looked at.
+    """
+    return {path: signature_of(status) for path, status in _files(repository)}
+
+
 def store_repository(
     repository: Repository, git: Git, before: Mapping[str, Stored], deadline: Deadline
 ) -> dict[str, Stored]:

@@ -24,6 +24,7 @@ from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
 from sb.store.trees.part import Part, PartStoring, Rules
 from sb.store.trees.repository_files import repository_of
+from sb.store.trees.watching import Watch
 from sb.text import human_bytes
 
 DAY_S = 86_400.0
@@ -100,11 +101,12 @@ class TreeStore:
         self._keep_s = keep_days * DAY_S
         self._clock = clock
 
-    def store(self, project: str, seconds: float) -> StoredTree:
+    def store(self, project: str, seconds: float, *, by_watch: bool = False) -> StoredTree:
         """Store a project as it is now.
 
         Args:
             project: a real path. seconds: in which it has to be done.
+            by_watch: where its watch saw no change, what was stored last is what it is.
 
         Raises:
             CannotStore: it cannot be stored; what was stored before stays. TooSlow: not in this time.
@@ -114,40 +116,72 @@ class TreeStore:
             raise CannotStore("no git of the system is installed", "install git as a package of the system")
         try:
             with self._locked(project, deadline) as home:
-                return self._store(project, home, deadline)
+                return self._store(project, home, deadline, by_watch=by_watch)
         except OSError as error:
             raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
 
-    def _store(self, project: str, home: Path, deadline: Deadline) -> StoredTree:
+    def watch(self, project: str, seconds: float) -> None:
+        """Watch the folders of a stored project, if there is a queue for it and it does not watch all of them.
+
+        Raises:
+            CannotStore: as for `store`.
+        """
+        deadline = Deadline.after(self._clock, seconds)
+        watched = set[str]()
+        try:
+            with self._locked(project, deadline) as home:
+                watch = Watch(home, project)
+                # A folder that is made meanwhile, in one that is not watched yet, is found by looking again.
+                while watch.is_missing and (latest := self._latest(home)):
+                    parts = list(self._read_parts(home, latest.get("parts", ())))
+                    storings = [self._storing(project, one.work, home, one, deadline, 0.0) for one in parts]
+                    folders = {folder for one in storings for folder in one.look_folders()}
+                    if not watch.cover(folders) or folders <= watched:
+                        break
+                    watched = folders
+                    self._store(project, home, deadline)
+                    watch = Watch(home, project)
+        except OSError as error:
+            raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
+
+    def _store(self, project: str, home: Path, deadline: Deadline, *, by_watch: bool = False) -> StoredTree:
         os.utime(home / "lock")
         begun = (home / "lock").stat().st_ctime  # by the clock that files get their times from
         make_git_folder(home / "git")
         latest = self._latest(home)
-        before = {part.work: part for part in self._read_parts(home, latest.get("parts", ()))}
+        known = tuple(self._read_parts(home, latest.get("parts", ())))
+        watch = Watch(home, project)
+        if by_watch and known and watch.is_quiet():
+            storings = [self._storing(project, one.work, home, one, deadline, begun) for one in known]
+            if all(storing.is_same() for storing in storings):
+                return StoredTree(project, begun, known, tuple(latest.get("skipped", ())))
+        watch.begin()
+        before = {part.work: part for part in known}
         parts, waiting, skipped = list[Part](), [project], list[str]()
         while waiting:
             work = waiting.pop(0)
             if len(parts) > _MOST_NESTED:
                 skipped.append(work)
                 continue
-            part = self._part(project, work, home, before.get(work), deadline, begun)
+            part = self._storing(project, work, home, before.get(work), deadline, begun).store()
             parts.append(part)
             waiting += [f"{work}/{name}" for name in part.nested]
-        written = [self._write_part(home, part._replace(added=0)) for part in parts]
+        written = [self._write_part(home, part.kept()) for part in parts]
         stored = int(latest.get("bytes", 0)) + sum(part.added for part in parts)
-        now = {"parts": written, "bytes": stored, "project": os.fsencode(project).hex()}
+        now = {"parts": written, "bytes": stored, "project": os.fsencode(project).hex(), "skipped": skipped}
         if now != latest:
             write_atomic(home / _LATEST, json.dumps(now).encode(), durable=False)
             self._sweep(home, written)
         if stored > self.cap_bytes:
             self._begin_anew(home, full=not latest)
+        watch.settle(f"{part.work}/{name}".rstrip("/") for part in parts for name in part.new_folders)
         with suppress(FileNotFoundError):
             (home / _SLOW).unlink()
         return StoredTree(project, begun, tuple(parts), tuple(skipped))
 
-    def _part(
+    def _storing(
         self, project: str, work: str, home: Path, before: Part | None, deadline: Deadline, begun: float
-    ) -> Part:
+    ) -> PartStoring:
         name = home / f"part-{_token(work)}"
         for lock in (f"{name}.index.lock",):
             with suppress(FileNotFoundError):
@@ -155,7 +189,7 @@ class TreeStore:
         if not os.path.exists(f"{name}.index"):
             before = None
         git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes")
-        return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun).store()
+        return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun)
 
     def git_of(self, project: str) -> Git:
         """Git on a project's private folder, to read what is stored."""
@@ -202,7 +236,7 @@ class TreeStore:
         fields: dict[str, Any] = {"session": call.session, "why": call.why, "overlapping": call.overlapping}
         if call.tree is not None:
             fields |= {"at": call.tree.at, "skipped": call.tree.nested_left_out}
-            fields["parts"] = [self._write_part(home, part._replace(added=0)) for part in call.tree.parts]
+            fields["parts"] = [self._write_part(home, part.kept()) for part in call.tree.parts]
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomic(path, json.dumps(fields).encode(), durable=False)
@@ -249,7 +283,7 @@ class TreeStore:
     def note_next(self, project: str, keys: Iterable[str], tree: StoredTree) -> None:
         """Note a tree as the one that ends earlier calls, should no report of them come."""
         home = self._home(project)
-        named = [self._write_part(home, part._replace(added=0)) for part in tree.parts]
+        named = [self._write_part(home, part.kept()) for part in tree.parts]
         for key in keys:
             self._change_open(project, key, {"next": {"at": tree.at, "parts": named}}, once="next")
 

@@ -112,7 +112,7 @@ class HostedTrees:
         others = tuple(other for other in trees.open_keys(project) if other != key)
         try:
             why = trees.recently_slow(project)
-            tree = None if why else trees.store(project, self._seconds)
+            tree = None if why else trees.store(project, self._seconds, by_watch=True)
         except TooSlow:
             why = too_slow(self._seconds)
             trees.note_slow(project, why)
