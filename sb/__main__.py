@@ -62,6 +62,10 @@ def main(start: str = "") -> None:
         from sb.hosts.confined_start import main as confine
 
         confine(*sys.argv[2:])
+    if start and sys.argv[1:2] == ["engine"]:
+        from sb.hosts.hook_engine import main as engine
+
+        return engine(sys.argv[2])
     if not start and (code := _confined(sys.argv[1:])) is not None:
         sys.exit(code)
     if sys.argv[1:] == ["statusline"]:  # drawn after each turn of an agent

@@ -40,6 +40,11 @@ _HARMLESS = re.compile(
 _OF_LFS = re.compile(r"filter\.lfs\.(?:clean|smudge|process|required)")
 _BY_LFS = re.compile(r"git-lfs (?:clean|smudge|filter-process)(?: --skip)?(?: -- %f)?|true")
 
+_OF_LFS_HOOK = re.compile(rb"\A(?:#!.*\n)?(?:.*command -v git-lfs.*\n)?git lfs [a-z-]+ \"\$@\"\s*\Z")
+_MORE = re.compile(rb"(?i)hookspath|\[\s*include")
+_URL = re.compile(rb"(?i)url\s*=\s*\"?([^\s\"]+)")
+_REMOTE_URL = re.compile(rb"[\w.+-]+://|[^/\s]+:")
+
 Pair = tuple[str, str]
 
 
@@ -81,6 +86,30 @@ def keys_of(file: str, text: bytes, project: str) -> list[Pair]:
         for name, _, value in pairs
         if runs_program(name, value) and not _is_tree(file, name, value, project)
     ]
+
+
+def runs_others(project: str) -> bool:
+    """True if git runs more than its own programs in a repository: hooks, settings that are included, a remote on this machine."""
+    folder = git_folder_of(project)
+    hooks = os.path.join(folder, "hooks") if folder else ""
+    names = [name for name in no_links.names_in(hooks) if not name.endswith(".sample")] if hooks else []
+    if any(not _OF_LFS_HOOK.search(_text(os.path.join(hooks, name))) for name in names):
+        return True
+    texts = list(map(_text, config_files(project)))
+    return any(_MORE.search(text) or any(map(_is_local, _URL.findall(text))) for text in texts)
+
+
+def _is_local(url: bytes) -> bool:
+    return url.startswith(b"file:") or not _REMOTE_URL.match(url)
+
+
+def _text(path: str) -> bytes:
+    """The beginning of a file; of one that cannot be read, what counts as running something."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(LARGEST)
+    except OSError:
+        return b"hookspath"
 
 
 def without(text: bytes, added: Collection[Pair], former: Collection[Pair], folder: Path) -> bytes:

@@ -6,10 +6,11 @@ the user's home. Caches are filled by every confined call; what runs from them i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sb.shell.local_effects import FILE_TOOLS
+from sb.shell.local_effects import FILE_TOOLS, OF_GIT
 
 DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING, HELPER = (
     "docker",
@@ -31,6 +32,11 @@ class Need(NamedTuple):
         sockets: kinds of `sb.confinement.sockets`.
         caches: folders that they fill, made where they are missing.
         outside: why they cannot work inside, so that a person has to agree; "" where they can.
+        given: subcommands that run nothing of a project, which may be an agent's own program; they get credentials and
+            sockets. "*" for all.
+        asked: subcommands that do, or take another source where they cannot read their credentials; they get these once
+            a person agrees. "*" for all but those of `given`.
+        names_program: a pattern of arguments by which a program or a configuration of its own is named.
     """
 
     programs: str
@@ -38,6 +44,9 @@ class Need(NamedTuple):
     sockets: tuple[str, ...] = ()
     caches: tuple[str, ...] = ()
     outside: str = ""
+    given: str = "*"
+    asked: str = ""
+    names_program: str = ""
 
 
 _CLOUD = (
@@ -50,7 +59,11 @@ _CLOUD = (
     ".pulumi",
     ".config/doctl",
 )
+_CLUSTER = (".kube", ".aws", ".config/gcloud", ".azure", ".config/helm")
 _NODE = (".npmrc", ".yarnrc.yml")
+_NPM_ASKS = "view info show v whoami ping search audit outdated login adduser logout token team owner access dist-tag deprecate profile org"
+_NPM_RUNS = "install i in ci add update up upgrade uninstall remove rm publish pack exec x create init dedupe rebuild link ln clean-install"
+_INFRASTRUCTURE = "init plan apply destroy import refresh state output show providers get deploy diff synth ls bootstrap package build sync delete list logs up preview config stack create upgrade"
 _MAY_PUSH = (
     ".ssh",
     ".git-credentials",
@@ -61,35 +74,47 @@ _MAY_PUSH = (
     ".netrc",
     ".gnupg",
 )
+# Long options of git may be cut short.
+_GIT_NAMES = r"^--(?:u|rece|ex|co|te|git|work)|^-[cCx]|^-u.|::|^foreach$"
 
 NEEDS: tuple[Need, ...] = (
-    Need("git hub gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING)),
-    Need("ssh scp sftp rsync ssh-add mosh", (".ssh",), (SSH_AGENT, GPG_AGENT)),
-    Need("gpg gpg2 pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,)),
-    Need("npm npx", _NODE, (), (".npm/_cacache", ".npm/_logs")),
-    Need("yarn", _NODE, (), (".cache/yarn",)),
-    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store")),
-    Need("bun bunx", (*_NODE, ".bunfig.toml"), (), (".bun/install/cache",)),
-    Need("pip pip3 pipx", (".netrc", ".pypirc"), (), (".cache/pip",)),
-    Need("uv uvx", (".netrc", ".pypirc"), (), (".cache/uv",)),
-    Need("poetry", (".netrc", ".config/pypoetry"), (), (".cache/pypoetry",)),
-    Need("twine flit hatch", (".pypirc",)),
-    Need("conda mamba micromamba", (".condarc",)),
-    Need("cargo", (".cargo/credentials", ".cargo/credentials.toml"), (), (".cargo/registry", ".cargo/git")),
-    Need("go", (".netrc", ".gitconfig", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb")),
-    Need("mvn mvnw", (".m2",), (), (".m2/repository",)),
-    Need("gradle gradlew", (".gradle",), (), (".gradle/caches", ".gradle/daemon", ".gradle/native")),
-    Need("gem bundle bundler", (".gem", ".bundle")),
-    Need("composer", (".composer", ".config/composer"), (), (".cache/composer",)),
-    Need("dotnet nuget", (".nuget",), (), (".nuget/packages",)),
-    Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,)),
-    Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,)),
-    Need("aws sam cdk eksctl terraform tofu terragrunt pulumi packer gcloud gsutil bq az doctl", _CLOUD),
-    Need("kubectl helm k9s kustomize flux argocd oc stern skaffold", (".kube", ".aws", ".config/gcloud", ".azure", ".config/helm")),
-    Need("psql pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf")),
-    Need("mysql mysqldump mariadb", (".my.cnf", ".mylogin.cnf")),
-    Need("wget", (".wgetrc", ".netrc")),
-    Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase")),
+    Need("git", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="push fetch pull clone ls-remote remote lfs submodule", names_program=_GIT_NAMES),
+    Need("hub gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), names_program="^(?:extension|ext|alias|codespace|cs)$"),
+    Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT), names_program=r"(?i:command|provider|include)\W|^-[a-zA-Z]*[FISs]"),
+    Need("sftp mosh", (".ssh",), (SSH_AGENT, GPG_AGENT), given="", asked="*"),
+    Need("gpg gpg2 pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,), names_program="^--(?:hom|agent|opt|pin|photo|dirm|exec)|^exec-"),
+    Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given=_NPM_ASKS, asked=_NPM_RUNS, names_program="git|://|^fix$|^--(?:script|node|userc|globalc|prefix)"),
+    Need("npx", (), (), (".npm/_cacache", ".npm/_logs")),
+    Need("yarn", _NODE, (), (".cache/yarn",), given="", asked=f"{_NPM_RUNS} dlx npm"),
+    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store"), given="", asked=f"{_NPM_RUNS} dlx"),
+    Need("bun", (*_NODE, ".bunfig.toml"), (), (".bun/install/cache",), given="", asked=_NPM_RUNS),
+    Need("bunx", (), (), (".bun/install/cache",)),
+    Need("pip pip3 pipx", (".netrc",), (), (".cache/pip",), given="index"),
+    Need("uv uvx", (".netrc", ".pypirc"), (), (".cache/uv",), given="", asked="publish"),
+    Need("poetry", (".netrc", ".config/pypoetry"), (), (".cache/pypoetry",), given="", asked="publish"),
+    Need("twine", (".pypirc",), names_program="^--c"),
+    Need("flit hatch", (".pypirc",), given="", asked="publish"),
+    Need("conda mamba micromamba", (".condarc",), given="search info list config", asked="install create update env"),
+    Need("cargo", (".cargo/credentials", ".cargo/credentials.toml"), (), (".cargo/registry", ".cargo/git"), given="", asked="publish login owner yank search install"),
+    Need("go", (".netrc", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb"), given="get mod build install list", names_program="^--?(?:toolexec|exec|vettool|modfile|overlay|C)"),
+    Need("mvn mvnw", (".m2",), (), (".m2/repository",), given="", asked="*"),
+    Need("gradle gradlew", (".gradle",), (), (".gradle/caches", ".gradle/daemon", ".gradle/native"), given="", asked="*"),
+    Need("gem", (".gem",), given="list search info", asked="push yank install"),
+    Need("bundle bundler", (".bundle",), given="", asked="*"),
+    Need("composer", (".composer", ".config/composer"), (), (".cache/composer",), given="", asked="*"),
+    Need("dotnet nuget", (".nuget",), (), (".nuget/packages",), given="", asked="*"),
+    Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,), names_program="^--config"),
+    Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,), names_program="^--(?:config|conmon|runtime|hooks-dir)"),
+    Need("aws gcloud gsutil bq az doctl", _CLOUD, names_program="credential_process"),
+    Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE),
+    Need("kubectl oc helm k9s kustomize flux argocd stern", _CLUSTER, names_program="^--(?:kubeconfig|post-r|enable-|ex)"),
+    Need("skaffold", _CLUSTER, given="", asked="*"),
+    Need("psql", (".pgpass", ".pg_service.conf"), given="-c -l", asked="*", names_program=r"^-f|^--file|\\"),
+    Need("pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf")),
+    Need("mysql mariadb", (".my.cnf", ".mylogin.cnf"), given="-e", asked="*", names_program=r"^--(?:def|plugin)|\\|(?i:system|source)"),
+    Need("mysqldump", (".my.cnf", ".mylogin.cnf"), names_program="^--(?:def|plugin)"),
+    Need("wget", (".wgetrc", ".netrc"), names_program="^-e|^--(?:use-ask|config|e)"),
+    Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase"), given="", asked="*"),
     Need("huggingface-cli hf", (".huggingface", ".cache/huggingface")),
     Need("sb", (), (HELPER,)),
     Need("tmux screen zellij", (), (TERMINALS,)),
@@ -107,58 +132,99 @@ COMMON_CACHES = (
     ".cache/fontconfig",
     ".cache/mypy",
 )
-# Which subcommands of git and go reach for credentials. The others also run what a repository names (monitors, filters,
-# tests), which may be an agent's own program; those that sign get what signs.
-_REMOTE = {
-    "git": frozenset("push fetch pull clone ls-remote submodule remote lfs".split()),
-    "go": frozenset("get mod build install list".split()),
-}
 _SIGNING = frozenset("commit tag merge rebase cherry-pick revert am".split())
-_FOR_SIGNING = (".config/git", ".gnupg")
-_CONFIGURATION = (".config/git", ".gitconfig")  # which every subcommand reads
-_NAMES_PROGRAM = ("--upload-pack", "--receive-pack", "--exec", "--config", "-c", "-u=", "ext::")
+_OF_REPOSITORIES = frozenset("git hub gh glab go".split())
+# What one command may be let do with its row: all, what signs, all once a person agrees; or it needs nothing, runs what
+# a project holds, or names a program itself.
+_GIVEN, _SIGNS, _ASKED, _NOTHING, _RUNS, _NAMED = "given", "signs", "asked", "nothing", "runs", "named"
 _EFFECTS = frozenset((">", ">>", "<"))  # redirections, in the list of a line's commands
+# Besides tools that change what programs after them run or read.
+_BESIDE = FILE_TOOLS - frozenset("cd pushd popd env printf read set export local for".split())
+# Options of ssh look alike, but for their capital.
+_ASSIGNS = re.compile(r"""(?:^|[\s;&|(){}`"'])(?![A-Z][a-z])[A-Za-z_]\w*\+?=""")
 _BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.split()}
 
 
-def needs_of(commands: Sequence[tuple[str, ...]]) -> list[Need]:
-    """What a line gets: the row of its programs, if all of them are of one row but for tools that work on files.
-
-    Whatever else runs in the line would get it too. Git and go get what their subcommands need. A program that is named by a path may be an agent's own, so it counts
-    as another one.
+class Needs(NamedTuple):
+    """What the programs of one line need.
 
     Args:
-        commands: programs with their arguments, as the judge of the line gives them.
+        rows: with the credentials and sockets that the line gets.
+        asked: the programs for which a person has to agree to that first.
+        withheld: the credentials of its rows that it does not get, since it may run an agent's own program.
     """
-    programs = {argv[0] for argv in commands if argv} - FILE_TOOLS - _EFFECTS
-    rows = {_BY_PROGRAM.get(program) for program in programs}
-    row = rows.pop() if len(rows) == 1 else None
-    return [_narrowed(row, commands)] if row is not None else []
+
+    rows: tuple[Need, ...] = ()
+    asked: tuple[str, ...] = ()
+    withheld: tuple[Need, ...] = ()
 
 
-def _narrowed(row: Need, commands: Sequence[tuple[str, ...]]) -> Need:
-    """A row of git or go with no more than the subcommands of a line need; other rows as they are."""
-    subcommands = [(argv[0], *argv[1:2]) for argv in commands if argv and argv[0] in _REMOTE]
-    if not subcommands:
-        return row
-    named = {name for _, *rest in subcommands for name in rest}
-    words = [word for argv in commands if argv and argv[0] in _REMOTE for word in argv[1:]]
-    moves = any(argv[:1] in (("cd",), ("pushd",)) for argv in commands)
-    is_plain = not moves and not any(name.startswith("-") for name in named)
-    if is_plain and not any(word.startswith(_NAMES_PROGRAM) for word in words):
-        if any(name in _REMOTE[program] for program, *rest in subcommands for name in rest):
-            return row
-        if named & _SIGNING:
-            return row._replace(credentials=_FOR_SIGNING)
-    return without_credentials(row)
+def needs_of(
+    commands: Sequence[tuple[str, ...]], line: str = "", *, runs_own: bool = False, elsewhere: bool = False
+) -> Needs:
+    """What a line gets: the rows of its programs, if every program has one but for tools that work on files.
+
+    Whatever else runs in the line would get it too. So it gets credentials only if none of its commands runs what a
+    project holds, or once a person agrees. A program that is named by a path may be an agent's own, so it has no row.
+
+    Args:
+        commands: programs with their arguments, as the judge of the line gives them. line: its text.
+        runs_own: the repository has hooks or settings by which git runs other programs.
+        elsewhere: the repository is not the session's.
+    """
+    own = [argv for argv in commands if argv and argv[0] not in _BESIDE and argv[0] not in _EFFECTS]
+    used = [(_BY_PROGRAM[argv[0]], argv) for argv in own if argv[0] in _BY_PROGRAM]
+    changing = [argv for argv in own if argv[0] in FILE_TOOLS]
+    if not used or len(used) + len(changing) != len(own):
+        return Needs()
+    rows = tuple(dict.fromkeys(row for row, _ in used))
+    levels = [_level(row, argv, runs_own=runs_own) for row, argv in used]
+    runs = [level for level in levels if level in (_ASKED, _RUNS)]
+    foreign = elsewhere and any(argv[0] in _OF_REPOSITORIES for _, argv in used)
+    unclear = changing or foreign or _ASSIGNS.search(line) or _NAMED in levels
+    if unclear or (runs and (_ASKED not in runs or len(rows) > 1)):
+        return Needs(_opening(map(_bare, rows)), (), rows)
+    given = _opening(_at(row, level) for (row, _), level in zip(used, levels, strict=True))
+    asked = [argv[0] for (_, argv), level in zip(used, levels, strict=True) if level == _ASKED]
+    return Needs(given, tuple(dict.fromkeys(asked)))
 
 
-def without_credentials(need: Need) -> Need:
-    """A row of git or go for a repository that may be an agent's own; other rows as they are."""
-    if not _REMOTE.keys() & set(need.programs.split()):
-        return need
-    kept = tuple(path for path in need.credentials if path in _CONFIGURATION)
-    return need._replace(credentials=kept, sockets=())
+def _opening(rows: Iterable[Need]) -> tuple[Need, ...]:
+    """The rows, each once, that open or make something."""
+    return tuple(row for row in dict.fromkeys(rows) if row.credentials or row.sockets or row.caches)
+
+
+def _level(row: Need, argv: tuple[str, ...], *, runs_own: bool) -> str:
+    subcommand = argv[1] if len(argv) > 1 else ""
+    of_git = argv[0] == "git"
+    if of_git and subcommand not in row.given.split():
+        return _of_local_git(argv, runs_own=runs_own)
+    if any(re.search(row.names_program, word) for word in argv[1:] if row.names_program):
+        return _NAMED
+    if of_git and any(word.startswith((".", "/", "~", "file:")) for word in argv[2:]):
+        return _NAMED  # a repository on this machine, whose own hooks git would run
+    if row.given == "*" or subcommand in row.given.split():
+        return _ASKED if of_git and runs_own else _GIVEN
+    return _ASKED if row.asked == "*" or subcommand in row.asked.split() else _RUNS
+
+
+def _of_local_git(argv: tuple[str, ...], *, runs_own: bool) -> str:
+    if argv[1:2] and argv[1] in _SIGNING:
+        named = any(re.search(_GIT_NAMES, word) for word in argv[2:])
+        return _RUNS if runs_own or named else _SIGNS
+    return _NOTHING if argv[1:2] and argv[1] in OF_GIT else _RUNS
+
+
+def _at(row: Need, level: str) -> Need:
+    if level == _SIGNS:
+        return row._replace(credentials=(".gnupg",), sockets=(SSH_AGENT, GPG_AGENT))
+    return _bare(row) if level == _NOTHING else row
+
+
+def _bare(row: Need) -> Need:
+    """A row without what opens something to others; what runs things outside is asked for anyway."""
+    sockets = tuple(kind for kind in row.sockets if kind in (DOCKER, TERMINALS, SERVICES, HELPER))
+    return row._replace(credentials=(), sockets=sockets)
 
 
 def rows_of(programs: Iterable[str]) -> list[Need]:

@@ -25,6 +25,10 @@ HOLDER = "holder"  # the file that names it: process id, start time and start of
 NONE = "none"
 GAP = "processes outside can be seen and signalled, since no PID namespace can be joined here"
 USER_FD, PID_FD = 8, 7  # the holder's namespaces, as `sb-confine` opens them
+CLOSING = (
+    f"exec {PID_FD}<&- {USER_FD}<&-; "  # what a shell runs first, so that its command does not have them
+)
+_FREE_FD = 20
 _LASTS_S = 30 * 86_400  # of a home that was deleted by hand, nothing else ends it
 _AGAIN_S = 60.0
 _WAIT_S = 10.0
@@ -99,9 +103,12 @@ def enter(folder: Path, program: str) -> list[str]:
     descriptors = _open(holder)
     if descriptors is None:
         return []
-    for descriptor in descriptors:
-        os.set_inheritable(descriptor, True)
-    return joining(program, *descriptors)
+    copies = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, _FREE_FD) for descriptor in descriptors]
+    for descriptor, copy, number in zip(descriptors, copies, (USER_FD, PID_FD), strict=True):
+        os.close(descriptor)
+        os.dup2(copy, number)
+        os.close(copy)
+    return joining(program, USER_FD, PID_FD)
 
 
 def is_alive(folder: Path) -> bool:

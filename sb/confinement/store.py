@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -89,6 +88,10 @@ class ConfineStore:
             self._engine = self._known_or_first(again=again)
         return self._engine
 
+    def use(self, engine: Engine) -> None:
+        """Take an engine that another process tried for this one."""
+        self._engine = engine
+
     def _known_or_first(self, *, again: bool) -> Engine:
         candidates = [(kind, kind.find()) for kind in self._kinds]
         known = self._read(ENGINE)
@@ -143,19 +146,12 @@ class ConfineStore:
         """The gaps of an engine on this system, a sentence each."""
         return (*engine.kind.gaps, *((processes.GAP,) if processes.fault(self.folder) else ()))
 
-    def known_engine(self) -> Engine:
-        """The engine that hooks found last, or before a first hook the one that this process finds; nothing is saved.
-
-        Hooks run from a copy of their own, so that another process finds another one.
-        """
+    def known_engine(self) -> Engine | None:
+        """The engine that hooks found last, or None before a first one."""
         known = self._read(ENGINE)
-        if known.get("name") in BY_NAME:
-            return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
-        with tempfile.TemporaryDirectory() as folder:
-            engine = self._first([(kind, kind.find()) for kind in self._kinds], Path(folder))
-            with suppress(OSError):
-                (Path(folder) / "denied" / "folder").rmdir()  # which nobody may list
-        return engine
+        if known.get("name") not in BY_NAME:
+            return None
+        return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
 
     def set_mode(self, *, on: bool, required: bool) -> None:
         """Leave the marks by which `sb-confine` knows whether to confine, and whether it may do without.

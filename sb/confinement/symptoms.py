@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sb.confinement.profile import Profile
 from sb.frozen import frozen
@@ -19,6 +19,10 @@ _CANNOT_OPEN = re.compile(
 )
 _NEEDS_OUTSIDE = re.compile(
     r"(?i)no new privileges|newuidmap|effective uid is not 0, is|must be setuid root|unable to change to sudoers gid|cannot set groups"
+)
+_NOT_LOGGED_IN = re.compile(
+    r"(?i)\bE?40[13]\b|\bENEEDAUTH\b|unauthori[sz]ed|forbidden|authenticat|\(publickey|could not read (?:username|password)"
+    r"|access denied|not logged in|login required|(?:no|locate|find|missing) (?:\w+ )?credentials|no secret key|secret key not available"
 )
 _SHELL = re.compile(r"^\s*/\S*sh: ")  # a message of a shell begins with its own path
 _PATH = re.compile(
@@ -42,6 +46,15 @@ class Symptoms:
 
     def __bool__(self) -> bool:
         return bool(self.writes or self.reads or self.outside or self.unnamed)
+
+
+def without_login(error: str, withheld: Sequence[str]) -> list[str]:
+    """The credentials that a failed call may have missed, if its message says that it could not log in.
+
+    Args:
+        error: its message. withheld: paths that its programs use, and that it could not read.
+    """
+    return list(withheld)[:_MOST_PATHS] if withheld and _NOT_LOGGED_IN.search(error) else []
 
 
 def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str, denies: bool = False) -> Symptoms:

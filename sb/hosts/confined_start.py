@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from sb.config import Config, load_config
+from sb.confinement import processes
 from sb.confinement.bubblewrap import NAME, options
 from sb.confinement.needs import needs_of
 from sb.errors import ConfigError, SBError
@@ -70,10 +71,10 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
         descriptor = _options_of_one(confining)
     os.dup2(descriptor, _OPTIONS_FD)
     start = engine.kind.command(engine.program, path, _OPTIONS_FD)
-    os.execv(
-        engine.program,
-        [*engine.kind.enter(confining.store.folder, engine.program), *start, shell, "-c", line],
-    )
+    joined = engine.kind.enter(confining.store.folder, engine.program)
+    if joined:
+        line = processes.CLOSING + line
+    os.execv(engine.program, [*joined, *start, shell, "-c", line])
 
 
 def _without_project(confining: Confining, folder: str) -> Confining:
@@ -90,7 +91,7 @@ def _is_status_line(line: str) -> bool:
 
 def _options_of_one(confining: Confining) -> int:
     """An open file with the engine's options for a line that uses `sb`, beside the folder's own."""
-    profile = confining.profile(tuple(needs_of([("sb",)])))
+    profile = confining.profile(needs_of([("sb",)]).rows)
     descriptor = os.memfd_create("options", 0)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(options(profile, confining.store.denied))

@@ -28,6 +28,7 @@ from sb.confinement.terminal import is_closed_by_system, terminal_filter
 from sb.confinement.watched import moved_away
 from sb.errors import UsageError
 from sb.frozen import frozen
+from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
@@ -168,7 +169,8 @@ class HostRun:
             raise UsageError(
                 "sb run: this folder holds your whole home", "start it in the folder of a project"
             )
-        engine = self._confining.store.engine()
+        engine = engine_of_hooks(home)
+        self._confining.store.use(engine)
         if not engine.holds or engine.name != bubblewrap.NAME:
             fault = engine.fault or f"{engine.name} cannot hold a whole host"
             raise UsageError(

@@ -11,7 +11,7 @@ FILE_TOOLS = frozenset(
     "test [ true false cd pushd popd dirname basename realpath stat file diff cmp sleep seq date env pwd read set export local for".split()
 )
 # Of git what moves or deletes what is in the working tree, the index or refs; not what prunes objects, and not what reaches others.
-_OF_GIT = frozenset(
+OF_GIT = frozenset(
     "add am apply branch checkout cherry-pick clean commit diff log ls-files merge mv rebase reset restore revert rev-parse rm show stash status "
     "switch tag".split()
 )
@@ -35,7 +35,7 @@ def _is_of_files(argv: tuple[str, ...]) -> bool:
         return True
     name = argv[0].rpartition("/")[2]
     if name == "git":
-        return _subcommand(argv) in _OF_GIT
+        return _subcommand(argv) in OF_GIT
     if name == "rm" and any(_is_recursive(word) for word in argv[1:]):
         return all(map(is_literal, argv[1:]))
     return name in FILE_TOOLS

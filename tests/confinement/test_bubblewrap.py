@@ -85,7 +85,7 @@ def test_credential_is_refused_and_not_empty(place: Place) -> None:
     done = place.run("cat ~/.npmrc")
     assert (done.stdout, done.returncode) == ("", 1)
     assert "Permission denied" in done.stderr
-    done = place.run("cat ~/.npmrc", place.profile(needs_of([("npm", "install")])))
+    done = place.run("cat ~/.npmrc", place.profile(needs_of([("npm", "install")]).rows))
     assert "PRIVATE" in done.stdout
 
 
@@ -133,7 +133,7 @@ def test_socket_that_runs_things_outside_is_masked(place: Place, tmp_path: Path)
         server.listen()
         connect = f"cd {path.parent} && python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('docker.sock'); print('reached')\""
         assert "Permission denied" in place.run(connect).stderr
-        docker = place.profile(needs_of([("docker", "ps")]))
+        docker = place.profile(needs_of([("docker", "ps")]).rows)
         assert place.run(connect, docker).stdout == "reached\n"
 
 

@@ -51,7 +51,9 @@ class Inside:
         folder = str(self.site.project)
         event = HookEvent("claude-code", "PreToolUse", Moment.BEFORE, "s1", folder)
         confining = Confining(config, event, judging_context(config, event), folder, SYSTEM_CLOCK)
-        options = bubblewrap.arguments(confining.profile(tuple(needs_of([(line,)]))), confining.store.denied)
+        options = bubblewrap.arguments(
+            confining.profile(tuple(needs_of([(line,)]).rows)), confining.store.denied
+        )
         bubblewrap.make_denied(confining.store.denied)
         return subprocess.run(
             [bubblewrap.find(), *options, *command], env=self.site.env(**env), cwd=folder,

@@ -9,20 +9,31 @@ from sb.shell import classify
 from tests.rows import rows
 
 GIVEN = (
-    ("git push", ".ssh"), ("git pull --rebase", ".ssh"), ("git add -A && git commit -m 'x' && git push | tail -3", ".ssh"),
-    ("npm ci && npm test 2>&1 | tail", ".npmrc"), ("docker compose up -d", ".docker"), ("kubectl get pods | grep api", ".kube"),
+    ("git push", ".ssh"), ("git pull --rebase", ".ssh"), ("git add -A && git commit -m 'x' && git push | tail -3", ".ssh"), ("git push -u origin main", ".ssh"),
+    ("git add ./src && git push", ".ssh"), ("docker compose up -d", ".docker"), ("kubectl get pods | grep api", ".kube"), ("git push && gh pr create --fill", ".config/gh"),
+    ("npm view left-pad version", ".npmrc"), ("ssh -p 22 -o StrictHostKeyChecking=no host ls", ".ssh"), ("aws s3 ls | awk '{print $4}'", ".aws"),
+    ("psql -c 'select 1' shop", ".pgpass"), ("wget -q https://example.org/a.tar", ".netrc"),
+)  # fmt: skip
+# They run what a project or its packages hold, or take another source without their file: a person has to agree first.
+ASKED = (
+    ("npm ci && npm test 2>&1 | tail", "npm", ".npmrc"), ("npm install left-pad", "npm", ".npmrc"), ("pnpm add left-pad", "pnpm", ".npmrc"),
+    ("mvn -q test", "mvn", ".m2"), ("terraform plan", "terraform", ".aws"), ("cargo publish", "cargo", ".cargo/credentials.toml"),
+    ("bundle install", "bundle", ".bundle"), ("psql -h db shop", "psql", ".pgpass"),
 )  # fmt: skip
 # Something else runs in the line, or what is named may be an agent's own program.
 NOT_GIVEN = (
     "git --version; python3 steal.py", "tmux -V; python3 t.py", "./git push", "node_modules/.bin/tmux ls", "PATH=. git push", "git push && make",
-    "git push $(python3 x.py)", "sh -c 'git push; ./x'", "find . -exec ./x {} + ; git push", "npm test && git push", "echo x", "make",
+    "git push $(python3 x.py)", "sh -c 'git push; ./x'", "find . -exec ./x {} + ; git push", "npm test && git push", "npm ci && git push", "echo x", "make",
     "git(){ python3 x.py; }; git push", "alias git=./x; git push", "xargs -a list git push; ./x",
-)  # fmt: skip
-# A monitor, a transport or a test that a repository or the line names may be an agent's own program.
-OF_A_REPOSITORY = (
     "git status", "git -C nest status", "cd nest && git fetch", "git fetch --upload-pack=./steal.sh ./nest", "git ls-remote 'ext::./steal.sh'",
-    "go run ./steal", "go test ./...",
+    "git fetch --upload-p ./steal.sh origin", "git clone -u ./steal.sh nest", "git clone --template=./hooks host:a", "git push ./nest", "git push file:///srv/nest",
+    "git submodule foreach ./x", "git commit -F ./msg -c core.editor=x", "go run ./steal", "go test ./...", "go build -toolexec ./steal ./...",
+    "npm test", "npm run build", "npx vitest", "npm view git+ssh://host/a", "pip install ./pk", "uv sync", "cargo build", "ssh -F ./config host ls", "ssh -oProxyCommand=./x host",
+    "KUBECONFIG=./x kubectl get pods", "export KUBECONFIG=./x; kubectl get pods", "kubectl --kubeconfig ./x get pods", "printf -v KUBECONFIG ./x; kubectl get pods",
+    "helm template . --post-renderer ./x", "gh extension exec x", "wget --use-askpass=./x https://a/b", "gpg --homedir ./g -d a.gpg", "sops exec-env a.yaml ./x",
+    "psql -c '\\! ./x'", "mysql -e 'system ./x'", "terraform fmt",
 )  # fmt: skip
+_OPENS = ("ssh-agent", "gpg-agent", "keyring")
 
 
 def commands(line: str) -> tuple[tuple[str, ...], ...]:
@@ -30,14 +41,39 @@ def commands(line: str) -> tuple[tuple[str, ...], ...]:
 
 
 @rows("line, credential", GIVEN)
-def test_line_of_one_program_gets_what_it_needs(line: str, credential: str) -> None:
-    (need,) = needs_of(commands(line))
-    assert credential in need.credentials
+def test_line_that_runs_nothing_of_a_project_gets_what_it_needs(line: str, credential: str) -> None:
+    needs = needs_of(commands(line), line)
+    assert not needs.asked
+    assert any(credential in need.credentials for need in needs.rows)
+
+
+@rows("line, program, credential", ASKED)
+def test_line_that_runs_a_project_too_gets_it_once_a_person_agrees(
+    line: str, program: str, credential: str
+) -> None:
+    needs = needs_of(commands(line), line)
+    assert needs.asked == (program,)
+    assert any(credential in need.credentials for need in needs.rows)
 
 
 @rows("line", NOT_GIVEN)
-def test_line_that_runs_something_else_gets_nothing(line: str) -> None:
-    assert needs_of(commands(line)) == []
+def test_line_that_may_run_an_agents_program_gets_nothing(line: str) -> None:
+    needs = needs_of(commands(line), line)
+    assert not needs.asked
+    assert not any(need.credentials or set(need.sockets) & set(_OPENS) for need in needs.rows)
+
+
+@rows("line", ["git push", "go get example.org/a", "gh pr list"])
+def test_nothing_is_given_for_a_repository_that_is_not_the_sessions(line: str) -> None:
+    needs = needs_of(commands(line), line, elsewhere=True)
+    assert not any(need.credentials or need.sockets for need in needs.rows)
+    assert needs.withheld
+
+
+def test_hooks_of_a_repository_are_asked_about_before_git_gets_keys() -> None:
+    assert needs_of(commands("git push"), runs_own=True).asked == ("git",)
+    commit = needs_of(commands("git commit -m done"), runs_own=True)
+    assert not any(need.credentials for need in commit.rows)
 
 
 def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
@@ -45,16 +81,9 @@ def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
     assert outside_of(commands("make install")) == ""
 
 
-@rows("line", OF_A_REPOSITORY)
-def test_subcommand_that_may_run_what_a_repository_names_gets_no_key(line: str) -> None:
-    (need,) = needs_of(commands(line))
-    assert not {".ssh", ".netrc", ".git-credentials"} & set(need.credentials)
-    assert need.sockets == ()
-
-
 def test_commit_gets_what_signs_and_a_push_what_logs_in() -> None:
-    (commit,) = needs_of(commands("git add -A && git commit -m done"))
+    (commit,) = needs_of(commands("git add -A && git commit -m done")).rows
     assert ".gnupg" in commit.credentials
     assert ".ssh" not in commit.credentials
-    (push,) = needs_of(commands("git commit -m done && git push -u origin main"))
+    push, *_ = needs_of(commands("git push -u origin main && git commit -m done")).rows
     assert ".ssh" in push.credentials

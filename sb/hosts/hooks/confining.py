@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sb.config import Config
 from sb.config.home import Home
 from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
-from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, needs_of, outside_of, without_credentials
+from sb.confinement.needs import Need
 from sb.confinement.profile import Grounds, Profile, closed_places, make_profile, own_and_private
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine
-from sb.confinement.symptoms import symptoms_in
+from sb.confinement.symptoms import symptoms_in, without_login
 from sb.confinement.watched import accept, restore, watch
 from sb.frozen import frozen
+from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
-from sb.hosts.hooks.approved_paths import decides, made_files, made_folders, make, remove_unused
+from sb.hosts.hooks.approved_paths import make, remove_unused
+from sb.hosts.hooks.confined_call import LONGEST, CallRights, Confined, written
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
 from sb.hosts.runs import Run, Runs
-from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
-from sb.kernel.calls.call import AnsweredBy, Ask
-from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.repository import project_folder
 from sb.shell.keep_area import project_of_area, temporary_folders
@@ -39,35 +38,8 @@ from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
-_LONGEST = 200  # characters of a path in a question
-_MOST_ASKED = 5
 # The folder of the host's own settings in a project, which is there while a session lasts, so that nobody makes another.
 _SETTINGS = ".claude"
-_RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
-
-
-class Confined(NamedTuple):
-    """A judged shell call, with what it may do.
-
-    Args:
-        commands: of the line. needs: of its programs. opened: paths that it may write beyond the default, once they are agreed to.
-        alone: those of `opened` that are files, or folders that it makes, and need no folder around them.
-        readable: credentials that it may read. outside: why it runs without an engine, or "".
-    """
-
-    command: str
-    folder: str
-    commands: tuple[tuple[str, ...], ...] = ()
-    needs: tuple[Need, ...] = ()
-    opened: tuple[str, ...] = ()
-    alone: tuple[str, ...] = ()
-    readable: tuple[str, ...] = ()
-    outside: str = ""
-
-    @property
-    def is_plain(self) -> bool:
-        """True where the profile of its folder says all that it may do."""
-        return not (self.needs or self.opened or self.readable or self.outside)
 
 
 @frozen
@@ -123,7 +95,7 @@ class Confining:
     def engine(self) -> Engine:
         """The engine of this home; one whose state cannot be written does not hold."""
         if self._looks_only:
-            return self.store.known_engine()
+            return self.store.known_engine() or engine_of_hooks(self._config.home)
         try:
             return self.store.engine()
         except OSError as error:
@@ -162,94 +134,16 @@ class Confining:
             ), None
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None
-        confined = self._planned(governed)
+        confined = self._rights.judge(governed)
         if self._run is not None:
             return governed._replace(refused=governed.refused or _beyond_run(confined)), confined
-        return governed._replace(asks=(*governed.asks, *self._asks(confined, governed))), confined
+        return governed._replace(asks=(*governed.asks, *self._rights.asks(confined, governed))), confined
 
     def _required(self) -> str:
         """Why a call that cannot be confined is refused, or ""."""
         if self.mode != "require":
             return ""
         return f"hooks.confine = require, and it cannot be confined: {self.fault}"
-
-    def _planned(self, governed: GovernedCall) -> Confined:
-        folder = str(governed.args["cwd"])
-        command = str(governed.args["command"])
-        needs = tuple(needs_of(governed.commands))
-        if project_folder(Path(folder)) != self._project:
-            needs = tuple(map(without_credentials, needs))
-        failure = self.store.failure(command, folder)
-        profile = self.profile(needs)
-        folders = list(made_folders(governed.commands, folder))
-        files = list(made_files(governed.commands, folder))
-        writes = [*_written(governed), *folders, *failure.get("writes", ())]
-        beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
-        opened = make_profile(self._grounds, needs, [path for path in beyond if not _is_device(path)]).opened
-        inside = bool(governed.secrets)
-        words = [word for argv in governed.commands for word in argv[1:]]
-        named = [path for word in words for path in self._closed(word, profile, inside=inside)]
-        named += [
-            path for word in failure.get("reads", ()) for path in self._closed(word, profile, inside=False)
-        ]
-        readable = dict.fromkeys(path for path in named if not self._is_own(path))
-        alone = tuple(path for path in opened if path in (*folders, *files))
-        return Confined(
-            command,
-            folder,
-            governed.commands,
-            needs,
-            opened,
-            alone,
-            tuple(readable),
-            outside_of(governed.commands),
-        )
-
-    def _asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
-        failure = self.store.failure(confined.command, confined.folder)
-        if confined.outside:
-            yield self._ask(f"{confined.outside}, so it runs outside of confinement")
-        doors = {kind for need in confined.needs for kind in need.sockets} & _RUN_OUTSIDE
-        for kind in sorted(doors) if governed.safety_class is not SafetyClass.READ_ONLY else ():
-            reason = f"uses {kind}, which runs things outside of confinement"
-            yield self._ask(reason)._replace(standing=f"confinement {kind}")
-        # A person has to agree to a destructive line anyway, which names what it changes.
-        opened = () if governed.safety_class is SafetyClass.DESTRUCTIVE else confined.opened
-        decisive = [path for path in opened if decides(path, self._home)]
-        for path in decisive[:_MOST_ASKED]:
-            yield self._ask(f"writes {one_line(path, _LONGEST)}, which decides about more than itself")
-        others = [path for path in opened if path not in decisive]
-        by_output = failure.get("writes", ())
-        for path in others[:_MOST_ASKED]:
-            as_said = ", as the output of its last run says" if path in by_output else ""
-            reason = f"writes {one_line(path, _LONGEST)}, outside of the project{as_said}"
-            yield self._ask(reason, WRITES_OUTSIDE)
-        if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
-            yield self._ask(f"writes {more} more outside of the project")
-        for path in failure.get("reads", ()) if confined.readable else ():
-            yield self._ask(f"opens {one_line(path, _LONGEST)}, as the output of its last run says")
-
-    def _ask(self, reason: str, rule: str = OUTSIDE_CONFINEMENT) -> Ask:
-        return Ask(rule, reason, AnsweredBy.BY_HOST)
-
-    def _is_own(self, path: str) -> bool:
-        """True for SecondBrain's own files, which no call is let open."""
-        return self._config.home.contains(Path(path))
-
-    def _closed(self, word: str, profile: Profile, *, inside: bool) -> Iterator[str]:
-        """The unreadable paths that a word of the line names, and so was judged with.
-
-        Args:
-            inside: also those in a folder that it names: the line was judged as reading credentials.
-        """
-        text = word.rpartition("=")[2] if word.startswith("-") else word
-        if "/" not in text and not text.startswith((".", "~")):
-            return
-        path = _real(os.path.join(str(self._context.cwd), os.path.expanduser(text)))
-        for closed in profile.unreadable:
-            below = inside and closed.startswith(f"{path.rstrip('/')}/")
-            if below or f"{path}/".startswith(f"{closed}/"):
-                yield closed
 
     def prepare(self) -> None:
         """Write the profile of the session's folder, for lines that its person types before a first call was judged.
@@ -306,6 +200,11 @@ class Confining:
         return make_profile(replace(self._grounds, writable=[*self._grounds.writable, *state]), needs)
 
     @cached_property
+    def _rights(self) -> CallRights:
+        home, cwd = self._config.home, self._context.cwd
+        return CallRights(self.store, home, self._project, cwd, self._grounds, self.profile)
+
+    @cached_property
     def _grounds(self) -> Grounds:
         home = self._config.home
         own, private = own_and_private(home, self._context.protected)
@@ -357,7 +256,7 @@ class Confining:
         before = self.store.watched(self._project) if self._project else None
         if before is None:
             return ""
-        allowed = [*_written(governed), *governed.paths] if governed is not None else []
+        allowed = [*written(governed), *governed.paths] if governed is not None else []
         keys = _git_keys(governed)
         done = restore(self._project, before, self.store.folder / "removed", allowed, keys)
         after = accept(self._project, before, done, allowed, keys)
@@ -378,7 +277,7 @@ class Confining:
         restored = self.put_back(governed, pending=pending)
         if not _is_line(governed) or not self.holds:
             return Reported(restored)
-        confined = self._planned(governed)
+        confined = self._rights.judge(governed)
         self.withdraw(confined.command, confined.folder, unused=bool(call.error))
         return Reported(restored, self._failed(call, confined))
 
@@ -400,7 +299,9 @@ class Confining:
         found = symptoms_in(
             output, profile, home=self._home, cwd=confined.folder, denies=self.engine.kind.denies
         )
-        found = replace(found, reads=tuple(path for path in found.reads if not self._is_own(path)))
+        missed = without_login(call.error, confined.withheld)
+        reads = [path for path in dict.fromkeys((*found.reads, *missed)) if not self._rights.is_own(path)]
+        found = replace(found, reads=tuple(reads))
         if not found:
             return ""
         if found.outside and not (found.writes or found.reads):
@@ -417,7 +318,7 @@ class Confining:
         what = [f"it may not write {path}" for path in found.writes] + [
             f"it may not open {path}" for path in found.reads
         ]
-        listed = one_line("; ".join(what), 5 * _LONGEST)
+        listed = one_line("; ".join(what), 5 * LONGEST)
         return f"Confinement may be the cause: {listed}. {retry}"
 
     def leave(self) -> None:
@@ -453,8 +354,8 @@ def recorded_project(started_with: dict[str, Any], cwd: str) -> str:
 def _beyond_run(confined: Confined) -> str:
     """Why a call cannot work in a host that is confined as a whole, or ""."""
     reasons = [confined.outside] if confined.outside else []
-    reasons += [f"writes {one_line(path, _LONGEST)}" for path in confined.opened]
-    reasons += [f"opens {one_line(path, _LONGEST)}" for path in confined.readable]
+    reasons += [f"writes {one_line(path, LONGEST)}" for path in confined.opened]
+    reasons += [f"opens {one_line(path, LONGEST)}" for path in confined.readable]
     if not reasons:
         return ""
     return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
@@ -466,27 +367,9 @@ def _is_line(governed: GovernedCall) -> bool:
     )
 
 
-def _written(governed: GovernedCall | None) -> Iterator[str]:
-    if governed is None:
-        return
-    yield from governed.writes
-    yield from (change.path for change in (governed.changes.changes or () if governed.changes else ()))
-
-
 def _git_keys(governed: GovernedCall | None) -> list[tuple[str, str]]:
     """The keys, with their values, that a call sets in git's configuration, if that is all that it does."""
     return keys_named(str(governed.args["command"])) if governed is not None and _is_line(governed) else []
-
-
-def _real(path: str) -> str:
-    """A path without links in its folders; the last component stays, since that is what is replaced."""
-    return (
-        os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) if path != "/" else path
-    )
-
-
-def _is_device(path: str) -> bool:
-    return path.startswith(("/dev/", "/proc/self/fd/"))
 
 
 def _is_linked() -> bool:

@@ -75,7 +75,7 @@ begin() {{
     sandbox-exec) exec "$program" -f "$1" "$shell" -c "$2" ;;
     esac
     case $joined in
-    yes) exec "$program" {joining} "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
+    yes) exec "$program" {joining} "$program" --args 9 "$shell" -c {closing}"$2" 9< "$1" ;;
     *) exec "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
     esac
 }}
@@ -153,6 +153,7 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         own=" | ".join(map(shlex.quote, own)),
         command=COMMAND,
         joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
+        closing=shlex.quote(processes.CLOSING),
         refused=REFUSED,
     ).encode()
 

@@ -10,6 +10,7 @@ from sb.config import Config
 from sb.confinement.store import ConfineStore
 from sb.duration import human_age
 from sb.errors import SBError
+from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.install.checking import runtime_findings
 from sb.hosts.install.documents import Malformed
@@ -71,7 +72,7 @@ def _confinement(config: Config) -> Finding:
             "confinement", Status.OK, "off (hooks.confine = off): commands are judged by their text alone"
         )
     store = ConfineStore(config.home, SYSTEM_CLOCK)
-    engine = store.known_engine()
+    engine = engine_of_hooks(config.home)
     if engine.holds:
         gaps = "; ".join(store.gaps(engine))
         detail = f"commands of claude-code are held by {engine.name} ({engine.program}). Not held: {gaps}"

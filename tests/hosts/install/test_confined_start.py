@@ -12,9 +12,10 @@ import pytest
 
 from sb.config.home import Home
 from sb.confinement.store import ConfineStore
+from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.install.wrapper import write_wrapper
 from sb.sources import SYSTEM_CLOCK
-from sb.tools.hosted.guarding import confiner_path
+from sb.tools.hosted.guarding import confiner_path, current_runtime
 from tests.hosts.install.conftest import seed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
@@ -92,3 +93,33 @@ def test_configuration_that_cannot_be_read_starts_nothing(user: Path) -> None:
     assert (done.returncode, done.stdout) == (126, "")
     assert done.stderr.startswith("sb-confine: not run: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_namespaces_are_not_left_open_in_a_command(user: Path) -> None:
+    for _ in range(2):  # the slow path makes what the next start joins
+        done = start(user, "echo /proc/self/fd/*")
+        assert not {7, 8, 9} & {int(path.rpartition("/")[2]) for path in done.stdout.split()}
+    line = "source /nowhere || true && eval 'echo /proc/self/fd/*' < /dev/null && pwd -P >| /dev/null"
+    assert not {7, 8, 9} & {int(path.rpartition("/")[2]) for path in start(user, line).stdout.split()}
+
+
+def test_engine_is_the_one_that_hooks_find_whatever_another_process_noted(user: Path) -> None:
+    home = Home(user / ".sb")
+    found = engine_of_hooks(home)
+    assert (found.holds, found.name) == (True, "bubblewrap")
+    noted = user / ".sb" / "confine" / "engine"
+    noted.write_text(
+        json.dumps({"program": "/nowhere/bwrap", "fault": "", "name": "bubblewrap", "stamp": []})
+    )
+    assert engine_of_hooks(home) == found
+    assert "/nowhere" not in noted.read_text()
+
+
+def test_engine_without_hooks_or_with_broken_ones_does_not_hold(user: Path, tmp_path: Path) -> None:
+    assert engine_of_hooks(Home(tmp_path / "other")).fault == "no host runs hooks of this home yet"
+    runtime = current_runtime(Home(user / ".sb"))
+    assert runtime is not None
+    (runtime / "start.py").write_text("raise SystemExit(3)\n")
+    broken = engine_of_hooks(Home(user / ".sb"))
+    assert not broken.holds
+    assert broken.fault.startswith("hooks cannot try it: ")

@@ -1,0 +1,209 @@
+"""Rights of one shell call beyond what its session's calls may do anyway, judged by its text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sb.config.home import Home
+from sb.confinement.git_config import runs_others
+from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, Needs, needs_of, outside_of
+from sb.confinement.profile import Grounds, Profile, contains, make_profile
+from sb.confinement.store import ConfineStore
+from sb.hosts.hooks.approved_paths import decides, made_files, made_folders
+from sb.hosts.hooks.event import GovernedCall
+from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
+from sb.kernel.calls.call import AnsweredBy, Ask
+from sb.kernel.contracts import SafetyClass
+from sb.redaction import one_line
+from sb.repository import project_folder
+
+LONGEST = 200  # characters of a path in a question
+_MOST_ASKED = 5
+_RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
+
+
+class Confined(NamedTuple):
+    """A judged shell call, with what it may do.
+
+    Args:
+        commands: of the line. needs: of its programs. opened: paths that it may write beyond the default, once they are agreed to.
+        alone: those of `opened` that are files, or folders that it makes, and need no folder around them.
+        readable: credentials that it may read. outside: why it runs without an engine, or "".
+        asked: its programs that run what a project holds, with credentials that they may read once that is agreed to.
+        withheld: credentials that its programs use, which it cannot read.
+    """
+
+    command: str
+    folder: str
+    commands: tuple[tuple[str, ...], ...] = ()
+    needs: tuple[Need, ...] = ()
+    opened: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    outside: str = ""
+    asked: tuple[tuple[str, str], ...] = ()
+    withheld: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """True where the profile of its folder says all that it may do."""
+        return not (self.needs or self.opened or self.readable or self.outside)
+
+
+class CallRights:
+    """The judge of what single calls of one session may do.
+
+    Args:
+        home: of SecondBrain. project: the session's; "" for none. cwd: of the event.
+        grounds: of the session's profiles. profile: the profile of calls with some needs.
+    """
+
+    def __init__(
+        self,
+        store: ConfineStore,
+        home: Home,
+        project: str,
+        cwd: Path,
+        grounds: Grounds,
+        profile: Callable[[tuple[Need, ...]], Profile],
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._project = project
+        self._cwd = cwd
+        self._grounds = grounds
+        self._profile = profile
+
+    def judge(self, governed: GovernedCall) -> Confined:
+        """What a call may do beyond the session's profile, some of it once a person agrees."""
+        folder, command = str(governed.args["cwd"]), str(governed.args["command"])
+        failure = self._store.failure(command, folder)
+        needs = self._needs(governed, command, folder)
+        withheld = self._existing(needs.withheld)
+        if set(failure.get("reads", ())) & set(withheld):  # the person is asked for what it failed without
+            needs, withheld = Needs(needs.withheld), []
+        profile = self._profile(needs.rows)
+        folders = list(made_folders(governed.commands, folder))
+        files = list(made_files(governed.commands, folder))
+        writes = [*written(governed), *folders, *failure.get("writes", ())]
+        beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
+        opened = make_profile(self._grounds, needs.rows, [path for path in beyond if not _is_device(path)])
+        readable = [path for path in self._named(governed, failure, profile) if not self.is_own(path)]
+        asked = [(program, path) for program in needs.asked for path in self._existing(needs.rows)[:1]]
+        return Confined(
+            command,
+            folder,
+            governed.commands,
+            needs.rows,
+            opened.opened,
+            tuple(path for path in opened.opened if path in (*folders, *files)),
+            tuple(readable),
+            outside_of(governed.commands),
+            tuple(asked),
+            tuple(withheld),
+        )
+
+    def _needs(self, governed: GovernedCall, command: str, folder: str) -> Needs:
+        of_git = any(argv[:1] == ("git",) for argv in governed.commands)
+        return needs_of(
+            governed.commands,
+            command,
+            runs_own=of_git and bool(self._project) and runs_others(self._project),
+            elsewhere=project_folder(Path(folder)) != self._project,
+        )
+
+    def _existing(self, rows: Iterable[Need]) -> list[str]:
+        """The credentials of some rows that are there and that no call reads by itself."""
+        home = self._grounds.home
+        places = [os.path.realpath(os.path.join(home, path)) for row in rows for path in row.credentials]
+        closed = self._profile(()).unreadable if places else ()
+        return [path for path in closed if any(contains(place, path) for place in places)]
+
+    def _named(
+        self, governed: GovernedCall, failure: dict[str, list[str]], profile: Profile
+    ) -> Iterator[str]:
+        """The credentials that a line was judged as reading, and those that its last run could not read."""
+        words = [word for argv in governed.commands for word in argv[1:]]
+        inside = bool(governed.secrets)
+        found = [path for word in words for path in self._closed(word, profile, inside=inside)]
+        found += [
+            path for word in failure.get("reads", ()) for path in self._closed(word, profile, inside=False)
+        ]
+        yield from dict.fromkeys(found)
+
+    def _closed(self, word: str, profile: Profile, *, inside: bool) -> Iterator[str]:
+        """The unreadable paths that a word of the line names, and so was judged with.
+
+        Args:
+            inside: also those in a folder that it names: the line was judged as reading credentials.
+        """
+        text = word.rpartition("=")[2] if word.startswith("-") else word
+        if "/" not in text and not text.startswith((".", "~")):
+            return
+        path = _real(os.path.join(str(self._cwd), os.path.expanduser(text)))
+        for closed in profile.unreadable:
+            below = inside and closed.startswith(f"{path.rstrip('/')}/")
+            if below or f"{path}/".startswith(f"{closed}/"):
+                yield closed
+
+    def is_own(self, path: str) -> bool:
+        """True for SecondBrain's own files, which no call is let open."""
+        return self._home.contains(Path(path))
+
+    def asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
+        """What a person has to agree to before a call may do what it was judged with."""
+        failure = self._store.failure(confined.command, confined.folder)
+        if confined.outside:
+            yield _ask(f"{confined.outside}, so it runs outside of confinement")
+        doors = {kind for need in confined.needs for kind in need.sockets} & _RUN_OUTSIDE
+        for kind in sorted(doors) if governed.safety_class is not SafetyClass.READ_ONLY else ():
+            reason = f"uses {kind}, which runs things outside of confinement"
+            yield _ask(reason)._replace(standing=f"confinement {kind}")
+        for program, path in confined.asked:
+            reason = f"{program} may run programs of the project or of its packages, which could then read {one_line(path, LONGEST)}"
+            yield _ask(reason)._replace(standing=f"confinement credentials {program} {self._project}")
+        yield from self._asks_for_writes(confined, governed, failure.get("writes", ()))
+        for path in failure.get("reads", ()) if confined.readable or confined.needs else ():
+            yield _ask(f"opens {one_line(path, LONGEST)}, as the output of its last run says")
+
+    def _asks_for_writes(
+        self, confined: Confined, governed: GovernedCall, by_output: Iterable[str]
+    ) -> Iterator[Ask]:
+        # A person has to agree to a destructive line anyway, which names what it changes.
+        opened = () if governed.safety_class is SafetyClass.DESTRUCTIVE else confined.opened
+        decisive = [path for path in opened if decides(path, self._grounds.home)]
+        for path in decisive[:_MOST_ASKED]:
+            yield _ask(f"writes {one_line(path, LONGEST)}, which decides about more than itself")
+        others = [path for path in opened if path not in decisive]
+        for path in others[:_MOST_ASKED]:
+            as_said = ", as the output of its last run says" if path in by_output else ""
+            reason = f"writes {one_line(path, LONGEST)}, outside of the project{as_said}"
+            yield _ask(reason, WRITES_OUTSIDE)
+        if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
+            yield _ask(f"writes {more} more outside of the project")
+
+
+def written(governed: GovernedCall | None) -> Iterator[str]:
+    """The paths that a call writes or changes, as far as they are known."""
+    if governed is None:
+        return
+    yield from governed.writes
+    yield from (change.path for change in (governed.changes.changes or () if governed.changes else ()))
+
+
+def _ask(reason: str, rule: str = OUTSIDE_CONFINEMENT) -> Ask:
+    return Ask(rule, reason, AnsweredBy.BY_HOST)
+
+
+def _real(path: str) -> str:
+    """A path without links in its folders; the last component stays, since that is what is replaced."""
+    return (
+        os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) if path != "/" else path
+    )
+
+
+def _is_device(path: str) -> bool:
+    return path.startswith(("/dev/", "/proc/self/fd/"))

@@ -1,0 +1,133 @@
+"""Credentials of programs, as a session meets them: what gets them, what asks first, and what fails without them."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from sb.config.home import Home
+from sb.hosts.hooks.event import Decision, HookVerdict
+from sb.hosts.hooks.judging_context import SHELL_PREFIX
+from sb.tools.hosted.guarding import confiner_path
+from tests.confinement.conftest import git
+from tests.hosts.hooks.conftest import Host
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
+
+
+@pytest.fixture
+def person(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The home of a person with credentials, whose sessions are confined in a repository of theirs."""
+    home = tmp_path / "ada"
+    (home / ".ssh").mkdir(parents=True)
+    for name in (".npmrc", ".netrc", ".ssh/id_ed25519"):
+        (home / name).write_text("secret\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv(SHELL_PREFIX, str(confiner_path(Home(host.home))))
+    host.configure("hooks: {approval: ask}\n")
+    (host.project / ".git").rmdir()
+    git(host.project, "init", "-q")
+    git(host.project, "remote", "add", "origin", "ssh://git@example.org/shop.git")
+    return home
+
+
+def failed(host: Host, command: str, error: str) -> HookVerdict:
+    call = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
+    return host.tell("PostToolUseFailure", error=error, **call)
+
+
+def closed(host: Host, command: str, path: Path) -> bool:
+    """True if a call that goes on cannot read a path."""
+    folder = host.home / "confine"
+    tickets = [one for one in folder.glob("tickets/*.call") if shlex.quote(command) in one.read_text()]
+    files = [Path(f"{one}.options") for one in tickets] or sorted(
+        folder.glob("folders/**/options"), key=lambda one: len(one.parts)
+    )
+    options = files[-1].read_bytes().split(b"\0")
+    return any(
+        "/denied/" in before.decode() for before, one in pairwise(options) if one == str(path).encode()
+    )
+
+
+def test_installation_asks_once_before_packages_could_read_a_login(host: Host, person: Path) -> None:
+    verdict = host.before("Bash", "t1", command="npm ci")
+    assert verdict.decision is Decision.ASK
+    assert (
+        f"npm may run programs of the project or of its packages, which could then read {person}/.npmrc"
+        in verdict.reason
+    )
+    assert not closed(host, "npm ci", person / ".npmrc")
+    host.after("Bash", "t1", command="npm ci")
+    assert host.before("Bash", "t2", command="npm install left-pad").decision is Decision.NONE
+
+
+def test_programs_of_a_project_read_no_login(host: Host, person: Path) -> None:
+    for number, command in enumerate(("npm test", "pip install ./pk")):
+        assert host.before("Bash", f"t{number}", command=command) == HookVerdict()
+        assert closed(host, command, person / ".npmrc")
+        assert closed(host, command, person / ".netrc")
+        host.after("Bash", f"t{number}", command=command)
+
+
+def test_call_that_could_not_log_in_is_asked_for_at_its_repeat(host: Host, person: Path) -> None:
+    command = "pip install -r requirements.txt"
+    assert host.before("Bash", "t1", command=command) == HookVerdict()
+    told = failed(
+        host, command, "Exit code 1\nERROR: 401 Error, Credentials not correct for https://pypi.example.org"
+    )
+    assert f"it may not open {person}/.netrc" in told.context
+    verdict = host.before("Bash", "t2", command=command)
+    assert verdict.decision is Decision.ASK
+    assert f"opens {person}/.netrc, as the output of its last run says" in verdict.reason
+    assert not closed(host, command, person / ".netrc")
+
+
+def test_failure_of_another_kind_speaks_of_no_login(host: Host, person: Path) -> None:
+    host.before("Bash", "t1", command="pip install x")
+    assert (
+        failed(host, "pip install x", "Exit code 1\nERROR: No matching distribution found for x")
+        == HookVerdict()
+    )
+
+
+def test_git_reads_keys_and_its_hooks_are_asked_about(host: Host, person: Path) -> None:
+    assert host.before("Bash", "t1", command="git fetch") == HookVerdict()
+    assert not closed(host, "git fetch", person / ".ssh")
+    host.after("Bash", "t1", command="git fetch")
+    git(host.project, "config", "core.hooksPath", ".husky")
+    verdict = host.before("Bash", "t2", command="git fetch")
+    assert "git may run programs of the project" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "asks"),
+    [
+        ("pre-push", "make test\n", True),
+        ("pre-push", '#!/bin/sh\ngit lfs pre-push "$@"\n', False),
+        ("pre-push.sample", "x", False),
+    ],
+)
+def test_hooks_that_count(name: str, text: str, asks: bool, host: Host, person: Path) -> None:
+    (host.project / ".git/hooks" / name).write_text(text)
+    assert ("git may run" in host.before("Bash", command="git fetch").reason) is asks
+
+
+def test_remote_on_this_machine_runs_its_own_hooks(host: Host, person: Path) -> None:
+    git(host.project, "remote", "add", "near", "../other.git")
+    assert "git may run" in host.before("Bash", command="git push near").reason
+
+
+def test_repository_of_another_project_gets_no_key(host: Host, person: Path) -> None:
+    nested = host.project / "nested"
+    nested.mkdir()
+    git(nested, "init", "-q")
+    host.tell("SessionStart", source="startup")
+    verdict = host.tell(
+        "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "git fetch"}, cwd=str(nested)
+    )
+    assert verdict == HookVerdict()
+    assert closed(host, "git fetch", person / ".ssh")
