@@ -14,6 +14,7 @@ from sb.commands.terminal import fits_terminal
 
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.kernel.contracts import ToolError
+from sb.kernel.recovery.last import last_change, last_undoable, unknown_outcome
 from sb.kernel.recovery.variants import snapshot_of
 from sb.kernel.reversal_contracts import MutationState
 from sb.log.references import full_id, known_run
@@ -100,7 +101,7 @@ def _all(
     doubtful = opened.executor.in_doubt(run) if run else []
     plans = opened.recovery.plan_all(_meant(opened, mutation, run, doubtful))
     for intent in doubtful:
-        note(f"{_in_doubt(intent.call_id)}: sb recovery settle {intent.call_id}")
+        note(f"{unknown_outcome(intent.call_id)}: sb recovery settle {intent.call_id}")
     if diff:
         _differences(opened, plans)
     if dry_run:
@@ -192,39 +193,21 @@ def _named(opened: Runtime, reference: str) -> MutationRef:
     """One undo record by its id, its call's, or the beginning of one."""
     store = opened.recovery.mutations
     if reference == LAST:
-        return _last(opened)
+        try:
+            ref = last_change(opened.recovery)
+        except NotFoundError:
+            _note_doubts(opened)
+            raise
+        _note_doubts(opened)
+        return ref
     reference = store.resolve(reference)
     return store.for_call(reference) or _unknown(opened, reference)
 
 
-def _last(opened: Runtime) -> MutationRef:
-    """The newest call that may have changed something, whether or not it can be undone.
-
-    Raises:
-        CheckFailed: its outcome is unknown, so that an older one must not be undone in its place.
-    """
-    doubtful = [intent for intent in opened.executor.in_doubt() if intent.reverses is None]
-    try:
-        ref = opened.recovery.mutations.last(undoable=False)
-    except NotFoundError:
-        _note_doubts(opened)
-        raise
-    if doubtful and doubtful[-1].id > opened.recovery.mutations.number(ref.mutation_id):
-        call_id = doubtful[-1].call_id
-        raise CheckFailed(
-            f"the last call, {_in_doubt(call_id)}", f"sb recovery settle {call_id}, or name a call to undo"
-        )
-    _note_doubts(opened)
-    return ref
-
-
 def _before_last(opened: Runtime, plan: Plan) -> str:
     """The hint where the last call cannot be undone: names the newest that can, and does not undo it."""
-    try:
-        older = opened.recovery.mutations.last()
-    except NotFoundError:
-        return "sb undo --list shows other calls"
-    if older.mutation_id == plan.ref.mutation_id:
+    older = last_undoable(opened.recovery, plan.ref)
+    if older is None:
         return "sb undo --list shows other calls"
     what = shorten(object_of(older, call_args(older, opened.log)), WIDEST_OBJECT)
     return f"sb undo {older.mutation_id} undoes the newest call that can be undone: {what}"
@@ -233,15 +216,11 @@ def _before_last(opened: Runtime, plan: Plan) -> str:
 def _unknown(opened: Runtime, reference: str) -> MutationRef:
     """Say why there is nothing to undo under this name."""
     if any(intent.call_id == reference for intent in opened.executor.in_doubt()):
-        raise CheckFailed(_in_doubt(reference), f"sb recovery settle {reference}")
+        raise CheckFailed(unknown_outcome(reference), f"sb recovery settle {reference}")
     if reference.startswith("call_"):
         shown = one_line(reference, 40)
         raise NotFoundError(f"no call {shown} with an undo record", "sb undo --list")
     return opened.recovery.mutations.get(reference)
-
-
-def _in_doubt(call_id: str) -> str:
-    return f"{call_id} has an unknown outcome: it may have changed something"
 
 
 def _note_doubts(opened: Runtime) -> None:
@@ -249,7 +228,7 @@ def _note_doubts(opened: Runtime) -> None:
     doubtful = opened.executor.in_doubt()
     if doubtful:
         more = f" and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
-        note(f"{_in_doubt(doubtful[-1].call_id)}{more}: sb recovery settle {doubtful[-1].call_id}")
+        note(f"{unknown_outcome(doubtful[-1].call_id)}{more}: sb recovery settle {doubtful[-1].call_id}")
 
 
 def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: bool) -> None:

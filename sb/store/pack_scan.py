@@ -30,17 +30,9 @@ LONGEST_PATH = 4096  # characters
 
 
 class CannotKeep(SBError):
-    """A snapshot cannot be taken; nothing was written.
-
-    Args:
-        reason: one line without a full stop.
-    """
+    """A snapshot cannot be taken; nothing was written. Its message is a clause without a full stop."""
 
     kind = "cannot_keep"
-
-    def __init__(self, reason: str, hint: str = "") -> None:
-        super().__init__(reason, hint)
-        self.reason = reason
 
 
 class TooMuch(CannotKeep):

@@ -103,7 +103,7 @@ class FileChanges:
             ) from None
         except CannotKeep as error:
             raise denied(
-                f"{display(folder.path / name)} was not changed, since it could not be undone: {error.reason}"
+                f"{display(folder.path / name)} was not changed, since it could not be undone: {error.message}"
             ) from None
 
     def _deleted_before(self, key: str) -> Snapshot | None:

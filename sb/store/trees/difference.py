@@ -277,7 +277,7 @@ class Comparing:
                 raise CannotStore(f"it is more than {human_bytes(self.bounds.max_bytes)}")
             self._extra |= self._with_index(pack, part.objects)
         except CannotStore as error:
-            self._unstored[part.objects] = f"lost commits that are not kept: {error.reason}"
+            self._unstored[part.objects] = f"lost commits that are not kept: {error.message}"
 
     def _with_index(self, pack: bytes, objects: str) -> dict[str, bytes]:
         """A pack and its index, by the paths that they get in a repository."""

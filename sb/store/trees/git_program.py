@@ -56,17 +56,9 @@ _ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
 
 
 class CannotStore(SBError):
-    """A tree cannot be stored, or a stored one not be read.
-
-    Args:
-        reason: one line without a full stop.
-    """
+    """A tree cannot be stored, or a stored one not be read. Its message is a clause without a full stop."""
 
     kind = "cannot_store_tree"
-
-    def __init__(self, reason: str, hint: str = "") -> None:
-        super().__init__(reason, hint)
-        self.reason = reason
 
 
 class TooSlow(CannotStore):
