@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from sb.kernel.registry.registry import ToolRegistry
 
 app = single()
-Fix = Annotated[bool, typer.Option("--fix", help="Approve the shipped contracts that an upgrade changed.")]
+Fix = Annotated[
+    bool, typer.Option("--fix", help="Approve contracts that an upgrade changed; settle what broke off.")
+]
 
 
 @app.command(epilog="Example: sb doctor --json")
@@ -33,14 +35,18 @@ def doctor(
     """Check the installation; exit 1 if a check fails.
 
     With --fix, contracts of shipped tools that are not the approved ones are shown and approved first; an operator
-    signs where one is enrolled. Tools of others are left to `sb runtime-guard`.
+    signs where one is enrolled. Tools of others are left to `sb runtime-guard`. Kills, lifts, incidents and tokens that
+    a process did not live to commit are settled: what stops agents is put on the log, the rest is to be made again.
     """
     fixed = _approve_shipped(ctx, who, yes, as_json) if fix else []
+    settled = _settle_interrupted(ctx, who, yes, as_json) if fix else []
     findings = examine(configuration(ctx, quietly=True))
     failed = any(finding.status is Status.FAIL for finding in findings)
     if as_json:
         items = [vars(finding) for finding in findings]
-        output.emit_json({"ok": not failed, "items": items} | ({"fixed": fixed} if fix else {}))
+        output.emit_json(
+            {"ok": not failed, "items": items} | ({"fixed": fixed, "settled": settled} if fix else {})
+        )
     else:
         output.findings("check", findings)
     raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)
@@ -76,6 +82,25 @@ def _approve_shipped(ctx: typer.Context, who: str, yes: bool, quietly: bool) -> 
     return [
         {"surface": one.surface, "tool_id": one.tool_id, "fingerprint": one.fingerprint} for one in outdated
     ]
+
+
+def _settle_interrupted(ctx: typer.Context, who: str, yes: bool, quietly: bool) -> list[dict[str, Any]]:
+    """Settle the statements that were never committed; returns them. The arguments are those of `_approve_shipped`."""
+    from sb.commands.file_changes import confirm
+
+    from sb.kernel.incidents.interrupted import interrupted, settle
+    from sb.parts import open_authority
+
+    log = event_log(ctx)
+    with closing(log.database):
+        lines = interrupted(log)
+        if lines and not yes:
+            confirm(f"settle {counted(len(lines), 'statement')} that broke off?")
+        authority = open_authority(configuration(ctx, quietly=True), log)
+        done = settle(log, authority, lines, decider(ctx, authority, who)) if lines else []
+    for one in () if quietly else done:
+        output.line(one.sentence, one_line=True)
+    return [{"kind": one.line.kind, "row": one.line.seq, "repeated": one.repeated} for one in done]
 
 
 def _print_changes(

@@ -57,6 +57,8 @@ def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
             output.line(f"BROKEN: {problem}")
         if found.further_problems:
             note(f"and {found.further_problems:,} more")
+    for line in () if as_json else found.interrupted:
+        note(f"{line}: sb doctor --fix")
     raise typer.Exit(ExitCode.OK if found.ok else ExitCode.FAILED)
 
 

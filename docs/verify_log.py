@@ -15,6 +15,17 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
+# What still decides is never pruned.
+IN_FORCE = {
+    "audit.pruned",
+    "operator.changed",
+    "contract.baseline.changed",
+    "grant.made",
+    "kill.thrown",
+    "kill.lifted",
+    "incident.opened",
+    "incident.closed",
+}
 unchecked = []  # rows of which no signature could be checked
 
 
@@ -94,7 +105,7 @@ def verify(database, anchors, keys=None, old_prunes=()):
             if sha256(text.encode()).hexdigest() != row["hash"]:
                 yield f"{stream}: row {seq} was edited"
             if row["payload"] is None:
-                unexplained.append(seq)
+                unexplained.append((seq, row["kind"]))
             elif sha256((row["salt"] + row["payload"]).encode()).hexdigest() != row["payload_digest"]:
                 yield f"{stream}: the payload of row {seq} was edited"
             elif row["kind"] == "audit.pruned":
@@ -110,7 +121,9 @@ def verify(database, anchors, keys=None, old_prunes=()):
                 yield f"{stream}: row {seq} is not the one that was anchored"
             previous = row["hash"]
         yield from (
-            f"{stream}: the payload of row {gone} is missing" for gone in unexplained if gone > through
+            f"{stream}: the payload of row {gone} is missing"
+            for gone, kind in unexplained
+            if gone > through or kind in IN_FORCE
         )
         if max(heads, default=0) > seq:
             yield f"{stream}: rows {seq + 1} to {max(heads)} were anchored and are missing"

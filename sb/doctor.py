@@ -26,6 +26,7 @@ from sb.kernel.review.findings import (
     Status,
     calls_in_doubt,
     enforcement,
+    interrupted_statements,
     kill_finding,
     log_standing,
     operators,
@@ -206,6 +207,7 @@ def _integrity(database: Database) -> Finding:
 def _log(log: EventLog) -> Iterator[Finding]:
     yield log_standing(log)
     yield from calls_in_doubt(log)
+    yield from interrupted_statements(log)
 
 
 def _deciders(config: Config, log: EventLog) -> Iterator[Finding]:

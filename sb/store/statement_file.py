@@ -31,6 +31,7 @@ class StatementLine:
         about: what the statement's events are found under.
         seq, hash, at, kind: of its event; `at` in microseconds since the epoch.
         signed: the statement with its signature.
+        withdrawn: the line with this hash counts no more: its row was never committed.
     """
 
     database: str
@@ -41,6 +42,7 @@ class StatementLine:
     at: int = 0
     kind: str = ""
     signed: Any = None
+    withdrawn: bool = False
 
 
 class Recorded(NamedTuple):
@@ -98,7 +100,8 @@ class StatementFile:
             self._read_at = stamp
         ours = [line for line in self._lines if database_id == line.database or path == line.path]
         here = any(line.database == database_id and line.path == path for line in ours)
-        unique = {line.hash: line for line in reversed(ours) if line.hash}
+        withdrawn = {line.hash for line in ours if line.withdrawn}
+        unique = {line.hash: line for line in reversed(ours) if line.hash and line.hash not in withdrawn}
         return Recorded(tuple(reversed(unique.values())), bool(ours), here)
 
     def _stat(self) -> os.stat_result | None:

@@ -19,6 +19,7 @@ from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import INCIDENT_OPENED, KILL_THROWN
 from sb.log.people_events import ABOUT, people_events, sound
 from sb.sources import iso
+from sb.store.anchor import AnchoredHead
 from sb.store.statement_file import Recorded, StatementFile, StatementLine
 
 KILLS = "kill"  # what the events about kills are found under
@@ -173,7 +174,14 @@ class Statements:
                 *self._place(), self._reference, head.seq, head.hash, write.last_at, kind, signed
             )
             self._file.append([line])
+            write.committed.append(lambda: self._anchor(write, line))
         return event_id
+
+    def _anchor(self, write: LogWrite, line: StatementLine) -> None:
+        """Anchor the row of a statement itself, where its transaction went on: so it is known to have been there."""
+        if self._log.anchor is not None and write.head.hash != line.hash:
+            head = AnchoredHead(line.seq, line.hash, iso(self._log.clock.now()))
+            self._log.anchor.write(self._log.database_id, self._log.place, self._log.stream, head)
 
     def adopt(self) -> None:
         """Record outside the database what counts on the log and is not there yet.

@@ -13,6 +13,7 @@ from sb.frozen import frozen
 from sb.kernel.authority.authority import Assurance, Authority
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.calls.intents import Intents
+from sb.kernel.incidents.interrupted import interrupted
 from sb.kernel.incidents.kill import Kill, KillScope
 from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
@@ -113,6 +114,22 @@ def log_standing(log: EventLog) -> Finding:
         return Finding("log", Status.FAIL, plain(verified.trouble, one_line=True), "sb log verify")
     detail = f"{head.seq:,} rows, anchored up to {newest:,}; sb log verify checks all"
     return Finding("log", Status.OK, detail)
+
+
+def interrupted_statements(log: EventLog) -> list[Finding]:
+    """One line on what people stated and no process lived to commit, if there is any."""
+    lines = interrupted(log)
+    if not lines:
+        return []
+    named = ", ".join(dict.fromkeys(line.kind for line in lines))
+    return [
+        Finding(
+            "statements",
+            Status.WARN,
+            f"{counted(len(lines), 'statement')} broke off: {named}",
+            "sb doctor --fix",
+        )
+    ]
 
 
 def calls_in_doubt(log: EventLog) -> list[Finding]:

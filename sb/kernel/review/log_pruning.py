@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NOBODY = Label("")
 ADOPTED = "prune"  # what lines about prunes from before are found under, outside the database
 # What still decides: who may decide, which contracts are approved, what is granted in advance, what is stopped.
-_IN_FORCE = (
+IN_FORCE = (
     kinds.PRUNED,
     kinds.OPERATOR_CHANGED,
     kinds.BASELINE_CHANGED,
@@ -29,7 +29,7 @@ _IN_FORCE = (
     kinds.INCIDENT_OPENED,
     kinds.INCIDENT_CLOSED,
 )
-_PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in _IN_FORCE))
+_PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in IN_FORCE))
 
 # The last old row before the first one that is not: a row that a wrong clock dated back does not make those before it
 # old. One of a clock that was ahead is of no known age, and goes with an old one after it.

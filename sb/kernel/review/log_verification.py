@@ -16,14 +16,16 @@ from sb.kernel.approvals.verification import check_displayed
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import check_documents
 from sb.kernel.calls.intents import INTENT_COLUMNS, IntentState, as_announced, intent_of, step_digest
+from sb.kernel.incidents.interrupted import interrupted
 from sb.kernel.incidents.statements import REFERENCES
 from sb.kernel.recovery.verification import RecoveryTables
 from sb.kernel.review.decision_tables import DecisionTables
-from sb.kernel.review.log_pruning import adopted_prunes, why_not_allowed
+from sb.kernel.review.log_pruning import IN_FORCE, adopted_prunes, why_not_allowed
 from sb.kernel.workflows.seals import Seals
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event, Subject, link_hash
 from sb.log.event_log import EventLog
 from sb.log.kinds import OPERATOR_CHANGED, PRUNED, TOOL_DISPATCH
+from sb.sources import iso_micros
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead
 
@@ -41,6 +43,7 @@ class Verification:
         pruned: events whose payload was removed by pruning, and says so.
         problems: one line each, naming the row; at most MOST_PROBLEMS, then how many more.
         anchored_seq: the newest anchored row, 0 without an anchor.
+        interrupted: statements of people that were never committed, one line each; nobody changed anything.
     """
 
     stream: str
@@ -53,6 +56,7 @@ class Verification:
     anchored_at: str = ""
     problems: list[str] = field(default_factory=list)
     further_problems: int = 0
+    interrupted: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -122,12 +126,12 @@ class _Walk:
     def _prunes(self) -> tuple[int, int]:
         """Up to which row payloads may be missing, and how many."""
         bounds = (self._log.first_id, self._log.first_id + SEQ_MASK)
-        of_kind = "id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL"
-        enrolled = self._connection.execute(
+        of_kind = "id BETWEEN ? AND ? AND kind = ?"
+        enrolled = self._connection.execute(  # whether its payload is there or not
             f"SELECT min(id) FROM events WHERE {of_kind}", (*bounds, OPERATOR_CHANGED)
         ).fetchone()[0]
         rows = self._connection.execute(
-            f"SELECT {EVENT_COLUMNS} FROM events WHERE {of_kind}", (*bounds, PRUNED)
+            f"SELECT {EVENT_COLUMNS} FROM events WHERE {of_kind} AND payload IS NOT NULL", (*bounds, PRUNED)
         ).fetchall()
         through, removed, adopted = 0, 0, adopted_prunes(self._log)
         for event in map(self._log.event, rows):
@@ -167,7 +171,7 @@ class _Walk:
     def _check_payload(self, seq: int, row: tuple[Any, ...]) -> None:
         kind, call_id, salt, body = row[2], row[7], row[11], row[12]
         if body is None:
-            if seq > self._through or kind == PRUNED:
+            if seq > self._through or kind in IN_FORCE:
                 self.found.report(f"the payload of row {seq} is missing")
             self.found.pruned += 1
             self._unclear.add(call_id)
@@ -259,8 +263,13 @@ class _Walk:
         prunes = self._connection.execute("SELECT hash FROM events WHERE kind = ?", (PRUNED,)).fetchall()
         on_log = {row[1] for row in rows} | {stored for (stored,) in prunes}
         outside = {line.hash for line in recorded.lines}
+        unfinished = {line.hash for line in interrupted(self._log)}
         for line in recorded.lines:
-            if line.hash not in on_log:
+            if line.hash in unfinished:
+                self.found.interrupted.append(
+                    f"{line.kind} of {iso_micros(line.at)[:16]}Z is in statements.jsonl alone: its process ended before it was committed"
+                )
+            elif line.hash not in on_log:
                 self.found.report(
                     f"row {line.seq}, {line.kind}, is gone from the log; statements.jsonl has it"
                 )

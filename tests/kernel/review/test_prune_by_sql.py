@@ -12,11 +12,21 @@ from sb.errors import DeniedError
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import verify
-from sb.log.kinds import PRUNED
+from sb.log.kinds import (
+    BASELINE_CHANGED,
+    GRANT_MADE,
+    INCIDENT_OPENED,
+    KILL_LIFTED,
+    KILL_THROWN,
+    OPERATOR_CHANGED,
+    PRUNED,
+)
 from sb.sources import SteeredClock
 from tests.kernel.authority.test_operators import Office
 from tests.log.test_log import ROOT
 from tests.sql_attacker import SqlAttacker
+
+KEPT = (OPERATOR_CHANGED, BASELINE_CHANGED, GRANT_MADE, KILL_THROWN, KILL_LIFTED, INCIDENT_OPENED)
 
 
 @pytest.fixture
@@ -34,9 +44,10 @@ def standalone(office: Office, *files: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def blank(office: Office, signed: dict[str, object]) -> None:
+def blank(office: Office, signed: dict[str, object], *kinds: str) -> None:
     attacker = SqlAttacker(office.folder / "brain.db")
-    sql = "UPDATE events SET payload = NULL, salt = NULL WHERE kind = 'approval.requested'"
+    named = ", ".join(f"'{kind}'" for kind in ("approval.requested", *kinds))
+    sql = f"UPDATE events SET payload = NULL, salt = NULL WHERE kind IN ({named})"
     (last,) = attacker.rows("SELECT max(id) FROM events")[0]
     payload = {"through": last - (1 << 40), "removed": attacker.run(sql), "reason": "retention"}
     attacker.append(PRUNED, payload | signed)
@@ -49,6 +60,27 @@ def test_a_forged_prune_is_named_and_excuses_nothing(office: Office) -> None:
     assert any("is missing" in line for line in problems)
     assert "is not signed" in standalone(office).stdout
     assert standalone(office, "operators.json").returncode == 1
+
+
+def test_a_forged_prune_that_empties_the_enrolment_is_named_too(office: Office) -> None:
+    blank(office, {}, OPERATOR_CHANGED)
+    problems = verify(office.log, office.authority).problems
+    assert any("unsigned, although operators are enrolled" in line for line in problems)
+    assert "is not signed" in standalone(office).stdout
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_what_is_in_force_is_excused_by_no_prune(kind: str, office: Office) -> None:
+    office.log.append(kind, {"what": "x"})
+    office.clock.sleep(1)
+    ada = office.operator("ada")
+    prune(office.log, before=office.clock.time, reason="old", by=ada, authority=office.authority)
+    attacker = SqlAttacker(office.folder / "brain.db")
+    (row,) = attacker.rows(f"SELECT min(id) - (1 << 40) FROM events WHERE kind = '{kind}'")[0]
+    attacker.run(f"UPDATE events SET payload = NULL, salt = NULL WHERE kind = '{kind}'")
+    named = f"the payload of row {row} is missing"
+    assert named in verify(office.log, office.authority).problems
+    assert named in standalone(office, "operators.json").stdout
 
 
 def test_an_operator_prunes_and_both_verifiers_say_so(office: Office) -> None:
