@@ -290,6 +290,21 @@ class EventLog(EventReader):
             return Anchored()
         return self.anchor.read(self.database_id, self.database.path, self.stream)
 
+    def was_put_back(self, execute: Callable[..., driver.Cursor], since: int) -> bool:
+        """True if a row that was anchored is not there, or is another one: an older copy of the database, which may go on.
+
+        Args:
+            since: the number of the first row that matters.
+
+        Raises:
+            StoreError: the anchor file cannot be read.
+        """
+        heads = {(head.seq, head.hash) for head in self.anchored().heads if head.seq >= since}
+        return any(
+            execute("SELECT hash FROM events WHERE id = ?", (self.first_id + seq,)).fetchone() != (stored,)
+            for seq, stored in heads
+        )
+
     def anchor_head(self, head: Head | None = None, *, durable: bool = False, anyway: bool = False) -> None:
         """Write the head outside the database, once it is sure to survive power loss: an anchor that is newer than
         the database would look like a cut.

@@ -337,6 +337,11 @@ class ApprovalGate:
         needed = max(found.needed, self._needed(call))
         if len(names) < needed:
             raise _refused(f"{found.id} was approved by {len(names)} of {needed} people")
+        asked_at = write.execute("SELECT event_id FROM approvals WHERE id = ?", (found.id,)).fetchone()[0]
+        if self._log.was_put_back(write.execute, asked_at - self._log.first_id):
+            raise _refused(
+                f"{found.id} may have been used: the database is older than its anchor, a copy was put back (sb log verify)"
+            )
         changed = write.execute(
             "UPDATE approvals SET state = 'used' WHERE id = ? AND state = 'approved' AND agent = ? AND tool_id = ?"
             " AND fingerprint = ? AND args_digest = ?",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from sb.confinement.store import ConfineStore
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.install.wrapper import write_wrapper
 from sb.sources import SYSTEM_CLOCK
-from sb.tools.hosted.guarding import confiner_path, current_runtime
+from sb.tools.hosted.guarding import confiner_path, wrapper_path
 from tests.hosts.install.conftest import seed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
@@ -117,9 +118,9 @@ def test_engine_is_the_one_that_hooks_find_whatever_another_process_noted(user: 
 
 def test_engine_without_hooks_or_with_broken_ones_does_not_hold(user: Path, tmp_path: Path) -> None:
     assert engine_of_hooks(Home(tmp_path / "other")).fault == "no host runs hooks of this home yet"
-    runtime = current_runtime(Home(user / ".sb"))
-    assert runtime is not None
-    (runtime / "start.py").write_text("raise SystemExit(3)\n")
+    wrapper = wrapper_path(Home(user / ".sb"))
+    text = re.sub("^runtime=.*", f"runtime={tmp_path / 'gone'}", wrapper.read_text(), flags=re.MULTILINE)
+    wrapper.write_text(text)
     broken = engine_of_hooks(Home(user / ".sb"))
     assert not broken.holds
     assert broken.fault.startswith("hooks cannot try it: ")

@@ -22,6 +22,7 @@ from sb.kernel.contracts import ToolArgSchema
 from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_EXPIRED, APPROVAL_REQUESTED, APPROVAL_USED
 from sb.sources import CountingIds, SteeredClock
+from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 ADA = Label("ada")
@@ -44,7 +45,8 @@ class Bank:
             description="Move money.",
             args_schema=[ToolArgSchema("to"), ToolArgSchema("pin", required=False, sensitive=True)],
         )
-        self.log = EventLog(open_database(path, clock=clock), clock=clock)
+        anchor = Anchor(path.with_name("anchors.jsonl"))
+        self.log = EventLog(open_database(path, clock=clock), anchor=anchor, clock=clock)
         self.executor = ToolExecutor(
             self.registry, event_log=self.log, clock=clock, approvals=groups.Approvals(**settings)
         )
@@ -91,6 +93,28 @@ def test_an_approval_may_be_named_and_is_used_once(bank: Bank) -> None:
     assert "is used; approved by ada" in again.error_message
     assert bank.ask() != approval_id, "the next call of the kind is a new request"
     assert bank.paid == ["bob"]
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_an_older_copy_that_is_put_back_brings_no_approval_back(bank: Bank, goes_on: bool) -> None:
+    """Nor when it has grown again, past the rows that it lost."""
+    bank.approvals.approve(bank.ask(), ADA, "fine")
+    bank.log.close()
+    copy = bank.path.read_bytes()
+    later = Bank(bank.path, bank.clock)
+    assert later.executor.execute(bank.ctx, "bank.pay", {"to": "bob"}).success
+    later.log.close()
+    bank.path.write_bytes(copy)
+    again = Bank(bank.path, bank.clock)
+    for number in range(20 if goes_on else 0):
+        again.ask(f"eve-{number}")
+    again.log.close()
+    last = Bank(bank.path, bank.clock)
+    refused = last.executor.execute(bank.ctx, "bank.pay", {"to": "bob"})
+    assert "may have been used: the database is older than its anchor" in refused.error_message
+    assert last.paid == []
+    last.approvals.approve(last.ask("ann"), ADA, "asked after that")
+    assert last.call("ann").success is goes_on
 
 
 def test_what_a_person_is_shown_names_everything_and_no_secret(bank: Bank) -> None:
