@@ -41,6 +41,7 @@ class Upserts(Routing):
         def touched(drive: Drive | None) -> dict[str, Any]:
             return {"updated_at": self._now()}
 
+        self._required_stack()
         share = None if intensity is None else clamped("intensity", intensity)
         key = {"drive_type": normal_word("drive_type", drive_type, DRIVE_TYPES)}
         changes = {"intensity": share, "focus_areas": focus_areas}
@@ -67,6 +68,7 @@ class Upserts(Routing):
             count = 1 if known is None else known.interaction_count + 1
             return {"interaction_count": count, "last_interaction": self._now()}
 
+        self._required_stack()
         changes = {
             "sentiment": None if trust_level is None else 2 * clamped("trust_level", trust_level) - 1,
             "notes": notes,

@@ -67,6 +67,7 @@ class RoutedWrites(Routing):
         Args:
             confidence: from 0 to 1; what is beyond counts as the nearest. foundational: it is never forgotten.
         """
+        self._required_stack()
         return self._save(
             "belief",
             origin,
@@ -93,6 +94,7 @@ class RoutedWrites(Routing):
             type: a core value is never forgotten; one of another type only if it is foundational, and it has the
                 type among its context tags.
         """
+        self._required_stack()
         core = non_blank("the type of a value", type) == _CORE_VALUE
         if not core:
             origin["context_tags"] = [*(origin.get("context_tags") or ()), f"value_type:{type}"]
@@ -115,6 +117,7 @@ class RoutedWrites(Routing):
         **origin: Unpack[Origin],
     ) -> str:
         """Save a goal; aspirations and commitments are never forgotten."""
+        self._required_stack()
         kind = normal_word("goal_type", goal_type, GOAL_TYPES)
         return self._save(
             "goal",
@@ -142,6 +145,7 @@ class RoutedWrites(Routing):
         Args:
             protect: it is never forgotten.
         """
+        self._required_stack()
         return self._save(
             "note",
             origin,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.personal_data import hold_back, redacted, settle
-from sb.memory.quarantine.refusals import attacks_on_record
+from sb.memory.quarantine.refusals import attacks_on_record, checked_relation
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.trust.scores import believed
@@ -194,7 +194,8 @@ class SessionWriter:
             ValueError: the relation or its weight cannot be used. MaintenanceModeError: as `keep_all` says.
         """
         self.masked.clear()
-        relation = masked_text(checked_name("relation", relation), self.masked)
+        with attacks_on_record(self.space):
+            relation = masked_text(checked_relation(self.space, relation, self.agent), self.masked)
         if not math.isfinite(weight) or weight <= 0:
             raise ValueError("a relation needs a weight above 0")
         if source["id"] == target["id"]:
@@ -203,7 +204,7 @@ class SessionWriter:
             self.record_writer.check_right(end["place"])
         private = self.space.places.numbered(target["place"]).owner
         place = target["place"] if private else source["place"]
-        edge = Edge(source["id"], relation.strip(), target["id"], weight)
+        edge = Edge(source["id"], relation, target["id"], weight)
         with self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             self.space.edges.add(execute, edge, place=place, agent=self.agent, at=self.space.clock.now())

@@ -163,11 +163,13 @@ class Writes(Operations):
         """Relate two visible records, each by its id or as an entity by its name.
 
         Args:
-            relation: a word for what the first is to the second, such as `depends_on`.
+            relation: a word for what the first is to the second, such as `depends_on`; other agents are shown it, so it has up
+                to six words and 60 characters, and nothing that reads like an attack unless `memory.attacks` is off.
             weight: how strong, above 0; `think` follows strong relations further.
 
         Raises:
             NotFoundError: there is no such record. ValueError: the relation or its weight cannot be used.
+            AttackRefused: the relation reads like an attack.
         """
         self.writer.relate(self._visible_row(source), relation, self._visible_row(target), weight)
 

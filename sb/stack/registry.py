@@ -18,9 +18,12 @@ logger = logging.getLogger("sb.stack")
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
 
+_NO_OP = object()  # told by identity: other parties' components may have any attributes
+
+
 def no_op(hook: Hook) -> Hook:
     """Mark a hook that does nothing, so that no stack calls it for every record."""
-    vars(hook)["no_op"] = True
+    vars(hook)["no_op"] = _NO_OP
     return hook
 
 
@@ -77,7 +80,7 @@ class Components:
         return {
             name: component
             for name, component in self._all.items()
-            if not getattr(getattr(component, hook, None), "no_op", False)
+            if getattr(getattr(component, hook, None), "no_op", None) is not _NO_OP
         }
 
     def described(self) -> list[str | dict[str, Any]]:

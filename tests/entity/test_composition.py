@@ -147,6 +147,13 @@ def test_detaching_leaves_no_successor_and_the_stack_goes_on(core: Entity) -> No
         lambda core: core.note("a"),
         lambda core: core.drive("growth"),
         lambda core: core.relationship("a"),
+        # Whatever else is wrong with them.
+        lambda core: core.belief("a", type="d"),
+        lambda core: core.value("a", "b", type=" "),
+        lambda core: core.goal("a", goal_type="d"),
+        lambda core: core.note("a", type="d"),
+        lambda core: core.drive("d"),
+        lambda core: core.relationship("a", trust_level=float("nan")),
         lambda core: core.raw("a"),
         lambda core: core.search("a"),
         lambda core: core.load(),

@@ -57,6 +57,36 @@ def test_every_component_survives_every_hook_without_a_stack(make: type[Componen
     component.detach()
 
 
+class Agreeing:
+    """A component that has any attribute, as a stand-in of other parties' tests has."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    name, version, required, needs_inference, inference = "agreeing", "1", False, False, None
+
+    def __getattr__(self, hook: str) -> Any:
+        return Hook(self.seen, hook)
+
+
+class Hook:
+    no_op = True
+
+    def __init__(self, seen: list[str], name: str) -> None:
+        self._seen, self._name = seen, name
+
+    def __call__(self, *arguments: Any) -> Any:
+        self._seen.append(self._name)
+
+
+def test_component_whose_attributes_are_all_true_gets_its_hooks(full: SQLiteStack) -> None:
+    component = Agreeing()
+    full.add_component(component)
+    full.save_note(Note("n", full.stack_id, "x"))
+    full.search("x")
+    assert {"on_save", "on_search"} <= set(component.seen)
+
+
 def test_a_model_that_fails_takes_nothing_from_what_is_done_without_one(
     full: SQLiteStack, scripted: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

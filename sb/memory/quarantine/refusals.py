@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sb.config.guards import OFF
 from sb.errors import DeniedError
 from sb.memory.space import Space
+from sb.text import checked_name, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.attacks.verdict import AttackVerdict
@@ -28,6 +31,33 @@ class AttackRefused(DeniedError):
             f"reads like an attack on a model ({kinds}), so it is not remembered", "memory.attacks = refuse"
         )
         self.verdict, self.text, self.agent = verdict, text, agent
+
+
+_RELATION = re.compile(r"[^\W_][\w.:/-]*(?: [\w.:/-]+){0,5}")
+_LONGEST_RELATION = 60  # characters
+
+
+def checked_relation(space: Space, relation: str, agent: str) -> str:
+    """A relation's name, as other agents may be shown it beside titles: no sentence, and nothing that reads like an attack.
+
+    Raises:
+        ValueError: it is no name. AttackRefused: it reads like an attack, and `memory.attacks` is not off; it has no
+            state in which it could wait.
+    """
+    name = checked_name("relation", relation).strip()
+    if len(name) > _LONGEST_RELATION or not _RELATION.fullmatch(name):
+        raise ValueError(
+            f"relation is {shorten(name, 40)!r}, may be up to six words and {_LONGEST_RELATION} characters, such as depends_on"
+        )
+    if space.settings.attacks != OFF:
+        from sb.kernel.attacks.detector import check
+        from sb.kernel.attacks.verdict import Origin
+
+        said = name.replace("_", " ").replace("-", " ")
+        verdict = check(said, origin=Origin.MEMORY)
+        if verdict.flagged:
+            raise AttackRefused(verdict, name, agent)
+    return name
 
 
 @contextmanager
