@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -30,10 +30,22 @@ from sb.sources import Clock
 
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
 OPTIONS = "options"  # the file of a folder's profile
+ANY = "any"  # the session of a host that does not name it to its commands
+SESSION = "CLAUDE_CODE_SESSION_ID"
+_SESSION_ID = re.compile(r"[A-Za-z0-9-]{1,100}")
 DEFAULT = "default"  # the profile of commands that no hook has judged
 TICKET_S = 86_400.0  # a person may take that long to answer the host's question
 _MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def session_of(env: Mapping[str, str]) -> str:
+    """The session that a host names in the environment of hooks and commands; `ANY` without one.
+
+    Without it, a folder that became a link to another project's would run under what that project's session wrote.
+    """
+    named = env.get(SESSION, "")
+    return named if _SESSION_ID.fullmatch(named) and named != ANY else ANY
 
 
 @frozen
@@ -63,10 +75,14 @@ class ConfineStore:
 
     Args:
         clock: for the age of tickets. kinds: of engines, the first that holds is used.
+        session: the host's, by which `sb-confine` finds what was written for it and for no other; see `session_of`.
     """
 
-    def __init__(self, home: Home, clock: Clock, kinds: Sequence[EngineKind] = ENGINES) -> None:
+    def __init__(
+        self, home: Home, clock: Clock, kinds: Sequence[EngineKind] = ENGINES, *, session: str = ANY
+    ) -> None:
         self.folder = home.folder / "confine"
+        self._session = session
         self._clock = clock
         self._kinds = kinds
         self._engine: Engine | None = None
@@ -203,7 +219,7 @@ class ConfineStore:
     def _of_folder(self, folder: str) -> Path:
         """Each name begins with a character more, so that no folder is in the place of a file."""
         names = [f"_{name}" for name in folder.split("/") if name]
-        return self.folder.joinpath("folders", *names, OPTIONS)
+        return self.folder.joinpath("folders", self._session, *names, OPTIONS)
 
     def issue(self, command: str, folder: str, profile: Profile, *, outside: bool) -> None:
         """Save a ticket for one run of a command; an older one of the same call is replaced.
@@ -219,7 +235,7 @@ class ConfineStore:
         options = b"" if outside else self._options(profile)
         tickets = self.folder / "tickets"
         tickets.mkdir(mode=0o700, exist_ok=True)
-        ticket = tickets / f"{_name(command, folder)}.call"
+        ticket = self._ticket(command, folder)
         self.revoke(command, folder)
         write_atomic(Path(f"{ticket}.options"), options, durable=False)
         # The host hands the line over in quotes, so that is what the script compares.
@@ -234,10 +250,13 @@ class ConfineStore:
 
     def revoke(self, command: str, folder: str) -> None:
         """Remove the ticket of a call that ended, or that nobody will run."""
-        ticket = self.folder / "tickets" / f"{_name(command, folder)}.call"
+        ticket = self._ticket(command, folder)
         for path in (ticket, Path(f"{ticket}.options"), Path(f"{ticket}.taken")):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+
+    def _ticket(self, command: str, folder: str) -> Path:
+        return self.folder / "tickets" / f"{self._session}.{_name(command, folder)}.call"
 
     def last_run(self) -> float:
         """When `sb-confine` last started a command, in seconds since the epoch; 0 if it never did."""
@@ -323,14 +342,15 @@ class ConfineStore:
             kind.end_all(self.folder)
 
     def forget_profiles(self, project: str) -> None:
-        """Remove the profiles of a project's folders, when a session of it ends: the next call's hook writes its own.
+        """Remove the profiles of a session when it ends, or of a project's folders where sessions are not told apart.
 
         Args:
             project: its absolute path; "" for none.
         """
-        folder = self._of_folder(project).parent
-        if project.strip("/"):
-            shutil.rmtree(folder, ignore_errors=True)
+        if self._session != ANY:
+            shutil.rmtree(self.folder / "folders" / self._session, ignore_errors=True)
+        elif project.strip("/"):
+            shutil.rmtree(self._of_folder(project).parent, ignore_errors=True)
 
     def _is_old(self, path: Path) -> bool:
         return abs(self._clock.now() - path.stat().st_mtime) > TICKET_S
@@ -359,7 +379,7 @@ class ConfineStore:
 
 def _folder_of(options: Path) -> Path:
     """The folder of a profile, by the place of its file below `folders`."""
-    return Path("/", *(name[1:] for name in options.parent.parts))
+    return Path("/", *(name[1:] for name in options.parent.parts[1:]))
 
 
 def _path_without(profile: Profile) -> str:

@@ -34,13 +34,13 @@ class Confiner:
     path: Path
 
     def call(
-        self, command: str, cwd: Path | None = None, text: str | None = None
+        self, command: str, cwd: Path | None = None, text: str | None = None, **env: str
     ) -> subprocess.CompletedProcess[str]:
         """A command as Claude Code hands it over."""
         quoted = self.quoted(command)
         whole = f"source /nowhere/snapshot-bash-1.sh 2>/dev/null || true && {{ shopt -u extglob; }} >/dev/null 2>&1 || true && eval {quoted} < /dev/null && pwd -P >| {self.place.project}/claude-1-cwd"
         return subprocess.run(
-            [self.path, whole if text is None else text], cwd=cwd or self.place.project, env={**GIT, "HOME": str(self.place.home), "SHELL": "/bin/bash"},
+            [self.path, whole if text is None else text], cwd=cwd or self.place.project, env={**GIT, "HOME": str(self.place.home), "SHELL": "/bin/bash", **env},
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
 
@@ -105,6 +105,25 @@ def test_profile_of_a_folder_is_not_that_of_another(confiner: Confiner) -> None:
     assert confiner.call("echo $SB_CONFINED", cwd=project / "options").stdout == "bubblewrap\n"
     confiner.store.forget_profiles(str(project))
     assert not list((confiner.store.folder / "folders").rglob("options"))
+
+
+def test_what_was_written_for_another_session_is_not_taken(confiner: Confiner) -> None:
+    """A folder of the project may become a link to where that session works."""
+    line, project = "echo ${SB_CONFINED:-none}; cat notes.md", str(confiner.place.project)
+    own = ConfineStore(Home(confiner.place.sb_home), SYSTEM_CLOCK, session="session-1")
+    confiner.store.forget_profiles(project)
+    own.put_profile(project, confiner.place.profile())
+    own.issue(line, project, confiner.place.profile(), outside=True)
+    assert confiner.call(line, CLAUDE_CODE_SESSION_ID="session-2").stdout == "none\n"
+    assert list(confiner.store.folder.glob("tickets/*.call")), "its ticket is there still"
+    assert confiner.call("echo $SB_CONFINED", CLAUDE_CODE_SESSION_ID="session-1").stdout == "bubblewrap\n"
+    confiner.call(line, CLAUDE_CODE_SESSION_ID="session-1")
+    assert list(confiner.store.folder.glob("tickets/*.taken"))
+    assert (
+        confiner.call("echo ${SB_CONFINED:-none}", CLAUDE_CODE_SESSION_ID="../session-1").stdout == "none\n"
+    )
+    own.forget_profiles(project)
+    assert confiner.call("echo ${SB_CONFINED:-none}", CLAUDE_CODE_SESSION_ID="session-1").stdout == "none\n"
 
 
 def test_what_runs_outside_follows_no_link_and_runs_no_program_of_the_project(

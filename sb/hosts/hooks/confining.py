@@ -18,7 +18,7 @@ from sb.confinement.git_config import keys_named
 from sb.confinement.needs import Need
 from sb.confinement.profile import Grounds, Profile, closed_places, make_profile, own_and_private
 from sb.confinement.sockets import control_sockets
-from sb.confinement.store import OFF, ConfineStore, Engine
+from sb.confinement.store import OFF, ConfineStore, Engine, session_of
 from sb.confinement.symptoms import symptoms_in, without_login
 from sb.confinement.watched import accept, restore, watch
 from sb.frozen import frozen
@@ -80,7 +80,7 @@ class Confining:
         self._project = project_of_area(project, self._home)
         self._clock = clock
         self._profiles: dict[tuple[Need, ...], Profile] = {}
-        self.store = ConfineStore(config.home, clock)
+        self.store = ConfineStore(config.home, clock, session=session_of(os.environ))
 
     @cached_property
     def _run(self) -> Run | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.confinement import processes
+from sb.confinement.store import ANY, SESSION
 from sb.hosts.install.files import read_file, replace
 from sb.tools.hosted.guarding import confiner_path
 
@@ -100,7 +101,12 @@ case $1 in
     line=${{line#*" && eval "}}
     cd -P . 2> /dev/null
     true 2> /dev/null > "$state/ran"
-    for ticket in "$state"/tickets/*.call; do
+    # What was written for another session says nothing to this one.
+    session=${{{session}-}}
+    case $session in
+    '' | *[!A-Za-z0-9-]*) session={any} ;;
+    esac
+    for ticket in "$state"/tickets/"$session".*.call; do
         [ -r "$ticket" ] || continue
         command= folder= outside= path=
         . "$ticket"
@@ -114,7 +120,7 @@ case $1 in
         fi
     done
     # The profile is that of this folder and of none above: the hook writes one for each call that it judges.
-    options=$state/folders rest=${{PWD#/}}
+    options=$state/folders/$session rest=${{PWD#/}}
     while [ -n "$rest" ]; do
         options=$options/_${{rest%%/*}}
         case $rest in
@@ -155,6 +161,8 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
         closing=shlex.quote(processes.CLOSING),
         refused=REFUSED,
+        session=SESSION,
+        any=ANY,
     ).encode()
 
 
