@@ -37,6 +37,13 @@ _RUNS_PROGRAMS = re.compile(
 _HARMLESS = re.compile(
     r"extensions\.(?:worktreeconfig|objectformat|partialclone|refstorage|compatobjectformat|preciousobjects)|submodule\..+\.update"
 )
+# Keys with values that people set all day.
+_USUAL = re.compile(
+    r"(?:core\.pager|pager\.\w+|interactive\.difffilter)=(?:less|more|cat|delta|true|false)(?: -[A-Za-z]+)*"
+    r"|(?:core|sequence)\.editor=(?:vim?|nvim|nano|emacs|micro|true|:|code --wait)|(?:diff|merge)tool\.prompt=.*"
+    r"|credential\.helper=(?:cache|store|osxkeychain|manager|libsecret|wincred)|gpg\.program=gpg2?"
+    r"|filter\.lfs\.(?:clean|smudge|process)=git-lfs (?:clean|smudge|filter-process)(?: --skip)?(?: -- %f)?"
+)
 _OF_LFS = re.compile(r"filter\.lfs\.(?:clean|smudge|process|required)")
 _BY_LFS = re.compile(r"git-lfs (?:clean|smudge|filter-process)(?: --skip)?(?: -- %f)?|true")
 
@@ -151,6 +158,15 @@ def keys_named(command: str) -> list[Pair]:
     section, _, key = named[0].rpartition(".")
     head, dot, middle = section.partition(".")
     return [(f"{head.lower()}{dot}{middle}.{key.lower()}", named[1])]
+
+
+def keys_to_ask(command: str) -> list[Pair]:
+    """The keys that a line sets, with which git runs a program that is none of the usual ones, or takes in more keys."""
+    return [
+        (name, value)
+        for name, value in keys_named(command)
+        if runs_program(name, value) and not _USUAL.fullmatch(f"{name}={value}")
+    ]
 
 
 _OPTIONS = frozenset(("--local", "--worktree", "--add", "--replace-all", "--all", "--append"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sb.config.home import Home
-from sb.confinement.git_config import runs_others
+from sb.confinement.git_config import keys_to_ask, runs_others
 from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, Needs, needs_of, outside_of
 from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
@@ -165,6 +165,11 @@ class CallRights:
         for program, path in confined.asked:
             reason = f"{program} may run programs of the project or of its packages, which could then read {one_line(path, LONGEST)}"
             yield _ask(reason)._replace(standing=f"confinement credentials {program} {self._project}")
+        for name, value in keys_to_ask(confined.command):
+            said = one_line(f"{name}={value}", LONGEST)
+            yield _ask(
+                f"sets {said} in git's configuration, which may run a program later, outside of confinement"
+            )
         yield from self._asks_for_writes(confined, governed, failure.get("writes", ()))
         for path in failure.get("reads", ()) if confined.readable or confined.needs else ():
             yield _ask(f"opens {one_line(path, LONGEST)}, as the output of its last run says")

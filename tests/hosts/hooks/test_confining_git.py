@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from sb.config.home import Home
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.tools.hosted.guarding import confiner_path
 from tests.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
 
@@ -51,6 +53,31 @@ def test_line_that_sets_a_key_keeps_that_value(repository: Host) -> None:
         "less",
         "",
     )
+
+
+# Set by a line of its own, a key is there to stay: what it runs is run by the person's own git.
+ASKED = (
+    "git config protocol.ext.allow always", "git config submodule.lib.update '!./x.sh'", "git config core.alternateRefsCommand ./x.sh",
+    "git config remote.origin.uploadpack ./x.sh", "git config --add url.ext::./x.insteadOf https://", "git config sendemail.toCmd ./x", "git config core.worktree /srv",
+    "git config http.proxy http://127.0.0.1:9", "git config gpg.ssh.defaultKeyCommand ./x", "git config core.editor 'vi -S x.vim'", "git config core.pager 'less -k keys'",
+    "git config credential.helper ./x", "git config set core.fsmonitor ./x", "git config --local filter.a.clean ./x", "git config alias.st '!./x'",
+)  # fmt: skip
+USUAL = (
+    "git config user.name ada", "git config core.pager less", "git config core.pager 'less -FRX'", "git config core.editor 'code --wait'", "git config pull.rebase true",
+    "git config alias.st status", "git config credential.helper cache", "git lfs install", "git config --get core.pager", "git config branch.main.remote origin",
+)  # fmt: skip
+
+
+@rows("command", ASKED)
+def test_key_that_runs_a_program_waits_for_a_person(command: str, repository: Host) -> None:
+    verdict = repository.before("Bash", command=command)
+    assert verdict.decision is Decision.DENY
+    assert "git" in verdict.reason
+
+
+@rows("command", USUAL)
+def test_usual_key_does_not(command: str, repository: Host) -> None:
+    assert repository.before("Bash", command=command) == HookVerdict()
 
 
 def test_innocent_neighbour_allows_nothing_beside_it(repository: Host) -> None:
