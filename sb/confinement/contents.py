@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -40,17 +40,18 @@ class Contents:
     copies: str
 
 
-def contents(project: str, copies: Path) -> Contents:
+def contents(project: str, copies: Path, started: Sequence[str] = ()) -> Contents:
     """The settings and hooks of a project, copied.
 
     Args:
         project: its root, real path. copies: made where it is missing.
+        started: folders of it in which hosts were started.
 
     Raises:
         OSError: a copy cannot be written.
     """
     copies.mkdir(mode=0o700, parents=True, exist_ok=True)
-    places = list(dict.fromkeys(compared_in(project)))
+    places = list(dict.fromkeys(compared_in(project, started)))
     return Contents(places, _entries(places, copies), str(copies))
 
 

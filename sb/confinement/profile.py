@@ -46,6 +46,7 @@ class Grounds:
 
     Args:
         home: of the user. project: the session's, real path; "" for none.
+        started: folders of the project in which a host was started, and so looks for its settings.
         own: SecondBrain's own files and folders. private: those of them that no command reads.
         guarded: places that decide how calls are judged.
         temporary: folders for scratch. writable: folders that the configuration opens.
@@ -66,6 +67,7 @@ class Grounds:
     sockets: Sequence[tuple[str, str]] = ()
     closed: Sequence[str] | None = None
     linked: bool = False
+    started: Sequence[str] = ()
 
 
 @frozen
@@ -124,10 +126,10 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
     within = [*roots, *map(os.path.dirname, opened), *opened]
     held, read_only = dict[str, None](), dict[str, None]()
-    for root in [grounds.project, *_worktrees(grounds.project)] if grounds.project else ():
+    for root in _roots(grounds.project, grounds.started) if grounds.project else ():
         for path in _settings_in(root):
             read_only[path] = None
-            held |= dict.fromkeys(_between(root, path))
+            held |= dict.fromkeys(_between(grounds.project, path))
     for repository in repositories:
         held |= dict.fromkeys(repository.held)
         read_only |= dict.fromkeys(repository.programs)
@@ -194,9 +196,9 @@ def is_work_folder(path: str) -> bool:
     return any(path.endswith(f"/{name}") for name in _WORK_IN_SETTINGS)
 
 
-def compared_in(project: str) -> Iterator[str]:
+def compared_in(project: str, started: Sequence[str] = ()) -> Iterator[str]:
     """The existing settings of hosts and folders of hooks that belong to a project, its worktrees included."""
-    for root in (project, *_worktrees(project)):
+    for root in _roots(project, started):
         yield from _settings_in(root)
     for repository in _repositories(project):
         yield from repository.programs
@@ -221,6 +223,11 @@ def _repositories(project: str, home: str = "") -> Iterator[Repository]:
         repository = repository_of(root, home)
         if repository is not None:
             yield repository
+
+
+def _roots(project: str, started: Sequence[str]) -> list[str]:
+    """The folders in which hosts' settings count: the project, where a host was started in it, and agents' worktrees."""
+    return list(dict.fromkeys((project, *started, *_worktrees(project))))
 
 
 def _worktrees(project: str) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -53,6 +53,7 @@ class Watch:
         approved: paths that calls since then were let make. accepted: keys, with their values, that they were let set.
         reported: failures that the agent was told of.
         contents: of settings and hooks.
+        started: folders of the project in which hosts were started.
     """
 
     settings: dict[str, str]
@@ -64,34 +65,59 @@ class Watch:
     accepted: list[list[str]] = field(default_factory=list)
     reported: list[str] = field(default_factory=list)
     contents: Contents | None = None
+    started: list[str] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Watch | None:
         """A watch as it was saved; None for anything else."""
         saved = body.pop("contents", None)
-        names = {"settings", "hooks", "configs", "absent", "held", "approved", "accepted", "reported"}
+        names = {
+            "settings",
+            "hooks",
+            "configs",
+            "absent",
+            "held",
+            "approved",
+            "accepted",
+            "reported",
+            "started",
+        }
         if body.keys() != names:
             return None
         return cls(**body, contents=Contents(**saved) if saved else None)
 
 
 def watch(
-    project: str, absent: Iterable[str] = (), held: Iterable[str] = (), copies: Path | None = None
+    project: str,
+    absent: Iterable[str] = (),
+    held: Iterable[str] = (),
+    copies: Path | None = None,
+    started: Sequence[str] = (),
 ) -> Watch:
     """The watched paths as they are now.
 
     Args:
         project: its root, real path. absent: more paths, of which those count that are not there.
         held: of the profile of the first confined call. copies: a folder for the contents of settings and hooks,
-            where these count.
+            where these count. started: folders of the project in which hosts were started.
 
     Raises:
         OSError: a copy cannot be written.
     """
     missing = [path for path in absent if not os.path.lexists(path)]
     hooks = [folder for folder in _hooks(project) if no_links.is_folder(folder)]
-    texts = contents(project, copies) if copies is not None else None
-    return Watch(_settings(project), hooks, _configs(project), missing, list(held), contents=texts)
+    texts = contents(project, copies, started) if copies is not None else None
+    settings = _settings(project, started)
+    return Watch(
+        settings, hooks, _configs(project), missing, list(held), contents=texts, started=list(started)
+    )
+
+
+def also_started(before: Watch, started: Sequence[str]) -> Watch:
+    """The watch with more folders in which hosts were started, as these are now."""
+    new = [folder for folder in started if folder not in before.started]
+    found = {path: no_links.link_text(path) for folder in new for path in _host_settings(folder)}
+    return replace(before, settings={**found, **before.settings}, started=[*before.started, *new])
 
 
 def restore(
@@ -135,8 +161,8 @@ def accept(
     Raises:
         OSError: a copy cannot be written.
     """
-    now = _settings(project)
-    named = [path for path in allowed if _counts(path, project)]
+    now = _settings(project, before.started)
+    named = [path for path in allowed if _counts(path, project, before.started)]
     entries = {path: link for path, link in now.items() if path in named}
     texts = (
         contents_with(before.contents, named) if before.contents is not None and named else before.contents
@@ -169,7 +195,7 @@ class _Putting:
                 yield self._made(path)
 
     def settings(self) -> Iterator[str]:
-        now, before = _settings(self._project), self._before.settings
+        now, before = _settings(self._project, self._before.started), self._before.settings
         for path, link in now.items():
             if path not in before:
                 yield from self._new(path)
@@ -223,8 +249,10 @@ class _Putting:
 
     def _is_let(self, path: str, allowed: Collection[str]) -> bool:
         """True for a path that was named, and for what is in a folder of settings that was named."""
+        started = self._before.started
         return any(
-            path == place or (contains(place, path) and _counts(place, self._project)) for place in allowed
+            path == place or (contains(place, path) and _counts(place, self._project, started))
+            for place in allowed
         )
 
     def _made(self, path: str) -> str:
@@ -337,9 +365,10 @@ def moved_away(path: str, removed: Path) -> str:
     return no_links.move(path, removed)
 
 
-def _settings(project: str) -> dict[str, str]:
-    """Settings of hosts at a project's root and what leads git elsewhere, each to its link's text."""
-    return {path: no_links.link_text(path) for path in (*_host_settings(project), *_leading_git(project))}
+def _settings(project: str, started: Sequence[str]) -> dict[str, str]:
+    """Settings of hosts where they count, and what leads git elsewhere, each to its link's text."""
+    found = [path for folder in (project, *started) for path in _host_settings(folder)]
+    return {path: no_links.link_text(path) for path in (*found, *_leading_git(project))}
 
 
 def _host_settings(project: str) -> Iterator[str]:
@@ -380,11 +409,12 @@ def _is_common(path: str) -> bool:
         return False
 
 
-def _counts(path: str, project: str) -> bool:
+def _counts(path: str, project: str, started: Sequence[str] = ()) -> bool:
     """True for a host's setting, git's hooks and what lies in them: a call that named it was judged as changing it."""
     if any(contains(folder, path) for folder in _hooks(project)):
         return True
-    head, _, rest = os.path.relpath(path, project).partition("/")
+    root = next((folder for folder in started if contains(folder, path)), project)
+    head, _, rest = os.path.relpath(path, root).partition("/")
     patterns = [pattern.partition("/") for pattern in PROJECT_SETTINGS]
     tails = {tail for pattern, _, tail in patterns if fnmatchcase(head.casefold(), pattern)}
     return "" in tails or rest.partition("/")[0].casefold() in tails

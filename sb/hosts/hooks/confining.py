@@ -16,11 +16,11 @@ from sb.confinement.bubblewrap import SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
 from sb.confinement.needs import Need
-from sb.confinement.profile import Grounds, Profile, closed_places, make_profile, own_and_private
+from sb.confinement.profile import Grounds, Profile, closed_places, contains, make_profile, own_and_private
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine, session_of
 from sb.confinement.symptoms import symptoms_in, without_login
-from sb.confinement.watched import accept, restore, watch
+from sb.confinement.watched import accept, also_started, restore, watch
 from sb.frozen import frozen
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
@@ -40,6 +40,7 @@ from sb.tools.hosted.guarding import confiner_path
 _ENTERS = "claude-code"
 # The folder of the host's own settings in a project, which is there while a session lasts, so that nobody makes another.
 _SETTINGS = ".claude"
+_STARTED_IN = "CLAUDE_PROJECT_DIR"
 
 
 @frozen
@@ -200,6 +201,12 @@ class Confining:
         return make_profile(replace(self._grounds, writable=[*self._grounds.writable, *state]), needs)
 
     @cached_property
+    def _started(self) -> tuple[str, ...]:
+        """The folder in which the host was started, where that is one of the project but not its root."""
+        folder = os.path.realpath(os.environ.get(_STARTED_IN) or self._project)
+        return (folder,) if folder != self._project and contains(self._project, folder) else ()
+
+    @cached_property
     def _rights(self) -> CallRights:
         home, cwd = self._config.home, self._context.cwd
         return CallRights(self.store, home, self._project, cwd, self._grounds, self.profile)
@@ -220,17 +227,20 @@ class Confining:
             credentials=credentials_of(self._home),
             sockets=tuple(control_sockets(self._home, os.environ, os.getuid(), str(home.helper))),
             linked=_is_linked(),
+            started=self._started,
         )
         return replace(grounds, closed=tuple(closed_places(grounds)))
 
     def _begin_watch(self, confined: Confined) -> tuple[str, ...]:
         """Note what is there before a call; returns the folders that are to be held in their place."""
-        held = self.profile().held
         if not self._project:
-            return held
-        settings = Path(self._project, _SETTINGS)
-        if self._run is None and not os.path.lexists(settings):
-            settings.mkdir(mode=0o755, exist_ok=True)
+            return self.profile().held
+        for folder in (self._project, *self._started) if self._run is None else ():
+            settings = Path(folder, _SETTINGS)
+            if not os.path.lexists(settings):
+                settings.mkdir(mode=0o755, exist_ok=True)
+                self._profiles.clear()  # it was judged by one without
+        held = self.profile().held
         before = self.store.watched(self._project)
         # In the folder of an approved path the call may make others, too.
         folders = {os.path.dirname(path) for path in confined.opened if path not in confined.alone}
@@ -240,11 +250,13 @@ class Confining:
             if os.path.dirname(path) in folders and path not in confined.opened
         ]
         if before is None:
-            self.store.keep_watch(self._project, watch(self._project, beside, held, self.store.copies))
+            now = watch(self._project, beside, held, self.store.copies, self._started)
+            self.store.keep_watch(self._project, now)
             return held
-        if beside:
-            absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
-            self.store.keep_watch(self._project, replace(before, absent=[*before.absent, *absent]))
+        absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
+        now = also_started(replace(before, absent=[*before.absent, *absent]), self._started)
+        if now != before:
+            self.store.keep_watch(self._project, now)
         return tuple(path for path in held if path in before.held)
 
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
@@ -328,9 +340,10 @@ class Confining:
         self.put_back()
         if self._run is not None:
             return
-        settings = Path(self._project, _SETTINGS)
-        if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
-            settings.rmdir()
+        for folder in (self._project, *self._started):
+            settings = Path(folder, _SETTINGS)
+            if settings.is_dir() and not settings.is_symlink() and not any(settings.iterdir()):
+                settings.rmdir()
         self.store.forget_profiles(self._project)
         self.store.tidy()
 

@@ -318,3 +318,26 @@ def test_writable_folder_of_the_configuration_is_not_asked_for(confined: Host, t
     shared = Path("/srv")
     confined.configure(f"hooks: {{approval: queue, writable: [{shared}]}}\n")
     assert confined.before("Bash", command="echo x > /srv/report.txt").decision is Decision.NONE
+
+
+def test_settings_count_where_the_host_was_started(confined: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = confined.project / "packages" / "web"
+    below.mkdir(parents=True)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(below))
+    confined.before("Bash", "t1", command="python3 x.py")
+    options = (confined.home / "confine").glob("folders/**/options")
+    assert str(below / ".claude").encode() in next(options).read_bytes().split(b"\0")
+    (below / ".mcp.json").write_text("{}")
+    (below / ".claude" / "settings.json").write_text("{}")
+    confined.after("Bash", "t1", command="python3 x.py")
+    assert not (below / ".mcp.json").exists()
+    confined.tell("SessionEnd", reason="other")
+    assert not (confined.project / ".claude").exists()
+
+
+def test_host_that_was_started_elsewhere_adds_nothing(
+    confined: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path))
+    confined.before("Bash", "t1", command="python3 x.py")
+    assert not (tmp_path / ".claude").exists()
