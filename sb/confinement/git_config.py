@@ -48,9 +48,9 @@ _OF_LFS = re.compile(r"filter\.lfs\.(?:clean|smudge|process|required)")
 _BY_LFS = re.compile(r"git-lfs (?:clean|smudge|filter-process)(?: --skip)?(?: -- %f)?|true")
 
 _OF_LFS_HOOK = re.compile(rb"\A(?:#!.*\n)?(?:.*command -v git-lfs.*\n)?git lfs [a-z-]+ \"\$@\"\s*\Z")
-_MORE = re.compile(rb"(?i)hookspath|\[\s*include")
-_URL = re.compile(rb"(?i)url\s*=\s*\"?([^\s\"]+)")
-_REMOTE_URL = re.compile(rb"[\w.+-]+://|[^/\s]+:")
+_REMOTE_URL = re.compile(r"[\w.+-]+://|[^/\s:]+:(?!:)")
+_GITLINK = b"\0\0\xe0\0"  # the mode of a repository in this one, as the index has it
+_MOST_INDEX = 64 << 20  # bytes
 
 Pair = tuple[str, str]
 
@@ -96,27 +96,52 @@ def keys_of(file: str, text: bytes, project: str) -> list[Pair]:
 
 
 def runs_others(project: str) -> bool:
-    """True if git runs more than its own programs in a repository: hooks, settings that are included, a remote on this machine."""
+    """True if git may run more than its own programs in a repository: hooks, settings, other repositories of this machine.
+
+    An agent can write all of that but the hooks, and what it wrote is seen here as git reads it.
+    """
     folder = git_folder_of(project)
-    hooks = os.path.join(folder, "hooks") if folder else ""
-    names = [name for name in no_links.names_in(hooks) if not name.endswith(".sample")] if hooks else []
-    if any(not _OF_LFS_HOOK.search(_text(os.path.join(hooks, name))) for name in names):
+    if not folder:
+        return False
+    names = [
+        name for name in no_links.names_in(os.path.join(folder, "hooks")) if not name.endswith(".sample")
+    ]
+    if any(not _OF_LFS_HOOK.search(_text(os.path.join(folder, "hooks", name))) for name in names):
         return True
-    texts = list(map(_text, config_files(project)))
-    return any(_MORE.search(text) or any(map(_is_local, _URL.findall(text))) for text in texts)
+    # Remotes as older versions of git kept them, and repositories in this one, which a fetch goes into.
+    if any(no_links.names_in(os.path.join(folder, name)) for name in ("branches", "remotes", "modules")):
+        return True
+    if no_links.status(os.path.join(project, ".gitmodules")) or _GITLINK in _text(
+        os.path.join(folder, "index")
+    ):
+        return True
+    return any(_leads_on(pair, file, project) for file in config_files(project) for pair in _all_keys(file))
 
 
-def _is_local(url: bytes) -> bool:
-    return url.startswith(b"file:") or not _REMOTE_URL.match(url)
+def _leads_on(pair: Pair, file: str, project: str) -> bool:
+    name, value = pair[0].lower(), pair[1]
+    if re.fullmatch(r"remote\..+\.(?:push)?url|(?:branch\..+\.(?:push)?remote|remote\.pushdefault)", name):
+        is_name = not name.endswith("url") and re.fullmatch(r"[\w-][\w.-]*", value)
+        return not is_name and (value.startswith("file:") or not _REMOTE_URL.match(value))
+    harmless = is_usual(pair) or _is_tree(file, pair[0], value, project)
+    return runs_program(*pair) and not harmless
+
+
+def _all_keys(file: str) -> list[Pair]:
+    """The keys of a file; of one that cannot be read, one that leads on."""
+    try:
+        listed = _git("-", "--list", "-z", "--no-includes", text=_text(file))
+    except Unreadable:
+        return [("include.path", file)]
+    return [(name, value) for name, _, value in (one.partition("\n") for one in listed.split("\0") if one)]
 
 
 def _text(path: str) -> bytes:
-    """The beginning of a file; of one that cannot be read, what counts as running something."""
+    """The beginning of a file; "" for one that cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return file.read(LARGEST)
+        return no_links.read(path, _MOST_INDEX)
     except OSError:
-        return b"hookspath"
+        return b"[include]\npath = unreadable"
 
 
 def without(text: bytes, added: Collection[Pair], former: Collection[Pair], folder: Path) -> bytes:
@@ -160,12 +185,17 @@ def keys_named(command: str) -> list[Pair]:
     return [(f"{head.lower()}{dot}{middle}.{key.lower()}", named[1])]
 
 
+def is_usual(pair: Pair) -> bool:
+    """True for a key with a value that people set all day."""
+    return bool(_USUAL.fullmatch(f"{pair[0].lower()}={pair[1]}"))
+
+
 def keys_to_ask(command: str) -> list[Pair]:
     """The keys that a line sets, with which git runs a program that is none of the usual ones, or takes in more keys."""
     return [
         (name, value)
         for name, value in keys_named(command)
-        if runs_program(name, value) and not _USUAL.fullmatch(f"{name}={value}")
+        if runs_program(name, value) and not is_usual((name, value))
     ]
 
 

@@ -61,8 +61,8 @@ _CLOUD = (
 )
 _CLUSTER = (".kube", ".aws", ".config/gcloud", ".azure", ".config/helm")
 _NODE = (".npmrc", ".yarnrc.yml")
-_NPM_ASKS = "view info show v whoami ping search audit outdated login adduser logout token team owner access dist-tag deprecate profile org"
-_NPM_RUNS = "install i in ci add update up upgrade uninstall remove rm publish pack exec x create init dedupe rebuild link ln clean-install"
+# What reaches a registry: a project's own `.npmrc` may name a proxy for it.
+_OF_REGISTRY = "install i in ci add update up upgrade uninstall remove rm publish pack exec x create init dedupe rebuild link ln clean-install view info show v whoami search audit outdated login adduser logout token team owner access dist-tag deprecate profile org"
 _INFRASTRUCTURE = "init plan apply destroy import refresh state output show providers get deploy diff synth ls bootstrap package build sync delete list logs up preview config stack create upgrade"
 _MAY_PUSH = (
     ".ssh",
@@ -77,17 +77,22 @@ _MAY_PUSH = (
 # Long options of git may be cut short.
 _GIT_NAMES = r"^--(?:u|rece|ex|co|te|git|work)|^-[cCx]|^-u.|::|^foreach$"
 
+# Of ssh, scp and rsync: every option but those that only say how to connect and what to copy.
+_SSH_OPTIONS = r"[vqrCNTtA46azhlptgonuxHX]+|[pPil]\S*|o|-(?:delete|exclude|include|progress|stats|dry-run|partial|archive|verbose|info|no-\w+)\S*"
+_SSH_NAMES = rf"^-(?!(?:{_SSH_OPTIONS})$)|(?i:command|provider|include|proxy|forward|tunnel|xauth|agent)\W"
+
+
 NEEDS: tuple[Need, ...] = (
     Need("git", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="push fetch pull clone ls-remote remote lfs submodule", names_program=_GIT_NAMES),
     Need("hub gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), names_program="^(?:extension|ext|alias|codespace|cs)$"),
-    Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT), names_program=r"(?i:command|provider|include)\W|^-[a-zA-Z]*[FISs]"),
+    Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT), names_program=_SSH_NAMES),
     Need("sftp mosh", (".ssh",), (SSH_AGENT, GPG_AGENT), given="", asked="*"),
     Need("gpg gpg2 pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,), names_program="^--(?:hom|agent|opt|pin|photo|dirm|exec)|^exec-"),
-    Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given=_NPM_ASKS, asked=_NPM_RUNS, names_program="git|://|^fix$|^--(?:script|node|userc|globalc|prefix)"),
+    Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given="", asked=_OF_REGISTRY),
     Need("npx", (), (), (".npm/_cacache", ".npm/_logs")),
-    Need("yarn", _NODE, (), (".cache/yarn",), given="", asked=f"{_NPM_RUNS} dlx npm"),
-    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store"), given="", asked=f"{_NPM_RUNS} dlx"),
-    Need("bun", (*_NODE, ".bunfig.toml"), (), (".bun/install/cache",), given="", asked=_NPM_RUNS),
+    Need("yarn", _NODE, (), (".cache/yarn",), given="", asked=f"{_OF_REGISTRY} dlx npm"),
+    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store"), given="", asked=f"{_OF_REGISTRY} dlx"),
+    Need("bun", (*_NODE, ".bunfig.toml"), (), (".bun/install/cache",), given="", asked=_OF_REGISTRY),
     Need("bunx", (), (), (".bun/install/cache",)),
     Need("pip pip3 pipx", (".netrc",), (), (".cache/pip",), given="index"),
     Need("uv uvx", (".netrc", ".pypirc"), (), (".cache/uv",), given="", asked="publish"),
@@ -96,7 +101,7 @@ NEEDS: tuple[Need, ...] = (
     Need("flit hatch", (".pypirc",), given="", asked="publish"),
     Need("conda mamba micromamba", (".condarc",), given="search info list config", asked="install create update env"),
     Need("cargo", (".cargo/credentials", ".cargo/credentials.toml"), (), (".cargo/registry", ".cargo/git"), given="", asked="publish login owner yank search install"),
-    Need("go", (".netrc", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb"), given="get mod build install list", names_program="^--?(?:toolexec|exec|vettool|modfile|overlay|C)"),
+    Need("go", (".netrc", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb"), given="get mod", names_program="^--?(?:toolexec|exec|vettool|modfile|overlay|C)"),
     Need("mvn mvnw", (".m2",), (), (".m2/repository",), given="", asked="*"),
     Need("gradle gradlew", (".gradle",), (), (".gradle/caches", ".gradle/daemon", ".gradle/native"), given="", asked="*"),
     Need("gem", (".gem",), given="list search info", asked="push yank install"),
@@ -105,13 +110,13 @@ NEEDS: tuple[Need, ...] = (
     Need("dotnet nuget", (".nuget",), (), (".nuget/packages",), given="", asked="*"),
     Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,), names_program="^--config"),
     Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,), names_program="^--(?:config|conmon|runtime|hooks-dir)"),
-    Need("aws gcloud gsutil bq az doctl", _CLOUD, names_program="credential_process"),
+    Need("aws gcloud gsutil bq az doctl", _CLOUD, names_program="credential_process|^ssm$|^configure$|^file"),
     Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE),
-    Need("kubectl oc helm k9s kustomize flux argocd stern", _CLUSTER, names_program="^--(?:kubeconfig|post-r|enable-|ex)"),
-    Need("skaffold", _CLUSTER, given="", asked="*"),
-    Need("psql", (".pgpass", ".pg_service.conf"), given="-c -l", asked="*", names_program=r"^-f|^--file|\\"),
+    Need("kubectl oc stern", _CLUSTER, names_program="^--(?:kubeconfig|kustom|enable-|ex)|^kustomize$|^-k|^plugin$|^view$|^config$"),
+    Need("helm k9s kustomize flux argocd skaffold", _CLUSTER, given="", asked="*"),
+    Need("psql", (".pgpass", ".pg_service.conf"), given="", asked="*"),
     Need("pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf")),
-    Need("mysql mariadb", (".my.cnf", ".mylogin.cnf"), given="-e", asked="*", names_program=r"^--(?:def|plugin)|\\|(?i:system|source)"),
+    Need("mysql mariadb", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
     Need("mysqldump", (".my.cnf", ".mylogin.cnf"), names_program="^--(?:def|plugin)"),
     Need("wget", (".wgetrc", ".netrc"), names_program="^-e|^--(?:use-ask|config|e)"),
     Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase"), given="", asked="*"),
@@ -133,15 +138,23 @@ COMMON_CACHES = (
     ".cache/mypy",
 )
 _SIGNING = frozenset("commit tag merge rebase cherry-pick revert am".split())
-_OF_REPOSITORIES = frozenset("git hub gh glab go".split())
+OF_REPOSITORIES = frozenset("git hub gh glab go".split())
 # What one command may be let do with its row: all, what signs, all once a person agrees; or it needs nothing, runs what
 # a project holds, or names a program itself.
 _GIVEN, _SIGNS, _ASKED, _NOTHING, _RUNS, _NAMED = "given", "signs", "asked", "nothing", "runs", "named"
 _EFFECTS = frozenset((">", ">>", "<"))  # redirections, in the list of a line's commands
-# Besides tools that change what programs after them run or read.
-_BESIDE = FILE_TOOLS - frozenset("cd pushd popd env printf read set export local for".split())
-# Options of ssh look alike, but for their capital.
-_ASSIGNS = re.compile(r"""(?:^|[\s;&|(){}`"'])(?![A-Z][a-z])[A-Za-z_]\w*\+?=""")
+# Beside a program that reads credentials: tools that read what is piped to them, and no file, which could be a link to one.
+_WITHOUT_FILES = frozenset("echo true false sleep date tr seq ls pwd".split())
+_WITH_PATTERN = frozenset("grep egrep fgrep rg jq".split())
+_PIPED = frozenset("head tail wc sort uniq cut cat".split())
+_KNOWN = FILE_TOOLS | _WITH_PATTERN | _EFFECTS
+_NUMBER = re.compile(r"[\d,-]+|[:,;|=]")
+_PRINTS = re.compile(r"\{ *print [$\w, ]+\}|/[\w ]+/ *\{ *print [$\w, ]+\}|NR *[=<>!]=? *\d+")
+_REPLACES = re.compile(r"s([/|,#])[^/|,#]*\1[^/|,#]*\1[gip0-9]*|\d+(?:,\d+)?[pd]")
+# A variable that is set, but for options of ssh, which have a capital; a file that is read, but for addresses in messages.
+_UNCLEAR = re.compile(
+    r"""(?:^|[\s;&|(){}`"'])(?![A-Z][a-z])[A-Za-z_]\w*\+?=|(?<!<)<(?!<)(?!\s*/dev/null)(?![\w.+-]+@)"""
+)
 _BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.split()}
 
 
@@ -160,7 +173,12 @@ class Needs(NamedTuple):
 
 
 def needs_of(
-    commands: Sequence[tuple[str, ...]], line: str = "", *, runs_own: bool = False, elsewhere: bool = False
+    commands: Sequence[tuple[str, ...]],
+    line: str = "",
+    *,
+    runs_own: bool = False,
+    elsewhere: bool = False,
+    unsafe: bool = False,
 ) -> Needs:
     """What a line gets: the rows of its programs, if every program has one but for tools that work on files.
 
@@ -171,17 +189,21 @@ def needs_of(
         commands: programs with their arguments, as the judge of the line gives them. line: its text.
         runs_own: the repository has hooks or settings by which git runs other programs.
         elsewhere: the repository is not the session's.
+        unsafe: a program of the line is an agent's own, or a word of it names a link.
     """
-    own = [argv for argv in commands if argv and argv[0] not in _BESIDE and argv[0] not in _EFFECTS]
-    used = [(_BY_PROGRAM[argv[0]], argv) for argv in own if argv[0] in _BY_PROGRAM]
-    changing = [argv for argv in own if argv[0] in FILE_TOOLS]
-    if not used or len(used) + len(changing) != len(own):
+    used = [(_BY_PROGRAM[argv[0]], argv) for argv in commands if argv and argv[0] in _BY_PROGRAM]
+    others = [argv for argv in commands if argv and argv[0] not in _BY_PROGRAM]
+    if not used:
         return Needs()
     rows = tuple(dict.fromkeys(row for row, _ in used))
+    if any(argv[0] not in _KNOWN for argv in others):
+        return Needs((), (), rows)
     levels = [_level(row, argv, runs_own=runs_own) for row, argv in used]
     runs = [level for level in levels if level in (_ASKED, _RUNS)]
-    foreign = elsewhere and any(argv[0] in _OF_REPOSITORIES for _, argv in used)
-    unclear = changing or foreign or _ASSIGNS.search(line) or _NAMED in levels
+    foreign = elsewhere and any(argv[0] in OF_REPOSITORIES for _, argv in used)
+    unclear = (
+        foreign or unsafe or not all(map(_reads_no_file, others)) or _UNCLEAR.search(line) or _NAMED in levels
+    )
     if unclear or (runs and (_ASKED not in runs or len(rows) > 1)):
         return Needs(_opening(map(_bare, rows)), (), rows)
     given = _opening(_at(row, level) for (row, _), level in zip(used, levels, strict=True))
@@ -204,7 +226,7 @@ def _level(row: Need, argv: tuple[str, ...], *, runs_own: bool) -> str:
     if of_git and any(word.startswith((".", "/", "~", "file:")) for word in argv[2:]):
         return _NAMED  # a repository on this machine, whose own hooks git would run
     if row.given == "*" or subcommand in row.given.split():
-        return _ASKED if of_git and runs_own else _GIVEN
+        return _ASKED if argv[0] in OF_REPOSITORIES and runs_own else _GIVEN
     return _ASKED if row.asked == "*" or subcommand in row.asked.split() else _RUNS
 
 
@@ -212,7 +234,27 @@ def _of_local_git(argv: tuple[str, ...], *, runs_own: bool) -> str:
     if argv[1:2] and argv[1] in _SIGNING:
         named = any(re.search(_GIT_NAMES, word) for word in argv[2:])
         return _RUNS if runs_own or named else _SIGNS
-    return _NOTHING if argv[1:2] and argv[1] in OF_GIT else _RUNS
+    return _NOTHING if argv[1:2] and argv[1] in OF_GIT and "--no-index" not in argv else _RUNS
+
+
+def _reads_no_file(argv: tuple[str, ...]) -> bool:
+    """True for a redirection of output, and for a tool that reads what is piped to it alone."""
+    program, words = argv[0], argv[1:]
+    if program in _EFFECTS:
+        return program != "<" or words == ("/dev/null",)
+    operands = [word for word in words if not word.startswith("-") and not _NUMBER.fullmatch(word)]
+    options = [word for word in words if word.startswith("-")]
+    if program in _WITHOUT_FILES:
+        return True
+    if program in _PIPED:
+        return not operands
+    if any(option.startswith("--") or set(option) & set("frR") for option in options):
+        return False
+    if program in _WITH_PATTERN:
+        return len(operands) <= 1
+    if program == "awk":
+        return len(operands) == 1 and bool(_PRINTS.fullmatch(operands[0].strip()))
+    return program == "sed" and len(operands) == 1 and bool(_REPLACES.fullmatch(operands[0]))
 
 
 def _at(row: Need, level: str) -> Need:

@@ -11,14 +11,15 @@ from tests.rows import rows
 GIVEN = (
     ("git push", ".ssh"), ("git pull --rebase", ".ssh"), ("git add -A && git commit -m 'x' && git push | tail -3", ".ssh"), ("git push -u origin main", ".ssh"),
     ("git add ./src && git push", ".ssh"), ("docker compose up -d", ".docker"), ("kubectl get pods | grep api", ".kube"), ("git push && gh pr create --fill", ".config/gh"),
-    ("npm view left-pad version", ".npmrc"), ("ssh -p 22 -o StrictHostKeyChecking=no host ls", ".ssh"), ("aws s3 ls | awk '{print $4}'", ".aws"),
-    ("psql -c 'select 1' shop", ".pgpass"), ("wget -q https://example.org/a.tar", ".netrc"),
+    ("ssh -p 22 -o StrictHostKeyChecking=no host ls", ".ssh"), ("aws s3 ls | awk '{print $4}'", ".aws"),
+    ("git fetch -q && git log --oneline -5 | cat", ".ssh"), ("git commit -m 'x\n\nCo-Authored-By: A <a@example.org>' && git push", ".ssh"), ("git push < /dev/null", ".ssh"), ("git push 2>&1 | grep -v warning | head -20; echo done", ".ssh"), ("rsync -avz --delete out/ host:out", ".ssh"),
+    ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
 )  # fmt: skip
 # They run what a project or its packages hold, or take another source without their file: a person has to agree first.
 ASKED = (
     ("npm ci && npm test 2>&1 | tail", "npm", ".npmrc"), ("npm install left-pad", "npm", ".npmrc"), ("pnpm add left-pad", "pnpm", ".npmrc"),
     ("mvn -q test", "mvn", ".m2"), ("terraform plan", "terraform", ".aws"), ("cargo publish", "cargo", ".cargo/credentials.toml"),
-    ("bundle install", "bundle", ".bundle"), ("psql -h db shop", "psql", ".pgpass"),
+    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm template .", "helm", ".kube"), ("psql -h db shop", "psql", ".pgpass"),
 )  # fmt: skip
 # Something else runs in the line, or what is named may be an agent's own program.
 NOT_GIVEN = (
@@ -28,10 +29,13 @@ NOT_GIVEN = (
     "git status", "git -C nest status", "cd nest && git fetch", "git fetch --upload-pack=./steal.sh ./nest", "git ls-remote 'ext::./steal.sh'",
     "git fetch --upload-p ./steal.sh origin", "git clone -u ./steal.sh nest", "git clone --template=./hooks host:a", "git push ./nest", "git push file:///srv/nest",
     "git submodule foreach ./x", "git commit -F ./msg -c core.editor=x", "go run ./steal", "go test ./...", "go build -toolexec ./steal ./...",
-    "npm test", "npm run build", "npx vitest", "npm view git+ssh://host/a", "pip install ./pk", "uv sync", "cargo build", "ssh -F ./config host ls", "ssh -oProxyCommand=./x host",
+    "npm test", "npm run build", "npx vitest", "pip install ./pk", "uv sync", "cargo build", "ssh -F ./config host ls", "ssh -oProxyCommand=./x host",
     "KUBECONFIG=./x kubectl get pods", "export KUBECONFIG=./x; kubectl get pods", "kubectl --kubeconfig ./x get pods", "printf -v KUBECONFIG ./x; kubectl get pods",
-    "helm template . --post-renderer ./x", "gh extension exec x", "wget --use-askpass=./x https://a/b", "gpg --homedir ./g -d a.gpg", "sops exec-env a.yaml ./x",
-    "psql -c '\\! ./x'", "mysql -e 'system ./x'", "terraform fmt",
+    "gh extension exec x", "wget --use-askpass=./x https://a/b", "gpg --homedir ./g -d a.gpg", "sops exec-env a.yaml ./x",
+    "terraform fmt", "scp -D ./steal x:/y z", "scp -S ./steal x:/y z", "rsync -e ./x a host:", "ssh -o 'LocalCommand ./x' host",
+    "kubectl kustomize ./k", "kubectl apply -k ./k", "kubectl config view --raw", "cat d/x; git fetch", "git fetch; cat d/*", "grep -R . d; git ls-remote origin", "git ls-remote origin | grep -f d/x",
+    "cp -rL d out; git fetch", "cat < d/x; git fetch", "sed -n 'r d/x' a; git fetch", "awk '{getline x < \"d/x\"; print x}' a; git fetch", "git fetch | sed 's/a/b/w out'", "jq -n '$x' --rawfile x d/x; git fetch",
+    "git diff --no-index d/x /dev/null; git fetch", "go build ./...", "wc $F; git fetch", "while read l; do echo $l; done < d/x; git fetch", 'git fetch; echo "$(<d/x)"', "exec 5<d/x; git fetch; cat <&5", "head -n 5 notes.txt; git push", "aws ssm start-session --target i",
 )  # fmt: skip
 _OPENS = ("ssh-agent", "gpg-agent", "keyring")
 

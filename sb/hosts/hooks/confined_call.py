@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 from sb.config.home import Home
 from sb.confinement.git_config import keys_to_ask, runs_others
-from sb.confinement.needs import DOCKER, SERVICES, TERMINALS, Need, Needs, needs_of, outside_of
+from sb.confinement.needs import (
+    DOCKER,
+    OF_REPOSITORIES,
+    SERVICES,
+    TERMINALS,
+    Need,
+    Needs,
+    needs_of,
+    outside_of,
+)
 from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
 from sb.hosts.hooks.approved_paths import decides, made_files, made_folders
@@ -22,6 +31,11 @@ from sb.repository import project_folder
 
 LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
+_LONGEST_PATH = 4096
+# What programs with credentials start by name.
+_STARTED = frozenset(
+    "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws gcloud kubectl node".split()
+)
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -107,13 +121,28 @@ class CallRights:
         )
 
     def _needs(self, governed: GovernedCall, command: str, folder: str) -> Needs:
-        of_git = any(argv[:1] == ("git",) for argv in governed.commands)
-        return needs_of(
-            governed.commands,
-            command,
-            runs_own=of_git and bool(self._project) and runs_others(self._project),
-            elsewhere=project_folder(Path(folder)) != self._project,
+        commands = governed.commands
+        if not needs_of(commands, command).rows:  # most lines: nothing more has to be looked at
+            return Needs()
+        of_repository = any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands) and bool(
+            self._project
         )
+        return needs_of(
+            commands,
+            command,
+            # A program in the background could change what git reads after it was looked at.
+            runs_own=of_repository and (runs_others(self._project) or self._store.is_alive()),
+            elsewhere=project_folder(Path(folder)) != self._project,
+            unsafe=self._is_shadowed(commands) or any(map(_is_linked, _paths(commands, folder))),
+        )
+
+    def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
+        """True if a program of a line, or one that it starts, is found where an agent may have put it."""
+        names = {*(argv[0] for argv in commands if argv), *_STARTED}
+        profile = self._profile(())
+        folders = [os.path.realpath(one) for one in os.environ.get("PATH", "").split(os.pathsep) if one]
+        own = [folder for folder in dict.fromkeys(folders) if profile.may_write(os.path.join(folder, "x"))]
+        return any(os.path.lexists(os.path.join(folder, name)) for folder in own for name in names)
 
     def _existing(self, rows: Iterable[Need]) -> list[str]:
         """The credentials of some rows that are there and that no call reads by itself."""
@@ -189,6 +218,20 @@ class CallRights:
             yield _ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield _ask(f"writes {more} more outside of the project")
+
+
+def _paths(commands: Iterable[tuple[str, ...]], folder: str) -> Iterator[str]:
+    """What words of a line name, as far as it is there."""
+    for argv in commands:
+        for word in argv[1:]:
+            path = os.path.normpath(os.path.join(folder, word.rpartition("=")[2]))
+            if "\0" not in path and len(path) < _LONGEST_PATH and os.path.lexists(path):
+                yield path
+
+
+def _is_linked(path: str) -> bool:
+    """True for a link, and for what is reached by one."""
+    return os.path.realpath(path) != path
 
 
 def written(governed: GovernedCall | None) -> Iterator[str]:

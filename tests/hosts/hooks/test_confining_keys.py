@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -10,11 +11,14 @@ from pathlib import Path
 import pytest
 
 from sb.config.home import Home
+from sb.confinement.store import ConfineStore
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging_context import SHELL_PREFIX
+from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path
 from tests.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
+from tests.resident.conftest import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
 
@@ -131,3 +135,63 @@ def test_repository_of_another_project_gets_no_key(host: Host, person: Path) -> 
     )
     assert verdict == HookVerdict()
     assert closed(host, "git fetch", person / ".ssh")
+
+
+def test_program_that_an_agent_may_have_put_on_path_gets_no_key(
+    host: Host, person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git` itself, and what it starts by name."""
+    tools = host.project / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    assert host.before("Bash", "t1", command="git fetch") == HookVerdict()
+    assert not closed(host, "git fetch", person / ".ssh")
+    host.after("Bash", "t1", command="git fetch")
+    (tools / "ssh").write_text("#!/bin/sh\n")
+    assert host.before("Bash", "t2", command="git fetch") == HookVerdict()
+    assert closed(host, "git fetch", person / ".ssh")
+
+
+def test_link_among_the_words_of_a_line_is_not_read_with_keys(host: Host, person: Path) -> None:
+    (host.project / "d").mkdir()
+    (host.project / "d" / "x").symlink_to(person / ".ssh" / "id_ed25519")
+    for command in ("gh pr create --body-file=d/x", "git push origin d/x"):
+        host.before("Bash", "t1", command=command)
+        assert closed(host, command, person / ".ssh")
+        host.after("Bash", "t1", command=command)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        "mkdir .git/branches; echo /srv/other > .git/branches/other",
+        "mkdir .git/remotes; echo x > .git/remotes/other",
+        "git config --file .gitmodules submodule.lib.path lib",
+        "git init -q sub; git -C sub -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git add sub 2>/dev/null",
+        """printf '[remote "n"]\\n\\turl = ""/srv/other\\n' >> .git/config""",
+        "git config remote.n.url ext::./x",
+        "git config branch.main.remote ../other",
+        "git config core.sshCommand ./x",
+    ],
+)
+def test_repository_that_leads_git_elsewhere_is_asked_about(prepare: str, host: Host, person: Path) -> None:
+    host.tell("SessionStart", source="startup")
+    subprocess.run(["sh", "-c", prepare], cwd=host.project, check=True)
+    assert "git may run" in host.before("Bash", command="git fetch").reason
+
+
+def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -> None:
+    """A program in the background could change git's configuration after it was looked at."""
+    host.before("Bash", "t1", command="make")
+    store = ConfineStore(Home(host.home), SYSTEM_CLOCK)
+    engine = store.engine()
+    joined = engine.kind.enter(store.folder, engine.program)
+    held = [*joined, engine.program, "--bind", "/", "/", "--proc", "/proc", "sleep", "60"]
+    server = subprocess.Popen(held, close_fds=False)
+    try:
+        wait_for(store.is_alive)
+        assert "git may run" in host.before("Bash", command="git fetch").reason
+    finally:
+        store.end_all()
+        server.wait(10)
+    assert host.before("Bash", command="git fetch") == HookVerdict()
