@@ -28,6 +28,7 @@ from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.repository import project_folder
+from sb.shell.local_effects import harms_files_alone
 
 LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
@@ -206,8 +207,10 @@ class CallRights:
     def _asks_for_writes(
         self, confined: Confined, governed: GovernedCall, by_output: Iterable[str]
     ) -> Iterator[Ask]:
-        # A person has to agree to a destructive line anyway, which names what it changes.
-        opened = () if governed.safety_class is SafetyClass.DESTRUCTIVE else confined.opened
+        # A person has to agree to a destructive line anyway, which names what it changes; but not where what it harms
+        # is stored first.
+        destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
+        opened = () if destroys and not harms_files_alone(governed.commands) else confined.opened
         decisive = [path for path in opened if decides(path, self._grounds.home)]
         for path in decisive[:_MOST_ASKED]:
             yield _ask(f"writes {one_line(path, LONGEST)}, which decides about more than itself")

@@ -70,6 +70,15 @@ ASKED = (
     ("echo x > /srv/report.txt", "writes /srv/report.txt, outside of the project"),
     ("mkdir -p /data/nobody/reports", "writes /data/nobody/reports, outside of the project"),
     ("cp a.txt /opt/a.txt", "writes /opt/a.txt, outside of the project"),
+    ("echo x >> ~/.bashrc", "which decides about more than itself"),
+    ("echo k | tee -a ~/.ssh/authorized_keys", "which decides about more than itself"),
+    ("printf x >> ~/.gitconfig", "which decides about more than itself"),
+    ("cp a.txt ~/.config/systemd/user/a.service", "which decides about more than itself"),
+    (
+        "mkdir -p ~/.config/systemd/user && echo x > ~/.config/systemd/user/a.service",
+        "decides about more than itself",
+    ),
+    ("echo x >> ~/.npmrc", "writes"),
     ("apt-get install -y jq", "runs outside of confinement"),
     ("brew install jq", "runs outside of confinement"),
 )
@@ -274,6 +283,7 @@ HELD = (
 STILL_ASKED = (
     "git push --force", "git gc --prune=now", "git reflog expire --all", "rm -rf $DIR", "docker compose down -v", "psql -c 'drop table orders'",
     "git -c core.editor=x rebase -i main", "rm -rf .git", "git rebase main; shred cart.py", "eval $X", "rm -f .env",
+    "echo x >> ~/.bashrc", "echo k | tee -a ~/.ssh/authorized_keys", "printf x >> ~/.gitconfig", "cp cart.py ~/.config/systemd/user/a.service", "rm ~/notes.md",
 )  # fmt: skip
 
 

@@ -155,7 +155,7 @@ def test_program_that_an_agent_may_have_put_on_path_gets_no_key(
 def test_link_among_the_words_of_a_line_is_not_read_with_keys(host: Host, person: Path) -> None:
     (host.project / "d").mkdir()
     (host.project / "d" / "x").symlink_to(person / ".ssh" / "id_ed25519")
-    for command in ("gh pr create --body-file=d/x", "git push origin d/x"):
+    for command in ("gh pr create --body-file=d/x",):
         host.before("Bash", "t1", command=command)
         assert closed(host, command, person / ".ssh")
         host.after("Bash", "t1", command=command)
