@@ -7,6 +7,7 @@ PID namespace of their home (`processes.py`), so that a later call can end a ser
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -39,6 +40,7 @@ _CLOSED_IN_PROC = (
 )
 GAPS = ("sockets without a path (the abstract ones of Linux) can be reached",)
 SHARED_MEMORY = "/dev/shm"
+_HELP_S = 10.0
 INSIDE = "SB_CONFINED"  # a variable of confined commands
 
 
@@ -150,7 +152,15 @@ def probe(program: str, folder: Path) -> str:
         make_denied(folder / "denied")
         return [program, *arguments(profile, folder / "denied")]
 
-    return probing.probe(start, folder)
+    fault = probing.probe(start, folder)
+    if fault:
+        return fault
+    try:
+        shown = subprocess.run([program, "--help"], capture_output=True, timeout=_HELP_S, check=False).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    # Without it, what is mounted beside other commands could be swapped by them.
+    return "" if b"--bind-fd" in shown else "it is too old, without --bind-fd: install 0.10 or newer"
 
 
 def options(profile: Profile, denied: Path) -> bytes:

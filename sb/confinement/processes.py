@@ -29,6 +29,7 @@ CLOSING = (
     f"exec {PID_FD}<&- {USER_FD}<&-; "  # what a shell runs first, so that its command does not have them
 )
 _FREE_FD = 20
+_LOOKS = 5
 _LASTS_S = 30 * 86_400  # of a home that was deleted by hand, nothing else ends it
 _AGAIN_S = 60.0
 _WAIT_S = 10.0
@@ -121,11 +122,15 @@ def is_alive(folder: Path) -> bool:
     if holder is None:
         return False
     inside = os.path.join(f"/proc/{holder.pid}/root", "proc")
-    try:
-        names = os.listdir(inside)
-    except OSError:
-        return _living(folder) == holder  # it lives and cannot be looked into
-    return any(name.isdigit() and name not in _OWN and _runs(f"{inside}/{name}") for name in names)
+    for _ in range(_LOOKS):
+        try:
+            names = [name for name in os.listdir(inside) if name.isdigit() and name not in _OWN]
+        except OSError:
+            return _living(folder) == holder  # it lives and cannot be looked into
+        states = [_runs(f"{inside}/{name}") for name in names]
+        if None not in states or True in states:
+            return True in states
+    return True  # each that was listed was gone when it was looked at: one starts the next and ends
 
 
 def end_all(folder: Path) -> None:
@@ -270,13 +275,13 @@ def _start_of(pid: int) -> str:
     return "" if state in "ZX" else fields[18]
 
 
-def _runs(process: str) -> bool:
-    """True for a process of which a thread lives, even if the first one has ended."""
+def _runs(process: str) -> bool | None:
+    """True for a process of which a thread lives, even if the first one has ended; None if it is gone."""
     try:
         state = Path(process, "stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
         return state not in "ZX" or len(os.listdir(f"{process}/task")) > 1
     except OSError:
-        return False
+        return None
 
 
 def _boot() -> str:

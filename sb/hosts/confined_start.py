@@ -11,7 +11,10 @@ from typing import NoReturn
 from sb.config import Config, load_config
 from sb.confinement import processes
 from sb.confinement.bubblewrap import NAME, options
+from sb.confinement.by_descriptor import opened
 from sb.confinement.needs import needs_of
+from sb.confinement.profile import Profile
+from sb.confinement.store import ConfineStore
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
@@ -65,16 +68,44 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
         path = str(confining.store.put_default(_without_project(confining, folder).profile()))
     else:
         path = str(confining.store.put_profile(folder, confining.profile()))
-    descriptor = os.open(path, os.O_RDONLY)
-    if _is_status_line(line) and engine.name == NAME:
-        os.close(descriptor)
-        descriptor = _options_of_one(confining)
-    os.dup2(descriptor, _OPTIONS_FD)
+    if engine.name == NAME:
+        content = (
+            options(_profile_of_one(confining), confining.store.denied) if _is_status_line(line) else b""
+        )
+        _start_bubblewrap(
+            confining.store.folder, engine.program, content or Path(path).read_bytes(), shell, line
+        )
+    os.dup2(os.open(path, os.O_RDONLY), _OPTIONS_FD)
     start = engine.kind.command(engine.program, path, _OPTIONS_FD)
-    joined = engine.kind.enter(confining.store.folder, engine.program)
-    if joined:
-        line = processes.CLOSING + line
-    os.execv(engine.program, [*joined, *start, shell, "-c", line])
+    os.execv(engine.program, [*start, shell, "-c", line])
+
+
+def start_judged(path: str, shell: str, line: str) -> NoReturn:
+    """Start a line that a hook judged while other confined commands run.
+
+    Args:
+        path: of the engine's options for it, in SB_HOME/confine.
+    """
+    try:
+        state = _config(Path("/")).home.folder / "confine"
+        engine = ConfineStore(_config(Path("/")).home, SYSTEM_CLOCK).engine()
+        _start_bubblewrap(state, engine.program, Path(path).read_bytes(), shell, line)
+    except (SBError, ConfigError, OSError) as error:
+        sys.stderr.write(f"sb-confine: not run: {error}\n")
+        sys.exit(REFUSED)
+
+
+def _start_bubblewrap(state: Path, program: str, content: bytes, shell: str, line: str) -> NoReturn:
+    """Start a line with these options, and what they mount as it is now: others may put links in its place."""
+    content, _ = opened(content)
+    descriptor = os.memfd_create("options", 0)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.dup2(descriptor, _OPTIONS_FD)
+    joined = processes.enter(state, program)
+    text = processes.CLOSING + line if joined else line
+    os.execv(program, [*joined, program, "--args", str(_OPTIONS_FD), shell, "-c", text])
 
 
 def _without_project(confining: Confining, folder: str) -> Confining:
@@ -89,14 +120,9 @@ def _is_status_line(line: str) -> bool:
     return rest == "statusline" and os.path.basename(program) == "sb"
 
 
-def _options_of_one(confining: Confining) -> int:
-    """An open file with the engine's options for a line that uses `sb`, beside the folder's own."""
-    profile = confining.profile(needs_of([("sb",)]).rows)
-    descriptor = os.memfd_create("options", 0)
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(options(profile, confining.store.denied))
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+def _profile_of_one(confining: Confining) -> Profile:
+    """The profile of a line that uses `sb`, beside the folder's own."""
+    return confining.profile(needs_of([("sb",)]).rows)
 
 
 def _config(folder: Path) -> Config:

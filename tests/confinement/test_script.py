@@ -238,6 +238,15 @@ def test_call_sees_and_signals_nothing_outside_of_its_home(confiner: Confiner) -
     assert str(os.getpid()) not in confiner.call("ls /proc").stdout.split()
 
 
+def test_processes_that_start_the_next_and_end_are_seen(confiner: Confiner) -> None:
+    """At each moment there is one, and never the same."""
+    hop = "import os, time\nend = time.time() + 8\nwhile time.time() < end:\n    if os.fork(): os._exit(0)\n"
+    (confiner.place.project / "hop.py").write_text(hop)
+    confiner.call("python3 hop.py > /dev/null 2>&1 &")
+    assert all(confiner.store.is_alive() for _ in range(40))
+    confiner.store.end_all()
+
+
 def test_later_call_ends_the_server_of_an_earlier_one(confiner: Confiner) -> None:
     _until_over(confiner)
     pid = confiner.call("sleep 62 > /dev/null 2>&1 & echo $!").stdout.strip()
