@@ -13,6 +13,8 @@ from sb.frozen import frozen
 
 _LONGEST = 4096  # bytes of a file that names a folder
 _MOST_MODULES = 200
+# By which a linked worktree's git folder names its repository, and its tree.
+POINTERS = ("commondir", "gitdir")
 
 
 @frozen
@@ -22,7 +24,7 @@ class Repository:
     Args:
         folders: git folders outside of the tree, which commands of git write.
         held: git folders, and links to them, that are not moved.
-        programs: what git runs: folders of hooks, of submodules too.
+        programs: what git runs, and by what it finds that: folders of hooks, of submodules too.
     """
 
     folders: tuple[str, ...]
@@ -44,7 +46,20 @@ def repository_of(root: str, home: str = "") -> Repository | None:
     common = _shared(root, entry, home)
     if not common:
         return None
-    return Repository((common,), (entry,), (entry, *_programs(common)))
+    own = [folder for folder in (named_by(root),) if os.path.isdir(folder)]
+    pointers = [os.path.join(folder, name) for folder in own for name in POINTERS]
+    return Repository((common,), (entry, *own), (entry, *pointers, *_programs(common)))
+
+
+def named_by(root: str) -> str:
+    """The git folder of a linked worktree, as its `.git` file names it; "" for anything else.
+
+    Whether that names the tree in turn, and its repository, an agent could have changed.
+    """
+    entry = os.path.join(root, ".git")
+    text = _read(entry) if os.path.isfile(entry) and not os.path.islink(entry) else ""
+    folder = os.path.realpath(os.path.join(root, text.removeprefix("gitdir:").strip())) if text else ""
+    return folder if os.path.basename(os.path.dirname(folder)) == "worktrees" else ""
 
 
 def _linked(root: str, entry: str) -> str | None:

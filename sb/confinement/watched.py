@@ -28,7 +28,7 @@ from sb.confinement.git_config import (
     without,
 )
 from sb.confinement.profile import PROJECT_SETTINGS, contains
-from sb.confinement.repositories import git_folder_of, git_program, modules_of
+from sb.confinement.repositories import git_folder_of, git_program, modules_of, named_by
 from sb.frozen import frozen
 from sb.text import plain
 
@@ -224,6 +224,8 @@ class _Putting:
             yield _put(path, former.encode(errors="surrogateescape"))
         if path.endswith("/commondir") and "/worktrees/" in path:
             yield _put(path, _COMMON + b"\n")
+        if path.endswith("/gitdir") and path.startswith(f"{named_by(self._project)}/"):
+            yield _put(path, os.fsencode(f"{self._project}/.git\n"))
 
     def hooks(self) -> Iterator[str]:
         for folder in _hooks(self._project):
@@ -390,6 +392,7 @@ def _leading_git(project: str) -> Iterator[str]:
         path = os.path.join(project, name)
         if no_links.link_text(path) or (name == ".git" and no_links.is_regular(path)):
             yield path
+    yield from _wrong_pointers(project)
     folder = git_folder_of(project)
     if not folder:
         return
@@ -400,6 +403,23 @@ def _leading_git(project: str) -> Iterator[str]:
         path = os.path.join(worktrees, name, "commondir")
         if no_links.status(path) is not None and not _is_common(path):
             yield path
+
+
+def _wrong_pointers(project: str) -> Iterator[str]:
+    """The files of a linked worktree's git folder that do not name its repository or its tree, as git writes them."""
+    folder = named_by(project)
+    if folder and not _is_common(os.path.join(folder, "commondir")):
+        yield os.path.join(folder, "commondir")
+    if folder and not _is_back(os.path.join(folder, "gitdir"), project):
+        yield os.path.join(folder, "gitdir")
+
+
+def _is_back(path: str, project: str) -> bool:
+    try:
+        named = os.fsdecode(no_links.read(path, 4096).strip())
+    except OSError:
+        return False
+    return os.path.normpath(os.path.join(os.path.dirname(path), named)) == os.path.join(project, ".git")
 
 
 def _is_common(path: str) -> bool:

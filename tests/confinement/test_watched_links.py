@@ -38,6 +38,37 @@ class TestCommonFolder:
         assert repository.folders == (str(place.project / ".git"),)
         assert git_folder_of(str(worktree)) == str(place.project / ".git")
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "echo /srv/evil > commondir",
+            "rm commondir",
+            "echo /nowhere/.git > gitdir",
+            "rm gitdir",
+            "ln -sf /srv/evil commondir",
+        ],
+    )
+    def test_pointers_of_the_sessions_own_worktree_are_put_back(
+        self, change: str, place: Place, worktree: Path, removed: Path
+    ) -> None:
+        """Else git's folder is not found, and nothing of it is compared any more."""
+        before = watch(str(worktree))
+        folder = place.project / ".git" / "worktrees" / "w"
+        subprocess.run(["sh", "-c", change], cwd=folder, check=True)
+        git(place.project, "config", "core.fsmonitor", "/x/evil.sh")
+        assert restore(str(worktree), before, removed)
+        assert git_folder_of(str(worktree)) == str(place.project / ".git")
+        restore(str(worktree), before, removed)
+        assert "fsmonitor" not in (place.project / ".git" / "config").read_text()
+        assert not restore(str(worktree), before, removed)
+
+    def test_pointers_cannot_be_written(self, place: Place, worktree: Path) -> None:
+        repository = repository_of(str(worktree))
+        assert repository is not None
+        folder = place.project / ".git" / "worktrees" / "w"
+        assert {str(folder / "commondir"), str(folder / "gitdir")} <= set(repository.programs)
+        assert str(folder) in repository.held
+
     def test_commondir_elsewhere_does_not_count(self, place: Place, worktree: Path) -> None:
         (place.project / ".git" / "worktrees" / "w" / "commondir").write_text(f"{place.home}\n")
         assert repository_of(str(worktree)) is None
