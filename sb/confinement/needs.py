@@ -87,7 +87,7 @@ NEEDS: tuple[Need, ...] = (
     Need("hub gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), names_program="^(?:extension|ext|alias|codespace|cs)$"),
     Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT), names_program=_SSH_NAMES),
     Need("sftp mosh", (".ssh",), (SSH_AGENT, GPG_AGENT), given="", asked="*"),
-    Need("gpg gpg2 pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,), names_program="^--(?:hom|agent|opt|pin|photo|dirm|exec)|^exec-"),
+    Need("gpg gpg2 pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,), names_program="^--(?:hom|agent|opt|pin|photo|dirm|exec)|^exec-|^git$"),
     Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given="", asked=_OF_REGISTRY),
     Need("npx", (), (), (".npm/_cacache", ".npm/_logs")),
     Need("yarn", _NODE, (), (".cache/yarn",), given="", asked=f"{_OF_REGISTRY} dlx npm"),
@@ -110,7 +110,7 @@ NEEDS: tuple[Need, ...] = (
     Need("dotnet nuget", (".nuget",), (), (".nuget/packages",), given="", asked="*"),
     Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,), names_program="^--config"),
     Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,), names_program="^--(?:config|conmon|runtime|hooks-dir)"),
-    Need("aws gcloud gsutil bq az doctl", _CLOUD, names_program="credential_process|^ssm$|^configure$|^file"),
+    Need("aws gcloud gsutil bq az doctl", _CLOUD, names_program="credential_process|^ssm$|^ssh$|^configure$|^rest$|://127|://localhost|^--endpoint|^file:"),
     Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE),
     Need("kubectl oc stern", _CLUSTER, names_program="^--(?:kubeconfig|kustom|enable-|ex)|^kustomize$|^-k|^plugin$|^view$|^config$"),
     Need("helm k9s kustomize flux argocd skaffold", _CLUSTER, given="", asked="*"),
@@ -138,6 +138,8 @@ COMMON_CACHES = (
     ".cache/mypy",
 )
 _SIGNING = frozenset("commit tag merge rebase cherry-pick revert am".split())
+# What sends whole folders, in which any link may be.
+SENDS_FOLDERS = frozenset("scp rsync aws gcloud gsutil az".split())
 OF_REPOSITORIES = frozenset("git hub gh glab go".split())
 # What one command may be let do with its row: all, what signs, all once a person agrees; or it needs nothing, runs what
 # a project holds, or names a program itself.
@@ -205,7 +207,8 @@ def needs_of(
         foreign or unsafe or not all(map(_reads_no_file, others)) or _UNCLEAR.search(line) or _NAMED in levels
     )
     if unclear or (runs and (_ASKED not in runs or len(rows) > 1)):
-        return Needs(_opening(map(_bare, rows)), (), rows)
+        bare = map(_bare, rows) if not unsafe else (row._replace(credentials=(), sockets=()) for row in rows)
+        return Needs(_opening(bare), (), rows)
     given = _opening(_at(row, level) for (row, _), level in zip(used, levels, strict=True))
     asked = [argv[0] for (_, argv), level in zip(used, levels, strict=True) if level == _ASKED]
     return Needs(given, tuple(dict.fromkeys(asked)))

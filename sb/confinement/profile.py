@@ -20,7 +20,13 @@ _MOST_WORKTREES = 50
 # Of these folders, and of no other, hosts' settings are a part.
 _SHARED_FOLDERS = (".github", ".config")
 # Beside `HOST_SETTINGS`: what gives a host agents or programs.
-_MORE_SETTINGS = (".github/agents", ".devcontainer")
+_MORE_SETTINGS = (
+    ".github/agents",
+    ".github/skills",
+    ".github/prompts",
+    ".devcontainer",
+    ".devcontainer.json",
+)
 # Of a host's folder in a project, what agents work in.
 _WORK_IN_SETTINGS = (".claude/worktrees",)
 

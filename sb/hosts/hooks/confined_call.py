@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from sb.confinement.git_config import keys_to_ask, runs_others
 from sb.confinement.needs import (
     DOCKER,
     OF_REPOSITORIES,
+    SENDS_FOLDERS,
     SERVICES,
     TERMINALS,
     Need,
@@ -134,7 +135,7 @@ class CallRights:
             # A program in the background could change what git reads after it was looked at.
             runs_own=of_repository and (runs_others(self._project) or self._store.is_alive()),
             elsewhere=project_folder(Path(folder)) != self._project,
-            unsafe=self._is_shadowed(commands) or any(map(_is_linked, _paths(commands, folder))),
+            unsafe=self._is_shadowed(commands) or any(_hides_link(argv, folder) for argv in commands),
         )
 
     def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
@@ -223,18 +224,15 @@ class CallRights:
             yield _ask(f"writes {more} more outside of the project")
 
 
-def _paths(commands: Iterable[tuple[str, ...]], folder: str) -> Iterator[str]:
-    """What words of a line name, as far as it is there."""
-    for argv in commands:
-        for word in argv[1:]:
-            path = os.path.normpath(os.path.join(folder, word.rpartition("=")[2]))
-            if "\0" not in path and len(path) < _LONGEST_PATH and os.path.lexists(path):
-                yield path
-
-
-def _is_linked(path: str) -> bool:
-    """True for a link, and for what is reached by one."""
-    return os.path.realpath(path) != path
+def _hides_link(argv: Sequence[str], folder: str) -> bool:
+    """True if a word of a command names a link, what is reached by one, or a folder that is sent with all that is in it."""
+    for word in argv[1:]:
+        path = os.path.normpath(os.path.join(folder, word.rpartition("=")[2]))
+        if "\0" in path or len(path) > _LONGEST_PATH or not os.path.lexists(path):
+            continue
+        if os.path.realpath(path) != path or (argv[0] in SENDS_FOLDERS and os.path.isdir(path)):
+            return True
+    return False
 
 
 def written(governed: GovernedCall | None) -> Iterator[str]:
