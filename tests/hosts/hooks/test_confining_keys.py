@@ -156,14 +156,16 @@ def test_link_among_the_words_of_a_line_is_not_read_with_keys(host: Host, person
     (host.project / "d").mkdir()
     (host.project / "d" / "x").symlink_to(person / "notes.md")
     (host.project / "notes.md").write_text("x")
-    for command, is_closed in (
-        ("scp notes.md host:", False),
-        ("scp d/x host:", True),
-        ("scp -r d host:", True),
-    ):
-        assert host.before("Bash", "t1", command=command) == HookVerdict()
+    lines = {
+        "scp notes.md host:": False,
+        "scp host:x d/x": True,
+        "scp -r host:x d": True,
+        "rsync -a host:x d": True,
+    }
+    for number, (command, is_closed) in enumerate(lines.items()):
+        assert host.before("Bash", f"t{number}", command=command).reason == ""
         assert closed(host, command, person / ".ssh") is is_closed
-        host.after("Bash", "t1", command=command)
+        host.after("Bash", f"t{number}", command=command)
 
 
 @pytest.mark.parametrize(
