@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sb.shell.local_effects import FILE_TOOLS, OF_GIT
+from sb.shell.local_effects import FILE_TOOLS, OF_GIT, REDIRECTIONS
 
 DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING, HELPER = (
     "docker",
@@ -144,12 +144,11 @@ OF_REPOSITORIES = frozenset("git hub gh glab go".split())
 # What one command may be let do with its row: all, what signs, all once a person agrees; or it needs nothing, runs what
 # a project holds, or names a program itself.
 _GIVEN, _SIGNS, _ASKED, _NOTHING, _RUNS, _NAMED = "given", "signs", "asked", "nothing", "runs", "named"
-_EFFECTS = frozenset((">", ">>", "<"))  # redirections, in the list of a line's commands
 # Beside a program that reads credentials: tools that read what is piped to them, and no file, which could be a link to one.
 _WITHOUT_FILES = frozenset("echo true false sleep date tr seq ls pwd".split())
 _WITH_PATTERN = frozenset("grep egrep fgrep rg jq".split())
 _PIPED = frozenset("head tail wc sort uniq cut cat".split())
-_KNOWN = FILE_TOOLS | _WITH_PATTERN | _EFFECTS
+_KNOWN = FILE_TOOLS | _WITH_PATTERN | frozenset(REDIRECTIONS)
 _NUMBER = re.compile(r"[\d,-]+|[:,;|=]")
 _PRINTS = re.compile(r"\{ *print [$\w, ]+\}|/[\w ]+/ *\{ *print [$\w, ]+\}|NR *[=<>!]=? *\d+")
 _REPLACES = re.compile(r"s([/|,#])[^/|,#]*\1[^/|,#]*\1[gip0-9]*|\d+(?:,\d+)?[pd]")
@@ -243,7 +242,7 @@ def _of_local_git(argv: tuple[str, ...], *, runs_own: bool) -> str:
 def _reads_no_file(argv: tuple[str, ...]) -> bool:
     """True for a redirection of output, and for a tool that reads what is piped to it alone."""
     program, words = argv[0], argv[1:]
-    if program in _EFFECTS:
+    if program in REDIRECTIONS:
         return program != "<" or words == ("/dev/null",)
     operands = [word for word in words if not word.startswith("-") and not _NUMBER.fullmatch(word)]
     options = [word for word in words if word.startswith("-")]

@@ -10,6 +10,7 @@ FILE_TOOLS = frozenset(
     "rm rmdir unlink mv cp ln mkdir touch truncate dd sed tee find xargs cat ls grep egrep fgrep rg head tail sort uniq wc cut tr awk echo printf "
     "test [ true false cd pushd popd dirname basename realpath stat file diff cmp sleep seq date env pwd read set export local for".split()
 )
+REDIRECTIONS = (">", ">>", "<")  # in the list of a line's commands
 # Of git what moves or deletes what is in the working tree, the index or refs; not what prunes objects, and not what reaches others.
 OF_GIT = frozenset(
     "add am apply branch checkout cherry-pick clean commit diff log ls-files merge mv rebase reset restore revert rev-parse rm show stash status "
@@ -31,7 +32,7 @@ def harms_files_alone(commands: Sequence[tuple[str, ...]]) -> bool:
 
 
 def _is_of_files(argv: tuple[str, ...]) -> bool:
-    if argv[0] in (">", ">>", "<"):
+    if argv[0] in REDIRECTIONS:
         return True
     name = argv[0].rpartition("/")[2]
     if name == "git":

@@ -101,6 +101,17 @@ def test_files_that_come_into_view_are_not_taken_for_new_ones(trees: TreeStore, 
     assert not {str(project / "old"), str(project / "old" / "a")} & set(result)
 
 
+def test_folder_that_became_a_link_can_be_stored(trees: TreeStore, project: Path) -> None:
+    before = trees.store(str(project), PLENTY_S)
+    (project / "src").rename(project / "moved")
+    (project / "src").symlink_to("moved")
+    found = {entry.path: entry.kind for entry, _ in compared(trees, before).before}
+    assert found[str(project / "src")] == "folder"
+    assert found[str(project / "moved")] == ABSENT
+    again = trees.store(str(project), PLENTY_S)
+    assert not compared(trees, again).changed
+
+
 def test_more_changes_than_the_bounds_are_refused_and_more_new_files_stay(
     trees: TreeStore, project: Path
 ) -> None:

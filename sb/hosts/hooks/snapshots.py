@@ -23,7 +23,7 @@ from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
 from sb.shell.keeping import NOTHING_KNOWN
-from sb.shell.local_effects import harms_files_alone
+from sb.shell.local_effects import FILE_TOOLS, REDIRECTIONS, harms_files_alone
 from sb.shell.overwriting import Change
 from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
@@ -91,7 +91,8 @@ def _held(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
 
 def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The call with the tree of its project stored first, if it may change more there than a snapshot holds."""
-    whole = governed.tool_id == KEPT and "partly" not in governed.args
+    named = all(argv[0] in FILE_TOOLS or argv[0] in REDIRECTIONS for argv in governed.commands)
+    whole = governed.tool_id == KEPT and "partly" not in governed.args and named
     if governed.refused or whole or governed.tool_id not in _WITH_TREE or not (tree := area().tree):
         return governed
     args = {"paths": [], "stands_for": [governed.tool_id], **governed.args, "tree": tree}

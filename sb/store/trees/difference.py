@@ -16,7 +16,7 @@ from sb.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
 from sb.store.trees.git_program import CannotStore, Deadline, Git
 from sb.store.trees.part import Part
-from sb.store.trees.repository_files import commits_of, names_objects
+from sb.store.trees.repository_files import OPERATIONS, commits_of, names_objects
 from sb.store.trees.store import StoredTree
 from sb.text import counted, human_bytes
 
@@ -55,6 +55,7 @@ class _Raw(NamedTuple):
     mode: str
     new_mode: str
     blob: str
+    new_blob: str
     name: str
 
 
@@ -97,12 +98,12 @@ class Comparing:
 
     def _part(self, part: Part, after: Part | None) -> None:
         """Compare one work folder; what became of a repository that is gone is seen from its files."""
-        gone, made = list[str](), list[str]()
+        gone, made = dict[str, str](), dict[str, str]()
         for raw in self._raw(part.tree, after.tree if after else ""):
             if raw.new_mode == _FOLDER_MODE and raw.mode != _FOLDER_MODE:
-                made.append(raw.name)
+                made[raw.name] = raw.new_blob
             if raw.mode == _FOLDER_MODE and raw.new_mode != _FOLDER_MODE:
-                gone.append(raw.name)
+                gone[raw.name] = raw.blob
             self._file(part, raw)
         self._modes(part, after)
         now = after.folders if after else {}
@@ -117,7 +118,8 @@ class Comparing:
         stored = self._stored_at(part, new)
         for name in new:
             if stored.get(name, ("", ""))[1] != "tree":
-                self._made(f"{part.work}/{name}")
+                # The same as one that is gone is that one, moved: what is in it is older than the call.
+                self._made(f"{part.work}/{name}", moved=made.get(name, "") in gone.values())
         if after is None and not _is_folder(part.work):
             self._note(Entry(part.work, FOLDER, 0o777 & ~part.mask))
         if part.objects and not (after and after.objects):
@@ -158,8 +160,8 @@ class Comparing:
         given = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--full-index", before, after)
         fields = self.git.run(*given, deadline=self.deadline).split(b"\0")
         for about, name in zip(fields[::2], fields[1::2], strict=False):
-            mode, new_mode, blob, _, _ = about.decode().removeprefix(":").split(" ")
-            yield _Raw(mode, new_mode, blob, os.fsdecode(name))
+            mode, new_mode, blob, new_blob, _ = about.decode().removeprefix(":").split(" ")
+            yield _Raw(mode, new_mode, blob, new_blob, os.fsdecode(name))
 
     def _file(self, part: Part, raw: _Raw) -> None:
         path = f"{part.work}/{raw.name}"
@@ -194,8 +196,8 @@ class Comparing:
         except OSError:
             return False
 
-    def _made(self, top: str) -> None:
-        """Note a folder that the call made with all that is in it, unless something of that is older."""
+    def _made(self, top: str, *, moved: bool = False) -> None:
+        """Note a folder that the call made with all that is in it, unless something of that is older and was not moved."""
         below = list[str]()
         waiting = [top]
         while waiting:
@@ -205,7 +207,7 @@ class Comparing:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    elif self._is_made_since(entry.path):
+                    elif moved or self._is_made_since(entry.path):
                         below.append(entry.path)
                     else:
                         return
@@ -235,10 +237,13 @@ class Comparing:
             or path not in now
             or (part.repository[path].blob, part.repository[path].mode) != (now[path].blob, now[path].mode)
         ]
+        folders = {os.path.dirname(path) for path in part.repository}
         for path in changed:
             before = part.repository.get(path)
             if before is None:
                 self._made_paths[path] = None
+                if (above := os.path.dirname(path)).endswith(OPERATIONS) and above not in folders:
+                    self._made_paths[above] = None  # git takes an empty one for an unfinished operation
             elif not self._says_the_same(path, before.blob):
                 self._note(Entry(path, FILE, before.mode), blob=before.blob)
         if part.objects and any(names_objects(path) or path.endswith("/index") for path in changed):

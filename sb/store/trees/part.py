@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import stat
@@ -307,11 +308,16 @@ class PartStoring:
 
     def _add(self, names: Mapping[str, None], modes: dict[str, int]) -> bool:
         """Bring names up to date in the index, and their modes; returns whether the index changed."""
-        taken, out, gone = list[str](), list[str](), set[str]()
+        taken, out, gone, behind = list[str](), list[str](), set[str](), list[str]()
+        is_behind = functools.cache(self._is_behind)
         for number, name in enumerate(names):
             if number % _BETWEEN_LOOKS == 0:
                 self.deadline.left()
             path = f"{self.git.work}/{name}"
+            if is_behind(os.path.dirname(name)):
+                behind.append(name)  # a link is in the place of its folder
+                modes.pop(name, None)
+                continue
             try:
                 status = os.lstat(path)
             except OSError:
@@ -325,6 +331,7 @@ class PartStoring:
             elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) or self.before:
                 taken.append(name)
                 self._note_mode(name, status, modes)
+        self._update_index(behind, "--force-remove")
         self._update_index(taken, "--add", "--replace", "--remove")
         if gone:  # folders in which nothing is stored any more come into view
             self._new(names_of(self._others("--directory")))
@@ -335,7 +342,11 @@ class PartStoring:
             while above:
                 self._folders.pop(above, None)
                 above = os.path.dirname(above)
-        return bool(taken or out)
+        return bool(taken or out or behind)
+
+    def _is_behind(self, folder: str) -> bool:
+        """True for a folder, relative, that is reached by a link."""
+        return bool(folder) and os.path.realpath(f"{self.git.work}/{folder}") != f"{self.git.work}/{folder}"
 
     def _update_index(self, names: Sequence[str], *options: str) -> None:
         if names:

@@ -20,6 +20,7 @@ _OF_GIT_FOLDER = (
     *("HEAD", "index", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
     *("rebase-merge", "rebase-apply", "sequencer"),
 )
+OPERATIONS = ("/rebase-merge", "/rebase-apply", "/sequencer")  # folders of unfinished ones
 _SHARED = ("packed-refs", "refs", "logs/refs/stash", "logs/refs/heads")
 _OBJECT = re.compile(rb"\b([0-9a-f]{40}|[0-9a-f]{64})\b")
 _STASH_LOG = "/logs/refs/stash"

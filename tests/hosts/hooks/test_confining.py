@@ -163,10 +163,10 @@ def test_folder_of_settings_is_there_for_the_session_alone(confined: Host) -> No
     confined.after("Bash", "t1", command="make")
     confined.tell("SessionEnd", reason="other")
     assert not (confined.project / ".claude").exists()
-    (confined.project / ".claude").mkdir()
+    confined.before("Bash", "t2", command="make")
     (confined.project / ".claude" / "notes.md").write_text("mine")
     confined.tell("SessionEnd", reason="other")
-    assert (confined.project / ".claude" / "notes.md").exists()
+    assert [path.name for path in (confined.project / ".claude").iterdir()] == ["notes.md"]
 
 
 def test_way_around_it_is_denied(confined: Host) -> None:
@@ -298,6 +298,15 @@ def repository(confined: Host) -> Host:
     git(confined.project, "add", ".")
     git(confined.project, "commit", "-qm", "begin")
     return confined
+
+
+def test_git_leaves_the_folder_of_settings_alone(repository: Host) -> None:
+    repository.before("Bash", "t1", command="make")
+    (repository.project / "new.txt").write_text("x")
+    git(repository.project, "stash", "-u")
+    assert (repository.project / ".claude").is_dir()
+    git(repository.project, "clean", "-fd")
+    assert (repository.project / ".claude").is_dir()
 
 
 @rows("command", HELD)

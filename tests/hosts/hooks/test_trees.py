@@ -284,3 +284,51 @@ def test_last_call_is_offered_also_where_it_cannot_be_undone(shop: Host) -> None
     assert (shop.project / "src" / "a.py").read_text() == "by the agent"
     assert "it changed no file of the project" in done.stderr
     assert "undoes the newest call that can be undone" in done.stderr
+
+
+# Lines of which the snapshot of what they name is not all: the index, refs, and what is unpacked.
+MORE_THAN_NAMED = (
+    "sed -i s/1/2/ src/a.py && git add src", "sed -i s/1/2/ src/a.py && git add src && git -c user.name=a -c user.email=a@b commit -qm two", "echo x > src/a.py; git tag v9",
+    "tar -xf pack.tar", "cp src/b.py src/c.py && git add src/c.py", "patch -p1 < more.patch",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", MORE_THAN_NAMED)
+def test_what_a_line_does_beside_the_files_that_it_names_comes_back(line: str, shop: Host) -> None:
+    bash(
+        "printf 'c = 1\\n' > src/new.py; tar -cf pack.tar src/new.py src/b.py; git diff --no-index --output=more.patch /dev/null src/new.py || true; rm src/new.py",
+        shop.project,
+    )
+    before, refs = of_work(shop.project), of_git(shop.project)
+    changes(shop, line)
+    assert undo_all(shop) == ["reversed"]
+    assert of_work(shop.project) == before
+    assert of_git(shop.project) == refs
+
+
+def of_git(folder: Path) -> bytes:
+    shown = "git for-each-ref; git rev-parse HEAD; git ls-files -s; git status"
+    return subprocess.run(["sh", "-c", shown], cwd=folder, check=True, capture_output=True).stdout
+
+
+@pytest.mark.parametrize("command", ["git rebase other", "git cherry-pick other", "git merge other"])
+def test_operation_that_stops_on_a_conflict_leaves_nothing_behind(command: str, shop: Host) -> None:
+    bash(
+        "git checkout -qb other; echo o > src/b.py; git commit -qam o; git checkout -q main; echo m > src/b.py; git commit -qam m",
+        shop.project,
+    )
+    line = program(
+        shop, f"subprocess.run('GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b {command}', shell=True)"
+    )
+    shown = of_git(shop.project)
+    changes(shop, line)
+    assert undo_all(shop) == ["reversed"]
+    assert of_git(shop.project) == shown
+
+
+def test_folder_that_a_call_moved_comes_back_and_goes_from_where_it_is(shop: Host) -> None:
+    line = program(shop, "os.rename('src', 'moved')")
+    before = of_work(shop.project)
+    changes(shop, line)
+    assert undo_all(shop) == ["reversed"]
+    assert of_work(shop.project) == before
