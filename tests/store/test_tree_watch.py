@@ -75,6 +75,15 @@ def test_nothing_is_looked_at_while_nothing_changed(trees: TreeStore, project: P
     assert facts(trees.store(str(project), PLENTY_S)) != facts(before)
 
 
+def test_change_by_a_second_name_elsewhere_is_seen(trees: TreeStore, project: Path) -> None:
+    os.link(project / "src" / "a.py", project / "build" / "h")
+    trees.store(str(project), PLENTY_S)
+    trees.watch(str(project), PLENTY_S)
+    before = trees.store(str(project), PLENTY_S, by_watch=True)
+    (project / "build" / "h").write_text("changed")
+    assert facts(trees.store(str(project), PLENTY_S, by_watch=True)) != facts(before)
+
+
 CHANGES = (
     "echo x >> src/a.py", "chmod 600 src/cart/b.py", "touch new.txt", "rm docs/d.md", "cp src/a.py docs/d.md", "mv src/a.py docs/; cp docs/a.py src", "ln -s a.py src/l", "mkdir made", "rmdir empty",
     "mkdir -p made/deep && echo x > made/deep/f", "mv src/cart src/car", "rm -rf src/car", "echo > .gitignore", "echo build/out.o >> .git/info/exclude",

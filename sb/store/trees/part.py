@@ -65,6 +65,7 @@ class Part(NamedTuple):
             neither is kept.
         recent: files that had changed within the second: git, which compares seconds, may miss that their mode changes
             in the same one.
+        linked: files with a second name, by which they can change without a word to who watches this one.
     """
 
     work: str
@@ -79,6 +80,7 @@ class Part(NamedTuple):
     added: int = 0
     recent: Sequence[str] = ()
     new_folders: Sequence[str] = ()
+    linked: Mapping[str, Signature] = {}
 
     def kept(self) -> Part:
         """The part without what says how it was stored."""
@@ -103,6 +105,7 @@ class Part(NamedTuple):
                 path: Stored(blob, mode, tuple(signature))
                 for path, (blob, mode, signature) in fields["repository"].items()
             }
+            fields["linked"] = {name: tuple(one) for name, one in fields.get("linked", {}).items()}
             return cls(**fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorrupt(f"a stored tree cannot be read: {error}", "sb undo --purge") from None
@@ -157,6 +160,7 @@ class PartStoring:
     _mask: int = 0o022
     _added: int = 0
     _recent: list[str] = field(default_factory=list)
+    _linked: dict[str, Signature] = field(default_factory=dict)
 
     def store(self) -> Part:
         """Store the folder as it is now.
@@ -166,6 +170,7 @@ class PartStoring:
         """
         before, git = self.before, self.git
         self._mask = before.mask if before else self._usual_mask()
+        self._linked = dict(before.linked) if before else {}
         self._write_excludes()
         changes = git.start("diff-files", "-z", "--name-only", "--ignore-submodules=all")
         try:
@@ -194,6 +199,7 @@ class PartStoring:
             self._added,
             self._recent[:_MOST_RECENT],
             sorted({os.path.dirname(name) for name in new} | (self._folders.keys() - known_folders)),
+            self._linked,
         )
 
     def is_same(self) -> bool:
@@ -201,6 +207,10 @@ class PartStoring:
         before = self.before
         if before is None or self._write_excludes():
             return False
+        for name, signature in before.linked.items():
+            with suppress(OSError):
+                if signature_of(os.lstat(f"{self.git.work}/{name}")) != signature:
+                    return False
         known = {path: stored.signature for path, stored in before.repository.items()}
         return known == (repository_signatures(self.repository) if self.repository else {})
 
@@ -323,6 +333,7 @@ class PartStoring:
             except OSError:
                 taken.append(name)  # it leaves the index
                 modes.pop(name, None)
+                self._linked.pop(name, None)
                 gone.add(name)
                 continue
             if why := self._not_stored(name, path, status):
@@ -358,6 +369,9 @@ class PartStoring:
         mode = stat.S_IMODE(status.st_mode)
         if status.st_ctime >= self.begun - 1:
             self._recent.append(name)
+        self._linked.pop(name, None)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            self._linked[name] = signature_of(status)
         if stat.S_ISREG(status.st_mode):
             self._added += status.st_size
             if mode != default_mode(self._mask, executable=bool(mode & 0o100)):
