@@ -11,11 +11,12 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sb.confinement import no_links
 from sb.confinement.repositories import git_folder_of, git_program, modules_of
+from sb.shell.words import is_literal
 
 LARGEST = 1 << 20  # bytes of a configuration that is read
 _GIT_S = 5.0
@@ -95,8 +96,13 @@ def keys_of(file: str, text: bytes, project: str) -> list[Pair]:
     ]
 
 
+def has_local_remote(project: str) -> bool:
+    """True if a remote of a repository is on this machine: its own hooks would run, and it needs no login."""
+    return any(_is_local(pair) for file in config_files(project) for pair in _all_keys(file))
+
+
 def runs_others(project: str) -> bool:
-    """True if git may run more than its own programs in a repository: hooks, settings, other repositories of this machine.
+    """True if git may run more than its own programs in a repository: hooks, settings, repositories in it.
 
     An agent can write all of that but the hooks, and what it wrote is seen here as git reads it.
     """
@@ -115,16 +121,20 @@ def runs_others(project: str) -> bool:
         os.path.join(folder, "index")
     ):
         return True
-    return any(_leads_on(pair, file, project) for file in config_files(project) for pair in _all_keys(file))
+    return any(
+        runs_program(*pair) and not is_usual(pair) and not _is_tree(file, *pair, project)
+        for file in config_files(project)
+        for pair in _all_keys(file)
+    )
 
 
-def _leads_on(pair: Pair, file: str, project: str) -> bool:
+def _is_local(pair: Pair) -> bool:
     name, value = pair[0].lower(), pair[1]
-    if re.fullmatch(r"remote\..+\.(?:push)?url|(?:branch\..+\.(?:push)?remote|remote\.pushdefault)", name):
-        is_name = not name.endswith("url") and re.fullmatch(r"[\w-][\w.-]*", value)
-        return not is_name and (value.startswith("file:") or not _REMOTE_URL.match(value))
-    harmless = is_usual(pair) or _is_tree(file, pair[0], value, project)
-    return runs_program(*pair) and not harmless
+    is_url = re.fullmatch(r"remote\..+\.(?:push)?url", name)
+    if not is_url and not re.fullmatch(r"branch\..+\.(?:push)?remote|remote\.pushdefault", name):
+        return False
+    is_name = not is_url and re.fullmatch(r"[\w-][\w.-]*", value)
+    return not is_name and (value.startswith("file:") or not _REMOTE_URL.match(value))
 
 
 def _all_keys(file: str) -> list[Pair]:
@@ -167,9 +177,18 @@ def without(text: bytes, added: Collection[Pair], former: Collection[Pair], fold
         return copy.read_bytes()
 
 
-def keys_named(command: str) -> list[Pair]:
-    """The keys that a line sets which is one command of git, and nothing else."""
-    words = _one_command(command)
+def keys_named(command: str, commands: Iterable[Sequence[str]] = ()) -> list[Pair]:
+    """The keys that a line sets which is one command of git, and nothing else; or of which a person was asked.
+
+    Args:
+        commands: of a line that does more, with their words as far as they are known.
+    """
+    alone = _keys_of_words(_one_command(command))
+    asked = (pair for argv in commands if all(map(is_literal, argv)) for pair in _keys_of_words(list(argv)))
+    return alone or [pair for pair in asked if runs_program(*pair) and not is_usual(pair)]
+
+
+def _keys_of_words(words: Sequence[str]) -> list[Pair]:
     if words[:3] == ["git", "lfs", "install"]:
         return [("filter.lfs.*", "")]
     if words[:2] != ["git", "config"]:
@@ -190,13 +209,13 @@ def is_usual(pair: Pair) -> bool:
     return bool(_USUAL.fullmatch(f"{pair[0].lower()}={pair[1]}"))
 
 
-def keys_to_ask(command: str) -> list[Pair]:
-    """The keys that a line sets, with which git runs a program that is none of the usual ones, or takes in more keys."""
-    return [
-        (name, value)
-        for name, value in keys_named(command)
-        if runs_program(name, value) and not is_usual((name, value))
-    ]
+def keys_to_ask(command: str, commands: Iterable[Sequence[str]] = ()) -> list[Pair]:
+    """The keys that a line sets, with which git runs a program that is none of the usual ones, or takes in more keys.
+
+    Args:
+        commands: as for `keys_named`.
+    """
+    return [pair for pair in keys_named(command, commands) if runs_program(*pair) and not is_usual(pair)]
 
 
 _OPTIONS = frozenset(("--local", "--worktree", "--add", "--replace-all", "--all", "--append"))

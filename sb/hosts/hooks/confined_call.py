@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sb.config.home import Home
-from sb.confinement.git_config import keys_to_ask, runs_others
+from sb.confinement.git_config import has_local_remote, keys_to_ask, runs_others
 from sb.confinement.needs import (
     DOCKER,
     OF_REPOSITORIES,
@@ -134,7 +134,8 @@ class CallRights:
             command,
             # A program in the background could change what git reads after it was looked at.
             runs_own=of_repository and (runs_others(self._project) or self._store.is_alive()),
-            elsewhere=project_folder(Path(folder)) != self._project,
+            elsewhere=project_folder(Path(folder)) != self._project
+            or (of_repository and has_local_remote(self._project)),
             unsafe=self._is_shadowed(commands) or any(_hides_link(argv, folder) for argv in commands),
         )
 
@@ -196,7 +197,7 @@ class CallRights:
         for program, path in confined.asked:
             reason = f"{program} may run programs of the project or of its packages, which could then read {one_line(path, LONGEST)}"
             yield _ask(reason)._replace(standing=f"confinement credentials {program} {self._project}")
-        for name, value in keys_to_ask(confined.command):
+        for name, value in keys_to_ask(confined.command, confined.commands):
             said = one_line(f"{name}={value}", LONGEST)
             yield _ask(
                 f"sets {said} in git's configuration, which may run a program later, outside of confinement"

@@ -402,7 +402,9 @@ def _is_line(governed: GovernedCall) -> bool:
 
 def _git_keys(governed: GovernedCall | None) -> list[tuple[str, str]]:
     """The keys, with their values, that a call sets in git's configuration, if that is all that it does."""
-    return keys_named(str(governed.args["command"])) if governed is not None and _is_line(governed) else []
+    if governed is None or not _is_line(governed):
+        return []
+    return keys_named(str(governed.args["command"]), governed.commands)
 
 
 def _is_linked() -> bool:

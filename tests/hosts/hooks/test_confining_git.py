@@ -75,6 +75,15 @@ def test_key_that_runs_a_program_waits_for_a_person(command: str, repository: Ho
     assert "git" in verdict.reason
 
 
+def test_key_that_a_person_agreed_to_in_a_longer_line_stays(repository: Host) -> None:
+    command = "mkdir -p .husky && git config core.hooksPath .husky"
+    repository.configure("hooks: {approval: ask}\n")
+    assert repository.before("Bash", "t1", command=command).decision is Decision.ASK
+    git(repository.project, "config", "core.hooksPath", ".husky")
+    repository.after("Bash", "t1", command=command)
+    assert value(repository.project, "core.hooksPath") == ".husky"
+
+
 @rows("command", USUAL)
 def test_usual_key_does_not(command: str, repository: Host) -> None:
     assert repository.before("Bash", command=command) == HookVerdict()

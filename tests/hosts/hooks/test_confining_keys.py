@@ -122,7 +122,8 @@ def test_hooks_that_count(name: str, text: str, asks: bool, host: Host, person: 
 
 def test_remote_on_this_machine_runs_its_own_hooks(host: Host, person: Path) -> None:
     git(host.project, "remote", "add", "near", "../other.git")
-    assert "git may run" in host.before("Bash", command="git push near").reason
+    assert host.before("Bash", command="git fetch near") == HookVerdict()
+    assert closed(host, "git fetch near", person / ".ssh")
 
 
 def test_repository_of_another_project_gets_no_key(host: Host, person: Path) -> None:
@@ -175,9 +176,6 @@ def test_link_among_the_words_of_a_line_is_not_read_with_keys(host: Host, person
         "mkdir .git/remotes; echo x > .git/remotes/other",
         "git config --file .gitmodules submodule.lib.path lib",
         "git init -q sub; git -C sub -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git add sub 2>/dev/null",
-        """printf '[remote "n"]\\n\\turl = ""/srv/other\\n' >> .git/config""",
-        "git config remote.n.url ext::./x",
-        "git config branch.main.remote ../other",
         "git config core.sshCommand ./x",
     ],
 )
@@ -185,6 +183,21 @@ def test_repository_that_leads_git_elsewhere_is_asked_about(prepare: str, host: 
     host.tell("SessionStart", source="startup")
     subprocess.run(["sh", "-c", prepare], cwd=host.project, check=True)
     assert "git may run" in host.before("Bash", command="git fetch").reason
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        """printf '[remote "n"]\\n\\turl = ""/srv/other\\n' >> .git/config""",
+        "git config remote.n.url ext::./x",
+        "git config branch.main.remote ../other",
+    ],
+)
+def test_remote_is_local_however_it_is_written(prepare: str, host: Host, person: Path) -> None:
+    host.tell("SessionStart", source="startup")
+    subprocess.run(["sh", "-c", prepare], cwd=host.project, check=True)
+    assert host.before("Bash", command="git fetch") == HookVerdict()
+    assert closed(host, "git fetch", person / ".ssh")
 
 
 def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -> None:
