@@ -32,6 +32,7 @@ from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOT_KNOWN, NOTHING, Input
 from sb.shell.keeping import Keeping
+from sb.shell.local_effects import is_of_files
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
@@ -127,7 +128,7 @@ class CommandJudge(ABC):
         self.given_variables = self.trail.given_variables
         self.refused = ""
         self.inline = False  # a part is code in another language
-        self.repeats, self.guesses = False, True
+        self.repeats, self.guesses, self.spares_files = False, True, False
         self.settled = True  # no command before this one changed a file, or took a while
         self.moves = 0  # commands before this one that may have changed the folder
         self._doubtful = False  # whether the line may not be in `paths.here` by now
@@ -347,6 +348,8 @@ class CommandJudge(ABC):
         elif base not in GO:
             self.paths.here = here
         self.settled = self.settled and base in INSTANT
+        if self.spares_files and worst.rank == DESTROY and is_of_files(argv):
+            return Finding(WRITE, worst.reason)
         return worst
 
     def _places_scripts(self, base: str, arguments: Sequence[str], stdin: Input) -> None:

@@ -28,10 +28,11 @@ def harms_files_alone(commands: Sequence[tuple[str, ...]]) -> bool:
     Args:
         commands: programs with their arguments, in expanded words, as the judge of the line gives them.
     """
-    return bool(commands) and all(map(_is_of_files, commands))
+    return bool(commands) and all(map(is_of_files, commands))
 
 
-def _is_of_files(argv: tuple[str, ...]) -> bool:
+def is_of_files(argv: Sequence[str]) -> bool:
+    """True for a command that only creates, changes or deletes files, refs and branches."""
     if argv[0] in REDIRECTIONS:
         return True
     name = argv[0].rpartition("/")[2]
@@ -42,7 +43,7 @@ def _is_of_files(argv: tuple[str, ...]) -> bool:
     return name in FILE_TOOLS
 
 
-def _subcommand(argv: tuple[str, ...]) -> str:
+def _subcommand(argv: Sequence[str]) -> str:
     """The subcommand of git; "" if options before it could change what git is or runs."""
     return argv[1] if len(argv) > 1 and not argv[1].startswith("-") else ""
 

@@ -101,7 +101,9 @@ class Preview:
         unconfined = "" if confined else confining.fault
         if self._config.hooks.keep:
             with judged_by(context.rules):
-                governed = kept_in(governed, lambda: self._area(context), confined=confined is not None)
+                governed = kept_in(
+                    governed, lambda: self._area(context), context if confined is not None else None
+                )
         if governed.refused:
             return Previewed(Outcome.REFUSED, (governed.refused,), governed)
         guard = guard_reading(governed, self._config.hooks.secrets)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,16 +23,20 @@ from sb.log.kinds import RUN_STARTED
 from sb.parts import trees_off
 from sb.redaction import one_line
 from sb.runtime import Runtime
+from sb.shell import classify
 from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
 from sb.shell.keeping import NOTHING_KNOWN
-from sb.shell.local_effects import FILE_TOOLS, REDIRECTIONS, harms_files_alone
+from sb.shell.local_effects import FILE_TOOLS, REDIRECTIONS, harms_files_alone, is_of_files
 from sb.shell.overwriting import Change
 from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
+from sb.shell.words import BRACKET, QUESTION, STAR
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, SESSION, HostedFiles
 from sb.tools.hosted.trees import TreeChange
 
+_PATTERN = f"[{STAR}{QUESTION}{BRACKET}]"
+_GOES = frozenset(("cd", "pushd", "popd"))
 MOST_PATHS = 1000  # that one undo record names
 MOST_OF_AN_ERROR = 300  # characters
 KEPT_TOOLS = (KEPT, KEPT_NETWORK)
@@ -66,27 +72,62 @@ def with_snapshot(
         return governed
     with judged_by(context.rules):
         area = partial(area_of, context, runtime.config, *_first_event(runtime.log, ctx))
-        return kept_in(governed, area, confined=confined)
+        return kept_in(governed, area, context if confined else None)
 
 
-def kept_in(governed: GovernedCall, area: Callable[[], Area], *, confined: bool = False) -> GovernedCall:
-    """The same where the places of a session are known; raises nothing, and takes no snapshot."""
+def kept_in(
+    governed: GovernedCall, area: Callable[[], Area], confined_in: JudgingContext | None = None
+) -> GovernedCall:
+    """The same where the places of a session are known; raises nothing, and takes no snapshot.
+
+    Args:
+        confined_in: what a call was judged against that the system holds to the project and scratch; None for another.
+    """
     area = cache(area)
     named = _named_kept(governed, area)
-    return _held(named, area) if confined and named == governed else _with_tree(named, area)
+    if confined_in is not None and named == governed:
+        return _held(named, area, confined_in)
+    return _with_tree(named, area)
 
 
-def _held(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+def _held(governed: GovernedCall, area: Callable[[], Area], context: JudgingContext) -> GovernedCall:
     """A destructive call that is confined and only harms files, with all of these stored first; else as it is."""
     if governed.safety_class is not SafetyClass.DESTRUCTIVE or governed.refused or governed.asks:
         return _with_tree(governed, area)
-    if not harms_files_alone(governed.commands) or not (tree := area().tree):
+    if "command" not in governed.args or not (tree := area().tree):
         return governed
-    planned = plan(governed.changes.changes or () if governed.changes else (), area())
+    beside = () if harms_files_alone(governed.commands) else _changes_beside(governed, area(), context)
+    if beside is None:
+        return governed
+    named = governed.changes.changes or () if governed.changes else ()
+    planned = plan(list(dict.fromkeys((*named, *beside))), area())
     if planned.why or len(planned.keep) > MOST_PATHS:
         return governed
     args = {**governed.args, "paths": list(planned.keep), "stands_for": [governed.tool_id], "tree": tree}
     return governed._replace(tool_id=KEPT, args=args, safety_class=SafetyClass.LOCAL_WRITE)
+
+
+def _changes_beside(governed: GovernedCall, area: Area, context: JudgingContext) -> tuple[Change, ...] | None:
+    """What the commands of a line that only harm files change, as far as each tells it alone; None if another one destroys."""
+    if any(argv[0] in _GOES for argv in governed.commands):
+        return None
+    judged = partial(
+        classify,
+        cwd=context.cwd / str(governed.args.get("cwd", "")),
+        home=context.home,
+        protected=context.protected,
+        guarded=context.guarded,
+        rules=context.rules,
+    )
+    if judged(str(governed.args["command"]), spares_files=True).safety_class is SafetyClass.DESTRUCTIVE:
+        return None
+    found = list[Change]()
+    for argv in governed.commands:
+        if is_of_files(argv) and argv[0] not in REDIRECTIONS:
+            # A pattern of names is written as one again: in quotes it would name one file.
+            text = " ".join(re.sub(_PATTERN, "'*'", shlex.quote(word)) for word in argv)
+            found += judged(text).changes.changes or ()
+    return tuple(found)
 
 
 def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:

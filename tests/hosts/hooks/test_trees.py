@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from sb.config.home import Home
 from sb.hosts.hooks.event import HookVerdict
+from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.parts import open_snapshots
 from sb.runtime import Runtime
+from sb.tools.hosted.guarding import confiner_path
 from tests.hosts.hooks.conftest import Host
 from tests.hosts.hooks.test_snapshots import ADA, bash, run, undo_all
 
@@ -332,3 +335,18 @@ def test_folder_that_a_call_moved_comes_back_and_goes_from_where_it_is(shop: Hos
     changes(shop, line)
     assert undo_all(shop) == ["reversed"]
     assert of_work(shop.project) == before
+
+
+def test_scratch_that_a_longer_line_deletes_comes_back(
+    shop: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies beside the project, in no tree: the line's snapshot has it."""
+    monkeypatch.setenv(SHELL_PREFIX, str(confiner_path(Home(shop.home))))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "notes").write_text("mine")
+    line = program(shop, "pathlib.Path('src/a.py').write_text('changed')")
+    changes(shop, f"{line}; rm -rf {tmp_path}/kept && git checkout -q src/b.py")
+    assert not (tmp_path / "kept").exists()
+    assert undo_all(shop) == ["reversed"]
+    assert (tmp_path / "kept" / "notes").read_text() == "mine"
+    assert (shop.project / "src" / "a.py").read_bytes() == b"a = 1\r\n"
