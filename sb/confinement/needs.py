@@ -130,6 +130,23 @@ NEEDS: tuple[Need, ...] = (
     Need("apt apt-get aptitude dpkg dnf yum zypper pacman apk snap flatpak nix nix-env", outside="installs or removes programs of the system"),
     Need("brew port", outside="installs or removes programs outside of the project"),
 )  # fmt: skip
+# Subcommands that only look, by program.
+_LOOKS = {
+    **dict.fromkeys(
+        ("docker", "podman", "nerdctl"),
+        frozenset("ps images logs inspect info version top stats port events diff history search".split()),
+    ),
+    **dict.fromkeys(
+        ("docker-compose", "docker compose", "podman compose"),
+        frozenset("ps logs config images top port ls version".split()),
+    ),
+    **dict.fromkeys(
+        ("apt", "apt-cache", "brew", "dnf", "snap", "flatpak"),
+        frozenset("list show search policy info".split()),
+    ),
+    "dpkg": frozenset("-l -L -s -S --list --listfiles --status --search".split()),
+    **dict.fromkeys(("tmux", "zellij"), frozenset("ls list-sessions list-windows -V".split())),
+}
 # Written by programs that the line does not name (a test runner, a compiler), where they are there.
 COMMON_CACHES = (
     ".cache/huggingface/hub",
@@ -276,9 +293,24 @@ def rows_of(programs: Iterable[str]) -> list[Need]:
     return list(dict.fromkeys(_BY_PROGRAM[program] for program in programs if program in _BY_PROGRAM))
 
 
+def only_looks(argv: Sequence[str]) -> bool:
+    """True for a command that only looks, by its program and subcommand."""
+    program = argv[0].rpartition("/")[2]
+    found = _LOOKS.get(program, frozenset())
+    if tuple(argv[1:2]) == ("compose",):
+        return argv[2:3] != () and argv[2] in _LOOKS.get(f"{program} compose", ())
+    return argv[1:2] != () and argv[1] in found
+
+
+def doors_of(commands: Iterable[tuple[str, ...]], rows: Iterable[Need]) -> set[str]:
+    """The kinds of sockets that a line uses for more than looking."""
+    used = {argv[0] for argv in commands if argv and not only_looks(argv)}
+    return {kind for row in rows for kind in row.sockets if used & set(row.programs.split())}
+
+
 def outside_of(commands: Iterable[tuple[str, ...]]) -> str:
     """Why a program of a line cannot work inside, or ""."""
-    rows = (_BY_PROGRAM.get(argv[0].rpartition("/")[2]) for argv in commands if argv)
+    rows = (_BY_PROGRAM.get(argv[0].rpartition("/")[2]) for argv in commands if argv and not only_looks(argv))
     return next((row.outside for row in rows if row is not None and row.outside), "")
 
 

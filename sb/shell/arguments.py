@@ -105,6 +105,16 @@ ENVIRONMENT_RUNNERS: dict[str, tuple[str, int, str]] = {
     "secretspec run": ("N", 0, "-p --provider -P --profile"),
     "varlock run": ("N", 0, "-p --path"),
 }
+# Options of wrappers that take no value; of others it is not known, so that the word behind one may be its value.
+FLAGS: dict[str, str] = {
+    **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec"), "-y --yes --no --no-install -q --quiet --bun"),
+    "strace": "-c -C -f -ff -t -tt -ttt -T -y -yy -v -q -qq -r -x -xx -i -k -n -d -z -Z",
+    "time": "-p -v -a --portability --verbose --append",
+    "timeout": "-v --foreground --preserve-status --verbose",
+    "watch": "-d -t -g -b -e -c -x --differences --no-title --chgexit --beep --errexit --color --exec",
+    "stdbuf": "",
+    "uv run": "--frozen --locked --isolated --offline --no-sync --quiet -q --no-dev --dev --active --all-extras",
+}
 WRAPPERS: dict[str, tuple[str, int, str]] = {
     "nohup": ("R", 0, ""),
     "command": ("R", 0, ""),

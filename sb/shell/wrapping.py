@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import ENVIRONMENT_RUNNERS, WRAPPERS, XARGS_VALUED
+from sb.shell.arguments import ENVIRONMENT_RUNNERS, FLAGS, WRAPPERS, XARGS_VALUED
 from sb.shell.changing import change
 from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.interpreters import shell, written_input
@@ -55,7 +55,7 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
     floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return QUIET
-    doubtful, commands, at = _options(rest, valued)
+    doubtful, commands, at = _options(rest, valued, FLAGS.get(key, ""))
     gives = key in ENVIRONMENT_RUNNERS
     if gives and "--" in rest:  # `chamber` takes several stores before it
         at, before = rest.index("--") + 1, 0
@@ -87,7 +87,7 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
     )
 
 
-def _options(arguments: Sequence[str], valued: str) -> tuple[bool, list[str], int]:
+def _options(arguments: Sequence[str], valued: str, flags: str = "") -> tuple[bool, list[str], int]:
     """Whether an option may take a value, the commands in options, and where the options end."""
     known = valued.split()
     doubtful = False
@@ -104,7 +104,7 @@ def _options(arguments: Sequence[str], valued: str) -> tuple[bool, list[str], in
             if word in _COMMAND_OPTIONS and at + 1 < len(arguments):
                 commands.append(arguments[at + 1])
             at += 1
-        elif not assigned:
+        elif not assigned and word not in flags.split():
             doubtful = True
         elif option in known and option in _COMMAND_OPTIONS:
             commands.append(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sb.confinement.needs import needs_of, outside_of
+from sb.confinement.needs import doors_of, needs_of, outside_of
 from sb.shell import classify
 from tests.rows import rows
 
@@ -83,6 +83,22 @@ def test_hooks_of_a_repository_are_asked_about_before_git_gets_keys() -> None:
 def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
     assert outside_of(commands("make && sudo make install")) == "runs as another user"
     assert outside_of(commands("make install")) == ""
+    assert outside_of(commands("apt list --installed | grep gcc; dpkg -l gcc")) == ""
+    assert outside_of(commands("apt install jq; apt list")) != ""
+
+
+@rows(
+    "line, doors",
+    (
+        ("docker compose ps && docker compose logs web | grep x", set()),
+        ("docker ps; docker compose up -d", {"docker"}),
+        ("docker -H tcp://a ps", {"docker"}),
+        ("docker compose -f x ps", {"docker"}),
+    ),
+)
+def test_looking_opens_no_door(line: str, doors: set[str]) -> None:
+    needs = needs_of(commands(line), line)
+    assert doors_of(commands(line), needs.rows) == doors
 
 
 def test_commit_gets_what_signs_and_a_push_what_logs_in() -> None:

@@ -17,6 +17,7 @@ from sb.confinement.needs import (
     TERMINALS,
     Need,
     Needs,
+    doors_of,
     needs_of,
     outside_of,
 )
@@ -190,7 +191,7 @@ class CallRights:
         failure = self._store.failure(confined.command, confined.folder)
         if confined.outside:
             yield _ask(f"{confined.outside}, so it runs outside of confinement")
-        doors = {kind for need in confined.needs for kind in need.sockets} & _RUN_OUTSIDE
+        doors = doors_of(confined.commands, confined.needs) & _RUN_OUTSIDE
         for kind in sorted(doors) if governed.safety_class is not SafetyClass.READ_ONLY else ():
             reason = f"uses {kind}, which runs things outside of confinement"
             yield _ask(reason)._replace(standing=f"confinement {kind}")
