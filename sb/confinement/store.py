@@ -39,6 +39,26 @@ _MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or san
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
+@frozen
+class Made:
+    """What was made for one call.
+
+    Args:
+        paths: files and folders, empty. absent: paths that are compared since it may make others beside those.
+    """
+
+    paths: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+def _made(body: dict[str, Any]) -> Made:
+    return Made(*(tuple(filter(_is_text, body.get(name, ()))) for name in ("paths", "absent")))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 def session_of(env: Mapping[str, str]) -> str:
     """The session that a host names in the environment of hooks and commands; `ANY` without one.
 
@@ -276,22 +296,40 @@ class ConfineStore:
         body = {"at": self._clock.now(), **failure}
         write_atomic(failures / _name(command, folder), json.dumps(body).encode(), durable=False)
 
-    def note_made(self, command: str, folder: str, paths: Sequence[str]) -> None:
-        """Remember what was made, empty, for a call that is about to fill it.
+    def note_made(self, command: str, folder: str, made: Made) -> None:
+        """Remember what was made for a call that is about to run.
 
         Raises:
             OSError: it cannot be written.
         """
-        made = self.folder / "made"
-        made.mkdir(mode=0o700, exist_ok=True)
-        self._write(f"made/{_name(command, folder)}", {"paths": list(paths)})
+        (self.folder / "made").mkdir(mode=0o700, exist_ok=True)
+        self._write(f"made/{self._session}.{_name(command, folder)}", asdict(made))
 
-    def take_made(self, command: str, folder: str) -> list[str]:
+    def take_made(self, command: str, folder: str) -> Made:
         """What was made for a call that has ended, or that nobody will run; once."""
-        name = f"made/{_name(command, folder)}"
-        paths = self._read(name).get("paths", [])
-        (self.folder / name).unlink(missing_ok=True)
-        return [path for path in paths if isinstance(path, str)]
+        return self._take_made(self.folder / "made" / f"{self._session}.{_name(command, folder)}")
+
+    def take_all_made(self) -> list[Made]:
+        """What was made for calls of this session that never ended; once."""
+        paths = [path for path in _files(self.folder / "made") if path.name.startswith(f"{self._session}.")]
+        return [self._take_made(path) for path in paths]
+
+    def not_run(self) -> list[Made]:
+        """What was made for calls of this session that `sb-confine` has not started."""
+        files = (path for path in _files(self.folder / "made") if path.name.startswith(f"{self._session}."))
+        waiting = (
+            path for path in files if not (self.folder / "tickets" / f"{path.name}.call.taken").exists()
+        )
+        return [_made(self._read(f"made/{path.name}")) for path in waiting]
+
+    def _take_made(self, path: Path) -> Made:
+        body = self._read(f"made/{path.name}")
+        path.unlink(missing_ok=True)
+        return _made(body)
+
+    def was_taken(self, command: str, folder: str) -> bool:
+        """True if `sb-confine` started the call with its ticket."""
+        return Path(f"{self._ticket(command, folder)}.taken").exists()
 
     def failure(self, command: str, folder: str) -> dict[str, list[str]]:
         """What an earlier run of the same call could not do; {} if nothing is known."""

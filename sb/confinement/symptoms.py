@@ -11,8 +11,9 @@ from sb.frozen import frozen
 
 _MOST_PATHS = 5
 _LONGEST_OUTPUT = 200_000  # characters, from the end: a failure is said last
+# Node makes folders from the last one up, and says of that one that it is not there.
 _CANNOT_WRITE = re.compile(
-    r"(?i)read-only file system|\bEROFS\b|device or resource busy|\bEBUSY\b|\(os error 30\)|\[errno 30\]"
+    r"(?i)read-only file system|\bEROFS\b|device or resource busy|\bEBUSY\b|\(os error 30\)|\[errno 30\]|\bENOENT\b.*\bmkdir\b"
 )
 _CANNOT_OPEN = re.compile(
     r"(?i)permission denied|\bEACCES\b|operation not permitted|\bEPERM\b|\(os error (?:13|1)\)|\[errno (?:13|1)\]|cannot connect"
@@ -71,7 +72,7 @@ def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str, denies: b
         if _CANNOT_WRITE.search(line):
             paths = [path for path in _paths(line, home, cwd) if not profile.may_write(path)]
             writes |= dict.fromkeys(paths[:1])
-            unnamed = unnamed or not paths
+            unnamed = unnamed or (not paths and "ENOENT" not in line)
         if _CANNOT_OPEN.search(line):
             paths = list(_paths(line, home, cwd))
             closed = [path for path in paths if _is_closed(path, profile)]

@@ -19,6 +19,7 @@ SAID = (
     ("bash: line 1: /data/nobody/.bashrc: Read-only file system", ("/data/nobody/.bashrc",), ()),
     ("OSError: [Errno 30] Read-only file system: '/data/nobody/.cache/tool'", ("/data/nobody/.cache/tool",), ()),
     ("npm error rofs EROFS: read-only file system, mkdir '/data/nobody/.npm/_cacache'", ("/data/nobody/.npm/_cacache",), ()),
+    ("npm error enoent ENOENT: no such file or directory, mkdir '/data/nobody/.npm/_npx/1'", ("/data/nobody/.npm/_npx/1",), ()),
     ("error: failed to create directory `/data/nobody/.cargo/registry`\n  Read-only file system (os error 30): /data/nobody/.cargo/registry", ("/data/nobody/.cargo/registry",), ()),
     ("mv: cannot move '.claude' to 'x': Device or resource busy", (), ()),
     ("error: unable to unlink old '.claude/agents/a.md': Read-only file system", (f"{CWD}/.claude/agents/a.md",), ()),
@@ -33,6 +34,7 @@ OTHERS = (
     "ERROR: permission denied for table orders",
     "curl: (22) The requested URL returned error: 403",
     "AssertionError: 1 != 2",
+    "Error: ENOENT: no such file or directory, mkdir '/data/nobody/shop/out/a'",
     "rm: cannot remove '/data/nobody/shop/x': Device or resource busy",
     "",
 )

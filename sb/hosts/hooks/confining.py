@@ -18,7 +18,7 @@ from sb.confinement.git_config import keys_named
 from sb.confinement.needs import Need
 from sb.confinement.profile import Grounds, Profile, closed_places, contains, make_profile, own_and_private
 from sb.confinement.sockets import control_sockets
-from sb.confinement.store import OFF, ConfineStore, Engine, session_of
+from sb.confinement.store import OFF, ConfineStore, Engine, Made, session_of
 from sb.confinement.symptoms import symptoms_in, without_login
 from sb.confinement.watched import accept, also_started, restore, watch
 from sb.frozen import frozen
@@ -177,8 +177,9 @@ class Confining:
             return
         new = [path for path in confined.alone if not os.path.lexists(path)]
         alone = [path for path in confined.alone if make(path, confined.commands, confined.folder)]
-        if new:
-            self.store.note_made(confined.command, confined.folder, new)
+        made = Made(tuple(new), tuple(self._beside(confined)))
+        if made != Made():
+            self.store.note_made(confined.command, confined.folder, made)
         rest = [path for path in confined.opened if path not in alone]
         profile = make_profile(self._grounds, confined.needs, rest)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
@@ -241,13 +242,7 @@ class Confining:
                 self._profiles.clear()  # it was judged by one without
         held = self.profile().held
         before = self.store.watched(self._project)
-        # In the folder of an approved path the call may make others, too.
-        folders = {os.path.dirname(path) for path in confined.opened if path not in confined.alone}
-        beside = [
-            path
-            for path in decisive_paths(self._home)
-            if os.path.dirname(path) in folders and path not in confined.opened
-        ]
+        beside = self._beside(confined)
         if before is None:
             now = watch(self._project, beside, held, self.store.copies, self._started)
             self.store.keep_watch(self._project, now)
@@ -258,6 +253,15 @@ class Confining:
             self.store.keep_watch(self._project, now)
         return tuple(path for path in held if path in before.held)
 
+    def _beside(self, confined: Confined) -> list[str]:
+        """The decisive paths in folders of approved ones, where the call may make them, too."""
+        folders = {os.path.dirname(path) for path in confined.opened if path not in confined.alone}
+        return [
+            path
+            for path in decisive_paths(self._home)
+            if os.path.dirname(path) in folders and path not in confined.opened
+        ]
+
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
 
@@ -267,9 +271,11 @@ class Confining:
         before = self.store.watched(self._project) if self._project else None
         if before is None:
             return ""
+        waiting = {path for made in self.store.not_run() for path in made.absent}
         allowed = [*written(governed), *governed.paths] if governed is not None else []
         keys = _git_keys(governed)
-        done = restore(self._project, before, self.store.folder / "removed", allowed, keys)
+        theirs = waiting & {*before.absent}  # what a person makes while a call waits for their answer
+        done = restore(self._project, before, self.store.folder / "removed", [*allowed, *theirs], keys)
         after = accept(self._project, before, done, allowed, keys)
         if after != before:
             self.store.keep_watch(self._project, after)
@@ -298,10 +304,20 @@ class Confining:
         Args:
             unused: what was made for it and is still empty goes.
         """
+        ran = self.store.was_taken(command, folder)
         self.store.revoke(command, folder)
         made = self.store.take_made(command, folder)
         if unused:
-            remove_unused(made)
+            remove_unused(made.paths)
+        if unused and not ran:
+            self._forget_absent(made)
+
+    def _forget_absent(self, made: Made) -> None:
+        """Let a person make what a call that did not run could have made."""
+        before = self.store.watched(self._project) if self._project else None
+        if before is not None and made.absent:
+            left = [path for path in before.absent if path not in made.absent]
+            self.store.keep_watch(self._project, replace(before, absent=left))
 
     def _failed(self, call: NativeCall, confined: Confined) -> str:
         """What the agent is told where confinement may be why a call failed."""
@@ -339,6 +355,8 @@ class Confining:
         self.put_back()
         if self._run is not None:
             return
+        for made in self.store.take_all_made():
+            remove_unused(made.paths)
         for folder in (self._project, *self._started):
             _remove_settings(Path(folder, _SETTINGS))
         self.store.forget_profiles(self._project)

@@ -114,6 +114,16 @@ def test_question_in_place_that_lapses_leaves_no_ticket(confined: Host) -> None:
         assert not Path("/srv/report.txt").exists()
 
 
+def test_question_that_nobody_answers_leaves_nothing(confined: Host) -> None:
+    confined.configure("hooks: {approval: ask}\n")
+    for number, command in enumerate(("sed -i s/a/b/ /srv/shop.md", "echo x > /srv/new.md")):
+        assert confined.before("Bash", f"t{number}", command=command).decision is Decision.ASK
+    assert Path("/srv/new.md").exists()
+    confined.tell("SessionEnd", reason="other")
+    assert not Path("/srv/new.md").exists()
+    assert not list((confined.home / "confine" / "made").iterdir())
+
+
 def test_approved_repeat_has_the_path_that_failed(confined: Host) -> None:
     command = "python3 report.py"
     assert confined.before("Bash", "t1", command=command).decision is Decision.NONE
