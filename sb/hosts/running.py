@@ -7,6 +7,7 @@ whatever it started, made of settings that were not there and so could not be cl
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -16,8 +17,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from glob import escape as glob_escape
+from glob import glob
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from sb.config import Config
 from sb.config.home import user_folder
@@ -66,10 +70,12 @@ class HostFiles:
 
     Args:
         programs: its names on PATH. folder: of its state, unless the variable names another.
-        closed: what stays as it is in that folder: folders end with a slash, the rest are patterns of names.
+        closed: what stays as it is in that folder: folders end with a slash, the rest are patterns of paths in it.
         logins: files that it may read, and renew where they lie in its folder.
         copies: files of which a run has its own copy, that ends with it.
-        more: further folders of its state.
+        more: further folders of its state, made where they are missing.
+        unpacked: what the program makes when it first runs in a home, outside of its state.
+        settings: a variable with settings as JSON, and those that a run adds.
     """
 
     programs: tuple[str, ...]
@@ -79,6 +85,25 @@ class HostFiles:
     variable: str = ""
     copies: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    unpacked: tuple[str, ...] = ()
+    settings: tuple[str, Mapping[str, Any]] | None = None
+
+    def environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        """The environment of the program.
+
+        Raises:
+            UsageError: the variable of its settings holds no JSON object.
+        """
+        if self.settings is None:
+            return dict(env)
+        name, added = self.settings
+        try:
+            known = json.loads(env.get(name) or "{}")
+        except ValueError:
+            known = None
+        if not isinstance(known, dict):
+            raise UsageError(f"sb run: {name} is no JSON object", f"unset {name}, or correct it")
+        return {**env, name: json.dumps({**known, **added})}
 
     def place(self, path: str, env: Mapping[str, str]) -> str:
         """The absolute path of one of these, where the host's variable has moved its folder."""
@@ -133,7 +158,9 @@ class HostRun:
         """
         command = [self._program(program), *arguments]
         needs = _needs(using)
+        self._files.environment(self._env)
         self._check()
+        self._check_unpacked(command[0])
         self._start_helper()
         name, secret = os.urandom(NAME_BYTES), os.urandom(SECRET_BYTES)
         with contextlib.ExitStack() as stack:
@@ -214,8 +241,19 @@ class HostRun:
         if runtime is not None and resident.running(home) is None:
             resident.start(home, str(runtime / "start.py"), interpreter())
 
+    def _check_unpacked(self, program: str) -> None:
+        """Raise UsageError if the program has not run in this home: inside it could not unpack itself."""
+        missing = [path for path in self._files.unpacked if not (user_folder(self._env) / path).exists()]
+        if missing:
+            raise UsageError(
+                f"sb run: {self._host} has not made ~/{missing[0]} yet, which it cannot make inside",
+                f"start {os.path.basename(program)} once without sb run",
+            )
+
     def _profile(self, needs: Sequence[Need], closing: _Closing) -> Profile:
         folders = [self._files.folder, *self._files.more]
+        for path in self._files.more:
+            os.makedirs(self._files.place(path, self._env), mode=0o700, exist_ok=True)
         state = [path for one in folders if os.path.isdir(path := self._files.place(one, self._env))]
         logins = [self._files.place(path, self._env) for path in self._files.logins]
         profile = self._confining.profile_of_host(state, needs)
@@ -240,16 +278,22 @@ class HostRun:
         """Settings that stay as they are; folders that are missing are there while it runs, so that they can be closed."""
         folder = self._files.place(self._files.folder, self._env)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        wanted = [os.path.join(folder, name[:-1]) for name in self._files.closed if name.endswith("/")]
+        wanted = [
+            os.path.join(folder, name[:-1])
+            for name in self._files.closed
+            if name.endswith("/") and "*" not in name
+        ]
         wanted += [os.path.join(self._project, _OF_PROJECT)] if self._host == "claude-code" else []
         made = [path for path in wanted if not os.path.lexists(path)]
         for path in made:
             os.mkdir(path, 0o700)
-        closing = _Closing(folder, self._files.closed, self._confining.store.folder / "removed")
+        copies = [self._files.place(path, self._env) for path in self._files.copies]
+        closing = _Closing(folder, self._files.closed, copies, self._confining.store.folder / "removed")
         try:
             yield closing
         finally:
             closing.look()
+            closing.end()
             # Another run has them mounted, and would lose these mounts with them.
             for path in made if not Runs(self._config.home).any_live() else ():
                 with contextlib.suppress(OSError):  # it was filled from outside
@@ -268,7 +312,7 @@ class HostRun:
         outer = [program, *_ALONE] if self._has_namespace(program) else []
         process = subprocess.Popen(
             [*outer, program, "--args", str(listed), *command],
-            env=dict(self._env),
+            env=self._files.environment(self._env),
             pass_fds=(listed, *descriptors),
         )
         for descriptor in (listed, *descriptors):
@@ -294,9 +338,11 @@ class HostRun:
 class _Closing:
     """The settings of a host that a run does not change."""
 
-    def __init__(self, folder: str, closed: Iterable[str], removed: Path) -> None:
+    def __init__(self, folder: str, closed: Iterable[str], copies: Iterable[str], removed: Path) -> None:
         self._folder, self._removed = folder, removed
         self._patterns = [name.rstrip("/").casefold() for name in closed]
+        # Of one that is not there no copy can be mounted.
+        self._absent = [path for path in copies if not os.path.lexists(path)]
         self.existing = self._now()
         self._links = {path: os.readlink(path) for path in self.existing if os.path.islink(path)}
         self.moved: list[str] = []
@@ -304,7 +350,11 @@ class _Closing:
     def _now(self) -> list[str]:
         names = sorted(os.listdir(self._folder))
         closed = (name for name in names if any(fnmatchcase(name.casefold(), one) for one in self._patterns))
-        return [os.path.join(self._folder, name) for name in closed]
+        nested = (one for one in self._patterns if "/" in one)
+        inner = (
+            path for one in nested for path in sorted(glob(os.path.join(glob_escape(self._folder), one)))
+        )
+        return [*(os.path.join(self._folder, name) for name in closed), *inner]
 
     def look(self) -> None:
         """Move away what was made since, and put back links: a mount holds what they name, and not themselves."""
@@ -316,6 +366,12 @@ class _Closing:
         for path, link in self._links.items():
             if not os.path.lexists(path):
                 os.symlink(link, path)
+
+    def end(self) -> None:
+        """Move away what was made in place of a copy that ends with the run."""
+        for path in filter(os.path.lexists, self._absent):
+            place = moved_away(path, self._removed)
+            self.moved.append(f"moved {plain(path, one_line=True)} away, which ends with the run{place}")
 
 
 def _link(path: str) -> str:

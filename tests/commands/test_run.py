@@ -67,6 +67,7 @@ class Desk:
         records = Records(site.home)
         with records.alone():
             records.put(Record("claude-code", "user", str(self.claude / "settings.json"), "", ""))
+            records.put(Record("copilot", "user", str(user / "copilot.json"), "", ""))
 
     def env(self, **more: str) -> dict[str, str]:
         path = f"{self.user / 'bin'}:/usr/bin:/bin"
@@ -79,12 +80,15 @@ class Desk:
         program.write_text(f"#!/bin/sh\nexec < {event}\n{script}\n")
         program.chmod(0o755)
 
-    def run(self, script: str, *using: str, payload: bytes = b"", **env: str) -> tuple[int, list[str]]:
+    def run(
+        self, script: str, *using: str, payload: bytes = b"", host: str = "claude-code", **env: str
+    ) -> tuple[int, list[str]]:
         """The end of a run whose program is this script, and what was put back."""
         self.write(script, payload)
         environment, folder = self.env(**env), self.site.project
         config = load_config(env=environment, cwd=folder, flags={})
-        return HostRun(config, "claude-code", environment, folder, SYSTEM_CLOCK).run([], using=using)
+        program = "" if host == "claude-code" else str(self.user / "bin" / "claude")
+        return HostRun(config, host, environment, folder, SYSTEM_CLOCK).run([], program=program, using=using)
 
     def tools(self) -> set[str]:
         """The tools of the calls on record."""
@@ -185,3 +189,45 @@ def test_nothing_inside_sees_or_signals_a_process_outside(desk: Desk, capfd: Cap
         f"kill -0 {os.getpid()} 2> /dev/null && echo signalled; ls -d /proc/{os.getpid()} 2> /dev/null; echo ran"
     )
     assert capfd.readouterr().out == "ran\n"
+
+
+def test_copy_of_a_file_that_was_not_there_ends_with_the_run(desk: Desk) -> None:
+    (desk.user / ".local/share/opencode").mkdir(parents=True, exist_ok=True)
+    for name in (".cache/opencode", ".config/opencode"):
+        (desk.user / name).mkdir(parents=True, exist_ok=True)
+    script = 'echo "{}" > $HOME/.local/share/opencode/auth.json; echo x > $HOME/.local/state/opencode/model; echo "$OPENCODE_CONFIG_CONTENT"'
+    code, moved = desk.run(script, host="opencode")
+    assert code == 0
+    assert any("auth.json away" in clause for clause in moved)
+    assert not (desk.user / ".local/share/opencode/auth.json").exists()
+    assert (desk.user / ".local/state/opencode/model").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("", {"snapshot": False}), ('{"theme": "x", "snapshot": true}', {"theme": "x", "snapshot": False})],
+)
+def test_settings_that_a_run_adds_go_with_the_persons_own(
+    given: str, expected: dict[str, object], desk: Desk
+) -> None:
+    for name in (".cache/opencode", ".config/opencode"):
+        (desk.user / name).mkdir(parents=True, exist_ok=True)
+    seen = desk.site.project / "seen"
+    desk.run(f'printf %s "$OPENCODE_CONFIG_CONTENT" > {seen}', host="opencode", OPENCODE_CONFIG_CONTENT=given)
+    assert json.loads(seen.read_text()) == expected
+    with pytest.raises(UsageError, match="OPENCODE_CONFIG_CONTENT is no JSON object"):
+        desk.run("true", host="opencode", OPENCODE_CONFIG_CONTENT="[")
+
+
+def test_program_that_has_not_unpacked_itself_is_told_of(desk: Desk) -> None:
+    with pytest.raises(UsageError, match=r"copilot has not made ~/\.cache/copilot/pkg yet"):
+        desk.run("true", host="copilot")
+
+
+def test_settings_in_folders_of_sessions_are_moved_away(desk: Desk) -> None:
+    (desk.user / ".cache/copilot/pkg").mkdir(parents=True, exist_ok=True)
+    script = "d=$HOME/.copilot/session-state/1; mkdir -p $d/extensions; echo x > $d/extensions/a.js; echo x > $d/events; echo {} > $HOME/.copilot/mcp-config"
+    _, moved = desk.run(script, host="copilot")
+    left = sorted(path.name for path in (desk.user / ".copilot").rglob("*") if path.is_file())
+    assert left == ["events"]
+    assert len(moved) == 2

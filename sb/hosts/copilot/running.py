@@ -11,14 +11,11 @@ FILES = HostFiles(
     variable="COPILOT_HOME",
     closed=(
         *("hooks/", "agents/", "skills/", "pkg/", "plugins/", "installed-plugins/", "extensions/"),
-        *(
-            "mcp-config.json",
-            "settings.json",
-            "permissions-config.json",
-            "lsp-config.json",
-            "*instructions*.md",
-        ),
+        *("instructions/", "mcp-oauth-config/", "session-state/*/extensions/"),
+        *("mcp-config", "mcp-*.json", ".mcp-*", "providers.json", "settings*.json", "config"),
+        *("permissions-config*", "lsp-config*", "*instructions*.md"),
     ),
     logins=(".copilot/config.json",),
     copies=(".copilot/config.json",),
+    unpacked=(".cache/copilot/pkg",),
 )
