@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sb.shell.arguments import (
@@ -32,7 +32,6 @@ from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOT_KNOWN, NOTHING, Input
 from sb.shell.keeping import Keeping
-from sb.shell.local_effects import is_of_files
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
@@ -128,7 +127,8 @@ class CommandJudge(ABC):
         self.given_variables = self.trail.given_variables
         self.refused = ""
         self.inline = False  # a part is code in another language
-        self.repeats, self.guesses, self.spares_files = False, True, False
+        self.repeats, self.guesses = False, True
+        self.held: Callable[[Sequence[str]], bool] | None = None
         self.settled = True  # no command before this one changed a file, or took a while
         self.moves = 0  # commands before this one that may have changed the folder
         self._doubtful = False  # whether the line may not be in `paths.here` by now
@@ -348,7 +348,7 @@ class CommandJudge(ABC):
         elif base not in GO:
             self.paths.here = here
         self.settled = self.settled and base in INSTANT
-        if self.spares_files and worst.rank == DESTROY and is_of_files(argv):
+        if worst.rank == DESTROY and self.held is not None and self.held(argv):
             return Finding(WRITE, worst.reason)
         return worst
 

@@ -10,6 +10,8 @@ FILE_TOOLS = frozenset(
     "rm rmdir unlink mv cp ln mkdir touch truncate dd sed tee find xargs cat ls grep egrep fgrep rg head tail sort uniq wc cut tr awk echo printf "
     "test [ true false cd pushd popd dirname basename realpath stat file diff cmp sleep seq date env pwd read set export local for".split()
 )
+# They reach what an agent itself has started, where processes have a namespace of their own.
+ENDS_PROCESSES = frozenset("kill pkill killall".split())
 REDIRECTIONS = (">", ">>", "<")  # in the list of a line's commands
 # Of git what moves or deletes what is in the working tree, the index or refs; not what prunes objects, and not what reaches others.
 OF_GIT = frozenset(

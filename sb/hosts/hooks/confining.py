@@ -12,7 +12,8 @@ from typing import Any
 
 from sb.config import Config
 from sb.config.home import Home
-from sb.confinement.bubblewrap import SHARED_MEMORY
+from sb.confinement import processes
+from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
 from sb.confinement.needs import Need
@@ -116,6 +117,12 @@ class Confining:
     def holds(self) -> bool:
         """True where this session's commands are confined."""
         return self._run is not None or not self.fault
+
+    @property
+    def has_own_processes(self) -> bool:
+        """True where confined commands reach no process but those that confined ones have started."""
+        of_home = self.engine.name == NAME and not processes.fault(self.store.folder)
+        return self._run is not None or (self.holds and of_home)
 
     @property
     def fault(self) -> str:

@@ -236,7 +236,10 @@ class _Session:
         changes = governed.changes
         from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
-        first = with_snapshot(governed, self._context, self._runtime, self._ctx, confined=confined)
+        own = confined and self._confining.has_own_processes
+        first = with_snapshot(
+            governed, self._context, self._runtime, self._ctx, confined=confined, own_processes=own
+        )
         if "tree" in first.args:
             self._end_background()
         with with_extra(first):

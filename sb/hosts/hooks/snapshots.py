@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
@@ -26,7 +26,7 @@ from sb.runtime import Runtime
 from sb.shell import classify
 from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
 from sb.shell.keeping import NOTHING_KNOWN
-from sb.shell.local_effects import FILE_TOOLS, REDIRECTIONS, harms_files_alone, is_of_files
+from sb.shell.local_effects import ENDS_PROCESSES, FILE_TOOLS, REDIRECTIONS, harms_files_alone, is_of_files
 from sb.shell.overwriting import Change
 from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
@@ -56,6 +56,7 @@ def with_snapshot(
     ctx: RunContext,
     *,
     confined: bool = False,
+    own_processes: bool = False,
 ) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
 
@@ -63,7 +64,7 @@ def with_snapshot(
     that is known, goes on after a snapshot of the files that it names.
 
     Args:
-        confined: the system holds the call to the project and scratch.
+        confined: the system holds the call to the project and scratch. own_processes: it reaches no process of the person.
     """
     if not runtime.config.hooks.keep:
         return governed
@@ -72,31 +73,42 @@ def with_snapshot(
         return governed
     with judged_by(context.rules):
         area = partial(area_of, context, runtime.config, *_first_event(runtime.log, ctx))
-        return kept_in(governed, area, context if confined else None)
+        return kept_in(governed, area, context if confined else None, own_processes=own_processes)
 
 
 def kept_in(
-    governed: GovernedCall, area: Callable[[], Area], confined_in: JudgingContext | None = None
+    governed: GovernedCall,
+    area: Callable[[], Area],
+    confined_in: JudgingContext | None = None,
+    *,
+    own_processes: bool = False,
 ) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot.
 
     Args:
         confined_in: what a call was judged against that the system holds to the project and scratch; None for another.
+        own_processes: such a call reaches no process of the person.
     """
     area = cache(area)
     named = _named_kept(governed, area)
     if confined_in is not None and named == governed:
-        return _held(named, area, confined_in)
+        return _held(named, area, confined_in, own_processes)
     return _with_tree(named, area)
 
 
-def _held(governed: GovernedCall, area: Callable[[], Area], context: JudgingContext) -> GovernedCall:
+def _held(
+    governed: GovernedCall, area: Callable[[], Area], context: JudgingContext, own_processes: bool
+) -> GovernedCall:
     """A destructive call that is confined and only harms files, with all of these stored first; else as it is."""
     if governed.safety_class is not SafetyClass.DESTRUCTIVE or governed.refused or governed.asks:
         return _with_tree(governed, area)
     if "command" not in governed.args or not (tree := area().tree):
         return governed
-    beside = () if harms_files_alone(governed.commands) else _changes_beside(governed, area(), context)
+    beside = (
+        ()
+        if harms_files_alone(governed.commands)
+        else _changes_beside(governed, area(), context, own_processes)
+    )
     if beside is None:
         return governed
     named = governed.changes.changes or () if governed.changes else ()
@@ -107,7 +119,9 @@ def _held(governed: GovernedCall, area: Callable[[], Area], context: JudgingCont
     return governed._replace(tool_id=KEPT, args=args, safety_class=SafetyClass.LOCAL_WRITE)
 
 
-def _changes_beside(governed: GovernedCall, area: Area, context: JudgingContext) -> tuple[Change, ...] | None:
+def _changes_beside(
+    governed: GovernedCall, area: Area, context: JudgingContext, own_processes: bool
+) -> tuple[Change, ...] | None:
     """What the commands of a line that only harm files change, as far as each tells it alone; None if another one destroys."""
     if any(argv[0] in _GOES for argv in governed.commands):
         return None
@@ -119,7 +133,11 @@ def _changes_beside(governed: GovernedCall, area: Area, context: JudgingContext)
         guarded=context.guarded,
         rules=context.rules,
     )
-    if judged(str(governed.args["command"]), spares_files=True).safety_class is SafetyClass.DESTRUCTIVE:
+
+    def held(argv: Sequence[str]) -> bool:
+        return is_of_files(argv) or (own_processes and argv[0] in ENDS_PROCESSES)
+
+    if judged(str(governed.args["command"]), held=held).safety_class is SafetyClass.DESTRUCTIVE:
         return None
     found = list[Change]()
     for argv in governed.commands:
