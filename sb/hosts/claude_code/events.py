@@ -51,7 +51,8 @@ class ClaudeCode(Adapter):
     def calls(self, payload: dict[str, Any], name: str, moment: Moment) -> tuple[NativeCall, ...]:
         listed = payload.get("tool_calls") if moment is Moment.BATCH else None
         if isinstance(listed, list):
-            return tuple(self.call(item, name) for item in listed if isinstance(item, dict))
+            ran = (item for item in listed if isinstance(item, dict) and not _was_not_run(item))
+            return tuple(self.call(item, name) for item in ran)
         return super().calls(payload, name, moment)
 
     def call(self, payload: dict[str, Any], name: str) -> NativeCall:
@@ -72,4 +73,14 @@ class ClaudeCode(Adapter):
         return as_json(specific(event.name, **fields))
 
 
+def _was_not_run(item: dict[str, Any]) -> bool:
+    """True for a call that its host or a person kept from running, as the summary of a batch tells it."""
+    response = item.get("tool_response")
+    return isinstance(response, str) and response.startswith(_NOT_RUN)
+
+
+# How Claude Code 2.1 answers the model for a call that does not run.
+_NOT_RUN = (
+    "SecondBrain: ", "SecondBrain asks ", "Claude requested permissions ", "The user doesn't want to ", "Permission to use ", "PreToolUse:", "<tool_use_error>",
+)  # fmt: skip
 ADAPTER = ClaudeCode()

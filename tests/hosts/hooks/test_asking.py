@@ -297,3 +297,23 @@ def test_call_that_nobody_was_asked_about_does_not_lapse(host: Host) -> None:
     host.before("Bash", "t1", command="make")
     host.tell("Stop")
     assert "lapsed" not in (host.events(kind="kernel.tool.dispatch")[-1].payload or {})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "SecondBrain: git push --force rewrites history",
+        "Claude requested permissions to use Bash, but you haven't granted it yet.",
+        "The user doesn't want to proceed with this tool use. The tool use was rejected",
+    ],
+)
+def test_call_that_the_host_kept_from_running_is_not_reported_as_done(answer: str, host: Host) -> None:
+    """Its batch lists it with what the model is told instead of a result."""
+    host.configure("hooks: {approval: ask}\n")
+    command = {"command": "git push --force"}
+    assert host.before("Bash", "t1", **command).decision is Decision.ASK
+    calls = [{"tool_name": "Bash", "tool_input": command, "tool_use_id": "t1", "tool_response": answer}]
+    host.tell("PostToolBatch", tool_calls=calls)
+    host.tell("Stop")
+    outcomes = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
+    assert [one["lapsed"] for one in outcomes if one["phase"] == "outcome"] == [True]
