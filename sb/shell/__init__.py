@@ -74,7 +74,7 @@ def classify(
     rules: Ruleset = SHIPPED_RULES,
     follow: bool = True,
     guess: bool = True,
-    held: Callable[[Sequence[str]], bool] | None = None,
+    comes_back: Callable[[Sequence[str]], bool] = lambda argv: False,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
 
@@ -88,12 +88,12 @@ def classify(
         follow: whether to look for flows in scripts on disk that it runs.
         guess: whether code counts that reads credentials and uses the network, wherever it sends what: it may use a key
             as it should. Without this, only what it surely sends does.
-        held: whether what a command harms comes back, so that it counts as if it wrote files.
+        comes_back: whether what a command harms does, so that it counts as if it wrote files.
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
     judge.guesses = guess
-    judge.held = held
+    judge.comes_back = comes_back
     with judged_by(rules):
         found, parsed = _found(judge, command)
         kept = judge.keeping.result(judge) if parsed else NOTHING_KNOWN

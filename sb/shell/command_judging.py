@@ -121,14 +121,12 @@ class CommandJudge(ABC):
         self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
         self.touched: set[str] = set()  # what it has written before the current command
         self.links: list[str] = []  # which it has made, into folders that hold what is protected
-        self.scripts = ScriptFiles()
-        self.keeping = Keeping()
-        self.trail = Trail(self)
+        self.scripts, self.keeping, self.trail = ScriptFiles(), Keeping(), Trail(self)
         self.given_variables = self.trail.given_variables
         self.refused = ""
         self.inline = False  # a part is code in another language
         self.repeats, self.guesses = False, True
-        self.held: Callable[[Sequence[str]], bool] | None = None
+        self.comes_back: Callable[[Sequence[str]], bool] = lambda argv: False
         self.settled = True  # no command before this one changed a file, or took a while
         self.moves = 0  # commands before this one that may have changed the folder
         self._doubtful = False  # whether the line may not be in `paths.here` by now
@@ -348,16 +346,15 @@ class CommandJudge(ABC):
         elif base not in GO:
             self.paths.here = here
         self.settled = self.settled and base in INSTANT
-        if worst.rank == DESTROY and self.held is not None and self.held(argv):
+        if worst.rank == DESTROY and self.comes_back(argv):
             return Finding(WRITE, worst.reason)
         return worst
 
     def _places_scripts(self, base: str, arguments: Sequence[str], stdin: Input) -> None:
         """Note what a command writes to files that the line may run."""
         if base == "tee":
-            files = [arguments[at] for at in operands(arguments) if is_literal(arguments[at])]
             append = any(map(compiled(_KEEPS).fullmatch, arguments))
-            for word in files:
+            for word in (arguments[at] for at in operands(arguments) if is_literal(arguments[at])):
                 self.scripts.write(self.paths.now(word), stdin, append=append)
         elif base in ("cp", "mv", "ln", "install"):
             words = [arguments[at] for at in operands(arguments)]

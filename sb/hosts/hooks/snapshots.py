@@ -134,10 +134,10 @@ def _changes_beside(
         rules=context.rules,
     )
 
-    def held(argv: Sequence[str]) -> bool:
+    def comes_back(argv: Sequence[str]) -> bool:
         return is_of_files(argv) or (own_processes and argv[0] in ENDS_PROCESSES)
 
-    if judged(str(governed.args["command"]), held=held).safety_class is SafetyClass.DESTRUCTIVE:
+    if judged(str(governed.args["command"]), comes_back=comes_back).safety_class is SafetyClass.DESTRUCTIVE:
         return None
     found = list[Change]()
     for argv in governed.commands:

@@ -82,7 +82,7 @@ class Part(NamedTuple):
     new_folders: Sequence[str] = ()
     linked: Mapping[str, Signature] = {}
 
-    def kept(self) -> Part:
+    def content(self) -> Part:
         """The part without what says how it was stored."""
         return self._replace(added=0, new_folders=())
 

@@ -166,7 +166,7 @@ class TreeStore:
             part = self._storing(project, work, home, before.get(work), deadline, begun).store()
             parts.append(part)
             waiting += [f"{work}/{name}" for name in part.nested]
-        written = [self._write_part(home, part.kept()) for part in parts]
+        written = [self._write_part(home, part.content()) for part in parts]
         stored = int(latest.get("bytes", 0)) + sum(part.added for part in parts)
         now = {"parts": written, "bytes": stored, "project": os.fsencode(project).hex(), "skipped": skipped}
         if now != latest:
@@ -236,7 +236,7 @@ class TreeStore:
         fields: dict[str, Any] = {"session": call.session, "why": call.why, "overlapping": call.overlapping}
         if call.tree is not None:
             fields |= {"at": call.tree.at, "skipped": call.tree.nested_left_out}
-            fields["parts"] = [self._write_part(home, part.kept()) for part in call.tree.parts]
+            fields["parts"] = [self._write_part(home, part.content()) for part in call.tree.parts]
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomic(path, json.dumps(fields).encode(), durable=False)
@@ -283,7 +283,7 @@ class TreeStore:
     def note_next(self, project: str, keys: Iterable[str], tree: StoredTree) -> None:
         """Note a tree as the one that ends earlier calls, should no report of them come."""
         home = self._home(project)
-        named = [self._write_part(home, part.kept()) for part in tree.parts]
+        named = [self._write_part(home, part.content()) for part in tree.parts]
         for key in keys:
             self._change_open(project, key, {"next": {"at": tree.at, "parts": named}}, once="next")
 

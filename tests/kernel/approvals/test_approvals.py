@@ -45,7 +45,7 @@ class Bank:
             description="Move money.",
             args_schema=[ToolArgSchema("to"), ToolArgSchema("pin", required=False, sensitive=True)],
         )
-        anchor = Anchor(path.with_name("anchors.jsonl"))
+        anchor = None if path == Path(":memory:") else Anchor(path.with_name("anchors.jsonl"))
         self.log = EventLog(open_database(path, clock=clock), anchor=anchor, clock=clock)
         self.executor = ToolExecutor(
             self.registry, event_log=self.log, clock=clock, approvals=groups.Approvals(**settings)
