@@ -22,7 +22,7 @@ from tests.hosts.hooks.conftest import Host
 from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
-QUEUED = "hooks: {approval: queue}\n"
+QUEUED = "hooks: {approval: queue}\nundo: {tree_ms: 60000}\n"  # a busy machine is no reason to store none
 
 
 @pytest.fixture
