@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = single()
 Fix = Annotated[
-    bool, typer.Option("--fix", help="Approve contracts that an upgrade changed; settle what broke off.")
+    bool, typer.Option("--fix", help="Approve changed contracts; settle what broke off.")
 ]
 
 

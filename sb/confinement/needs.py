@@ -215,7 +215,9 @@ def needs_of(
         return Needs()
     rows = tuple(dict.fromkeys(row for row, _ in used))
     if any(argv[0] not in _KNOWN for argv in others):
-        return Needs((), (), rows)
+        # What a person is asked about anyway is opened all the same: the other program may run in a container.
+        doors = doors_of(commands, rows) & {DOCKER, TERMINALS, SERVICES}
+        return Needs(_opening(map(_bare, rows)) if doors else (), (), rows)
     levels = [_level(row, argv, runs_own=runs_own) for row, argv in used]
     runs = [level for level in levels if level in (_ASKED, _RUNS)]
     foreign = elsewhere and any(argv[0] in OF_REPOSITORIES for _, argv in used)

@@ -93,6 +93,8 @@ def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
         ("docker compose ps && docker compose logs web | grep x", set()),
         ("docker ps; docker compose up -d", {"docker"}),
         ("docker -H tcp://a ps", {"docker"}),
+        ("docker run --rm gcc:13 make", {"docker"}),
+        ("docker ps; ./x", set()),
         ("docker compose -f x ps", {"docker"}),
     ),
 )

@@ -372,7 +372,7 @@ def test_a_match_far_behind_is_in_view(clerk: Brain, console: Console) -> None:
 def test_hostile_memories_are_shown_and_do_nothing(agents: Agents, console: Console) -> None:
     with agents.runtime.brain(HOSTILE[:60] or "x") as brain:
         record = brain.remember(HOSTILE, tags=[HOSTILE[:500]], speaker=HOSTILE[:60])
-        brain.relate(record, HOSTILE[:60], brain.entity(HOSTILE[:200], "person"))
+        brain.relate(record, "names", brain.entity(HOSTILE[:200], "person"))
         brain.search(HOSTILE[:2_000])
         brain.protect(record, reason=HOSTILE[:500])
 

@@ -101,6 +101,18 @@ def test_files_that_come_into_view_are_not_taken_for_new_ones(trees: TreeStore, 
     assert not {str(project / "old"), str(project / "old" / "a")} & set(result)
 
 
+def test_empty_folder_that_comes_into_view_is_not_taken_for_a_new_one(
+    trees: TreeStore, project: Path
+) -> None:
+    (project / "build").mkdir()
+    (project / ".gitignore").write_text("build/\n")
+    before = trees.store(str(project), PLENTY_S)
+    (project / ".gitignore").unlink()
+    (project / "build" / "made").write_text("x")
+    found = {entry.path for entry, _ in compared(trees, before).before}
+    assert found == {str(project / ".gitignore"), str(project / "build" / "made")}
+
+
 def test_folder_that_became_a_link_can_be_stored(trees: TreeStore, project: Path) -> None:
     before = trees.store(str(project), PLENTY_S)
     (project / "src").rename(project / "moved")

@@ -25,6 +25,7 @@ from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
 from sb.hosts.hooks.approved_paths import decides, made_files, made_folders
 from sb.hosts.hooks.event import GovernedCall
+from sb.hosts.hooks.session_settings import is_made_settings
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
@@ -107,6 +108,7 @@ class CallRights:
         files = list(made_files(governed.commands, folder))
         writes = [*written(governed), *folders, *failure.get("writes", ())]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
+        beyond = [path for path in beyond if not is_made_settings(path)]
         opened = make_profile(self._grounds, needs.rows, [path for path in beyond if not _is_device(path)])
         readable = [path for path in self._named(governed, failure, profile) if not self.is_own(path)]
         asked = [(program, path) for program in needs.asked for path in self._existing(needs.rows)[:1]]
@@ -125,8 +127,9 @@ class CallRights:
 
     def _needs(self, governed: GovernedCall, command: str, folder: str) -> Needs:
         commands = governed.commands
-        if not needs_of(commands, command).rows:  # most lines: nothing more has to be looked at
-            return Needs()
+        most = needs_of(commands, command)
+        if not most.rows:  # nothing more has to be looked at
+            return most
         of_repository = any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands) and bool(
             self._project
         )

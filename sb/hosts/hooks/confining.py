@@ -29,6 +29,7 @@ from sb.hosts.hooks.approved_paths import make, remove_unused
 from sb.hosts.hooks.confined_call import LONGEST, CallRights, Confined, written
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
+from sb.hosts.hooks.session_settings import make_settings, remove_settings
 from sb.hosts.runs import Run, Runs
 from sb.redaction import one_line
 from sb.repository import project_folder
@@ -39,9 +40,6 @@ from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
-# The folder of the host's own settings in a project, which is there while a session lasts, so that nobody makes another.
-_SETTINGS = ".claude"
-_IGNORED = "# Written by sb for the time of a session.\n*\n"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
 
 
@@ -245,7 +243,7 @@ class Confining:
         if not self._project:
             return self.profile().held
         for folder in (self._project, *self._started) if self._run is None else ():
-            if _made_settings(Path(folder, _SETTINGS)):
+            if make_settings(folder):
                 self._profiles.clear()  # it was judged by one without
         held = self.profile().held
         before = self.store.watched(self._project)
@@ -365,32 +363,9 @@ class Confining:
         for made in self.store.take_all_made():
             remove_unused(made.paths)
         for folder in (self._project, *self._started):
-            _remove_settings(Path(folder, _SETTINGS))
+            remove_settings(folder)
         self.store.forget_profiles(self._project)
         self.store.tidy()
-
-
-def _made_settings(settings: Path) -> bool:
-    """Make the folder of a host's settings where there is none, so that no command does; returns whether it was made.
-
-    Git is to leave it alone: it cannot be removed while a command runs, and `git stash -u` would fail.
-    """
-    if os.path.lexists(settings):
-        return False
-    settings.mkdir(mode=0o755, exist_ok=True)
-    (settings / ".gitignore").write_text(_IGNORED, "utf-8")
-    return True
-
-
-def _remove_settings(settings: Path) -> None:
-    """Remove what `_made_settings` made; what a person has put there since stays."""
-    if settings.is_symlink() or not settings.is_dir():
-        return
-    ours = settings / ".gitignore"
-    if ours.is_file() and not ours.is_symlink() and ours.read_text("utf-8", "replace") == _IGNORED:
-        ours.unlink()
-    if not any(settings.iterdir()):
-        settings.rmdir()
 
 
 def switch_off(home: Home) -> None:

@@ -30,7 +30,7 @@ from sb.shell.local_effects import ENDS_PROCESSES, FILE_TOOLS, REDIRECTIONS, har
 from sb.shell.overwriting import Change
 from sb.shell.programs import judged_by
 from sb.shell.rules import DESTROY, NETWORK, READ
-from sb.shell.words import BRACKET, QUESTION, STAR
+from sb.shell.words import BRACKET, QUESTION, STAR, is_literal
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, SESSION, HostedFiles
 from sb.tools.hosted.trees import TreeChange
@@ -135,7 +135,9 @@ def _changes_beside(
     )
 
     def comes_back(argv: Sequence[str]) -> bool:
-        return is_of_files(argv) or (own_processes and argv[0] in ENDS_PROCESSES)
+        # An unknown program is held as a known one is: it may be any of the project's.
+        unknown = not is_literal(argv[0]) or argv[0].startswith("-") or argv[0] == "parallel"
+        return unknown or is_of_files(argv) or (own_processes and argv[0] in ENDS_PROCESSES)
 
     if judged(str(governed.args["command"]), comes_back=comes_back).safety_class is SafetyClass.DESTRUCTIVE:
         return None

@@ -80,6 +80,7 @@ class Comparing:
     _unstored: dict[str, str] = field(default_factory=dict)
     _extra: dict[str, bytes] = field(default_factory=dict)
     _made_paths: dict[str, None] = field(default_factory=dict)
+    _rules_changed: bool = False
 
     def compare(self) -> Difference:
         """The difference.
@@ -105,6 +106,7 @@ class Comparing:
             if raw.mode == _FOLDER_MODE and raw.new_mode != _FOLDER_MODE:
                 gone[raw.name] = raw.blob
             self._file(part, raw)
+            self._rules_changed = self._rules_changed or os.path.basename(raw.name) == ".gitignore"
         self._modes(part, after)
         now = after.folders if after else {}
         for name in (*gone, *(name for name in part.folders if name not in now)):
@@ -202,7 +204,10 @@ class Comparing:
         waiting = [top]
         while waiting:
             folder = waiting.pop()
-            below.append(folder)
+            if not moved and not self._is_made_since(folder):
+                return
+            if moved or not self._rules_changed:  # else it may have been there, ignored and empty
+                below.append(folder)
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
