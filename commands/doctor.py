@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from sb.kernel.registry.registry import ToolRegistry
 
 app = single()
-Fix = Annotated[
-    bool, typer.Option("--fix", help="Approve changed contracts; settle what broke off.")
-]
+Fix = Annotated[bool, typer.Option("--fix", help="Approve changed contracts; settle what broke off.")]
 
 
 @app.command(epilog="Example: sb doctor --json")
