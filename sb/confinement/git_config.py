@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from sb.confinement import no_links
@@ -87,11 +88,9 @@ def keys_of(file: str, text: bytes, project: str) -> list[Pair]:
     Raises:
         Unreadable: git cannot read it.
     """
-    listed = _git("-", "--list", "-z", "--no-includes", text=text)
-    pairs = (entry.partition("\n") for entry in listed.split("\0") if entry)
     return [
         (name, value)
-        for name, _, value in pairs
+        for name, value in _listed(text)
         if runs_program(name, value) and not _is_tree(file, name, value, project)
     ]
 
@@ -140,9 +139,15 @@ def _is_local(pair: Pair) -> bool:
 def _all_keys(file: str) -> list[Pair]:
     """The keys of a file; of one that cannot be read, one that leads on."""
     try:
-        listed = _git("-", "--list", "-z", "--no-includes", text=_text(file))
+        return _listed(_text(file))
     except Unreadable:
         return [("include.path", file)]
+
+
+@lru_cache(16)
+def _listed(text: bytes) -> list[Pair]:
+    """The keys of a text, as git reads them; raises Unreadable."""
+    listed = _git("-", "--list", "-z", "--no-includes", text=text)
     return [(name, value) for name, _, value in (one.partition("\n") for one in listed.split("\0") if one)]
 
 
