@@ -62,10 +62,6 @@ def main(start: str = "") -> None:
         from sb.hosts.confined_start import main as confine
 
         confine(*sys.argv[2:])
-    if start and sys.argv[1:2] == ["confine-judged"]:
-        from sb.hosts.confined_start import start_judged
-
-        start_judged(*sys.argv[2:])
     if start and sys.argv[1:2] == ["engine"]:
         from sb.hosts.hook_engine import main as engine
 

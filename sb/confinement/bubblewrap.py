@@ -7,14 +7,13 @@ PID namespace of their home (`processes.py`), so that a later call can end a ser
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from sb.confinement import probing, processes
-from sb.confinement.profile import MOST_SIBLINGS, Profile, contains, work_folders
+from sb.confinement.profile import MOST_SIBLINGS, Profile, contains
 
 NAME = "bubblewrap"
 # Not found by PATH, which is an agent's to set.
@@ -40,7 +39,6 @@ _CLOSED_IN_PROC = (
 )
 GAPS = ("sockets without a path (the abstract ones of Linux) can be reached",)
 SHARED_MEMORY = "/dev/shm"
-_HELP_S = 10.0
 INSIDE = "SB_CONFINED"  # a variable of confined commands
 
 
@@ -85,7 +83,7 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
             yield from ("--bind-try", path, path)
     for path in profile.read_only:
         yield from ("--ro-bind-try", path, path)
-    for path in work_folders(profile):
+    for path in profile.work:
         yield from ("--bind-try", path, path)
     for folder, names in _by_folder(inside):
         yield from _writable_beside(folder, names)
@@ -152,15 +150,7 @@ def probe(program: str, folder: Path) -> str:
         make_denied(folder / "denied")
         return [program, *arguments(profile, folder / "denied")]
 
-    fault = probing.probe(start, folder)
-    if fault:
-        return fault
-    try:
-        shown = subprocess.run([program, "--help"], capture_output=True, timeout=_HELP_S, check=False).stdout
-    except (OSError, subprocess.SubprocessError) as error:
-        return str(error)
-    # Without it, what is mounted beside other commands could be swapped by them.
-    return "" if b"--bind-fd" in shown else "it is too old, without --bind-fd: install 0.10 or newer"
+    return probing.probe(start, folder)
 
 
 def options(profile: Profile, denied: Path) -> bytes:

@@ -90,6 +90,8 @@ class Profile:
         closed: SecondBrain's own files and what decides how calls are judged: folders around them, or around the home,
             are not opened as a whole.
         home: of the user. sockets: those of `unreadable` that are sockets, or folders for them.
+        work: folders inside of read-only ones that stay writable: agents' own worktrees. Like those of `held`, none is
+            mounted that a process from before could put a link in the place of.
     """
 
     opened: tuple[str, ...] = ()
@@ -101,6 +103,7 @@ class Profile:
     closed: tuple[str, ...] = ()
     home: str = ""
     sockets: tuple[str, ...] = ()
+    work: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -125,7 +128,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     needs = list(needs)
     writable = dict.fromkeys([*grounds.temporary, *grounds.writable, *_caches(grounds)])
     repositories: list[Repository] = []
-    if grounds.project:
+    if grounds.project and os.path.realpath(grounds.project) == grounds.project:
         writable[grounds.project] = None
         repositories = list(_repositories(grounds.project, grounds.home))
         writable |= dict.fromkeys(folder for one in repositories for folder in one.folders)
@@ -166,6 +169,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         closed=tuple(closed),
         home=os.path.realpath(grounds.home),
         sockets=tuple(dict.fromkeys(path for _, path in grounds.sockets)),
+        work=tuple(path for path in work if os.path.realpath(path) == path),
     )
 
 
@@ -185,16 +189,6 @@ def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], l
         home.resident,
     )
     return [str(path) for path in protected], [str(path) for path in private]
-
-
-def work_folders(profile: Profile) -> Iterator[str]:
-    """Folders inside of read-only ones that stay writable: agents' own worktrees."""
-    for path in profile.read_only:
-        for name in _WORK_IN_SETTINGS:
-            head, _, tail = name.partition("/")
-            folder = os.path.join(path, tail)
-            if os.path.basename(path) == head and os.path.isdir(folder) and not os.path.islink(folder):
-                yield folder
 
 
 def is_work_folder(path: str) -> bool:

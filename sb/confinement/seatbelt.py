@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sb.confinement import probing
-from sb.confinement.profile import Profile, work_folders
+from sb.confinement.profile import Profile
 
 NAME = "sandbox-exec"
 _PROGRAM = "/usr/bin/sandbox-exec"
@@ -75,7 +75,7 @@ def _rules(profile: Profile) -> Iterator[bytes]:
     yield from _rule(b"allow file-write*", b"subpath", profile.writable)
     yield from _rule(b"deny file-write*", b"subpath", profile.read_only)
     yield from _rule(b"deny file-write-unlink", b"literal", profile.held)
-    yield from _rule(b"allow file-write*", b"subpath", work_folders(profile))
+    yield from _rule(b"allow file-write*", b"subpath", profile.work)
     # What was approved, unless something closed is nearer to it: as `Profile.may_write` says.
     opened = [path for path in profile.opened if profile.may_write(path)]
     yield from _rule(b"allow file-write*", b"subpath", opened)

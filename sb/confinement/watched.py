@@ -49,7 +49,8 @@ class Watch:
         hooks: folders of git's hooks that were there, which the engine holds.
         configs: a file of git's configuration to its text; None for one that is too large to be compared.
         absent: login files and settings that are not there, in folders where a call may make something else.
-        held: the folders that every confined process since then finds held in their place.
+        held: the folders that every confined process since then finds held in their place, to what they were; one that
+            the person has replaced since is another, which those processes can move.
         approved: paths that calls since then were let make. accepted: keys, with their values, that they were let set.
         reported: failures that the agent was told of.
         contents: of settings and hooks.
@@ -60,7 +61,7 @@ class Watch:
     hooks: list[str]
     configs: dict[str, str | None]
     absent: list[str] = field(default_factory=list)
-    held: list[str] = field(default_factory=list)
+    held: dict[str, str] = field(default_factory=dict)
     approved: list[str] = field(default_factory=list)
     accepted: list[list[str]] = field(default_factory=list)
     reported: list[str] = field(default_factory=list)
@@ -109,8 +110,24 @@ def watch(
     texts = contents(project, copies, started) if copies is not None else None
     settings = _settings(project, started)
     return Watch(
-        settings, hooks, _configs(project), missing, list(held), contents=texts, started=list(started)
+        settings, hooks, _configs(project), missing, identities(held), contents=texts, started=list(started)
     )
+
+
+def identities(folders: Iterable[str]) -> dict[str, str]:
+    """Folders to what tells each from another in its place; without those that are gone, or links."""
+    found = ((path, no_links.status(path)) for path in folders)
+    return {
+        path: f"{one.st_dev}:{one.st_ino}"
+        for path, one in found
+        if one is not None and stat.S_ISDIR(one.st_mode)
+    }
+
+
+def still_held(before: Watch, folders: Iterable[str]) -> list[str]:
+    """Those of folders that every confined process finds held: they are what they were when the oldest one began."""
+    now = identities(folders)
+    return [path for path, one in now.items() if before.held.get(path) == one]
 
 
 def also_started(before: Watch, started: Sequence[str]) -> Watch:

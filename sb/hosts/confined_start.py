@@ -11,10 +11,8 @@ from typing import NoReturn
 from sb.config import Config, load_config
 from sb.confinement import processes
 from sb.confinement.bubblewrap import NAME, options
-from sb.confinement.by_descriptor import opened
 from sb.confinement.needs import needs_of
 from sb.confinement.profile import Profile
-from sb.confinement.store import ConfineStore
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
@@ -67,7 +65,7 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
         # so nothing counts as its project.
         path = str(confining.store.put_default(_without_project(confining, folder).profile()))
     else:
-        path = str(confining.store.put_profile(folder, confining.profile()))
+        path = str(confining.store.put_profile(folder, confining.profile_beside_others()))
     if engine.name == NAME:
         content = (
             options(_profile_of_one(confining), confining.store.denied) if _is_status_line(line) else b""
@@ -80,29 +78,14 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
     os.execv(engine.program, [*start, shell, "-c", line])
 
 
-def start_judged(path: str, shell: str, line: str) -> NoReturn:
-    """Start a line that a hook judged while other confined commands run.
-
-    Args:
-        path: of the engine's options for it, in SB_HOME/confine.
-    """
-    try:
-        state = _config(Path("/")).home.folder / "confine"
-        engine = ConfineStore(_config(Path("/")).home, SYSTEM_CLOCK).engine()
-        _start_bubblewrap(state, engine.program, Path(path).read_bytes(), shell, line)
-    except (SBError, ConfigError, OSError) as error:
-        sys.stderr.write(f"sb-confine: not run: {error}\n")
-        sys.exit(REFUSED)
-
-
 def _start_bubblewrap(state: Path, program: str, content: bytes, shell: str, line: str) -> NoReturn:
-    """Start a line with these options, and what they mount as it is now: others may put links in its place."""
-    content, _ = opened(content)
+    """Start a line with these options."""
     descriptor = os.memfd_create("options", 0)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.dup2(descriptor, _OPTIONS_FD)
+    os.close(descriptor)
     joined = processes.enter(state, program)
     text = processes.CLOSING + line if joined else line
     os.execv(program, [*joined, program, "--args", str(_OPTIONS_FD), shell, "-c", text])

@@ -21,7 +21,7 @@ from sb.confinement.profile import Grounds, Profile, closed_places, contains, ma
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine, Made, session_of
 from sb.confinement.symptoms import symptoms_in, without_login
-from sb.confinement.watched import accept, also_started, restore, watch
+from sb.confinement.watched import Watch, accept, also_started, restore, still_held, watch
 from sb.frozen import frozen
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
@@ -160,7 +160,7 @@ class Confining:
         """
         if self._run is None and self._project and self.holds:
             self.store.set_mode(on=True, required=self.mode == "require")
-            self.store.put_profile(self._event.cwd, replace(self.profile(), held=()))
+            self.store.put_profile(self._event.cwd, replace(self.profile(), held=(), work=()))
 
     def open(self, confined: Confined) -> None:
         """Let a call that goes on do what it was judged with, and no more.
@@ -175,8 +175,8 @@ class Confining:
         for need in confined.needs:
             for cache in need.caches:
                 (self._context.home / cache).mkdir(parents=True, exist_ok=True)
-        held = self._begin_watch(confined)
-        self.store.put_profile(confined.folder, replace(self.profile(), held=held))
+        default = self._begin_watch(confined)
+        self.store.put_profile(confined.folder, default)
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
             return
@@ -188,7 +188,13 @@ class Confining:
         rest = [path for path in confined.opened if path not in alone]
         profile = make_profile(self._grounds, confined.needs, rest)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
-        granted = replace(profile, held=held, unreadable=unreadable, writable=(*profile.writable, *alone))
+        granted = replace(
+            profile,
+            held=default.held,
+            work=default.work,
+            unreadable=unreadable,
+            writable=(*profile.writable, *alone),
+        )
         self.store.issue(confined.command, confined.folder, granted, outside=bool(confined.outside))
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
@@ -238,25 +244,34 @@ class Confining:
         )
         return replace(grounds, closed=tuple(closed_places(grounds)))
 
-    def _begin_watch(self, confined: Confined) -> tuple[str, ...]:
-        """Note what is there before a call; returns the folders that are to be held in their place."""
+    def _begin_watch(self, confined: Confined) -> Profile:
+        """Note what is there before a call; returns the session's profile with the folders that can be held in their place."""
         if not self._project:
-            return self.profile().held
+            return self.profile()
         for folder in (self._project, *self._started) if self._run is None else ():
             if make_settings(folder):
                 self._profiles.clear()  # it was judged by one without
-        held = self.profile().held
-        before = self.store.watched(self._project)
-        beside = self._beside(confined)
+        profile = self.profile()
+        before, beside = self.store.watched(self._project), self._beside(confined)
         if before is None:
-            now = watch(self._project, beside, held, self.store.copies, self._started)
+            nested = (*profile.held, *profile.work)
+            now = watch(self._project, beside, nested, self.store.copies, self._started)
             self.store.keep_watch(self._project, now)
-            return held
+            return self._held_by(now, profile)
         absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
         now = also_started(replace(before, absent=[*before.absent, *absent]), self._started)
         if now != before:
             self.store.keep_watch(self._project, now)
-        return tuple(path for path in held if path in before.held)
+        return self._held_by(now, profile)
+
+    def profile_beside_others(self) -> Profile:
+        """The session's profile for what no hook judges, beside confined processes that may run."""
+        before = self.store.watched(self._project) if self._project else None
+        return self.profile() if before is None else self._held_by(before, self.profile())
+
+    def _held_by(self, now: Watch, profile: Profile) -> Profile:
+        held, work = still_held(now, profile.held), still_held(now, profile.work)
+        return replace(profile, held=tuple(held), work=tuple(work))
 
     def _beside(self, confined: Confined) -> list[str]:
         """The decisive paths in folders of approved ones, where the call may make them, too."""

@@ -15,7 +15,6 @@ from sb.confinement.store import ANY, SESSION
 from sb.hosts.install.files import read_file, replace
 from sb.tools.hosted.guarding import confiner_path
 
-JUDGED = "confine-judged"  # what starts a line that a hook judged, beside others
 COMMAND = "confine"  # what starts the slow path, of the file that hooks start with
 REFUSED = 126  # as a shell says that it cannot run something
 _SCRIPT = """\
@@ -70,19 +69,8 @@ if [ "$kind" = bubblewrap ]; then
     # Without a holder the slow path makes one; where that is missing, the options alone hold.
     [ -x "$python" ] && [ -e "$runtime/start.py" ] || joined=${{joined:-no}}
 fi
-# More lives there than the holder and its sleeper.
-crowded() {{
-    set -- "/proc/$holder/root/proc/"[0-9]*
-    [ $# -ne 2 ]
-}}
-# Starts the engine with the options in a file. Beside others it is the slow path: they could swap what it mounts by its path.
+# Starts the engine with the options in a file.
 begin() {{
-    if [ "$joined" = yes ] && [ -x "$python" ] && [ -e "$runtime/start.py" ] && crowded; then
-        SB_HOME={home}
-        export SB_HOME
-        exec 7<&- 8<&-
-        exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" {judged} "$1" "$shell" "$2"
-    fi
     case $kind in
     landlock) exec "$program" -I -S -X pycache_prefix="$runtime/pycache" "$starter" "$packages" "$1" "$shell" -c "$2" ;;
     sandbox-exec) exec "$program" -f "$1" "$shell" -c "$2" ;;
@@ -170,7 +158,6 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         home=shlex.quote(str(home.folder)),
         own=" | ".join(map(shlex.quote, own)),
         command=COMMAND,
-        judged=JUDGED,
         joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
         closing=shlex.quote(processes.CLOSING),
         refused=REFUSED,

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -376,3 +377,25 @@ def test_host_that_was_started_elsewhere_adds_nothing(
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path))
     confined.before("Bash", "t1", command="python3 x.py")
     assert not (tmp_path / ".claude").exists()
+
+
+def test_folder_that_the_person_replaced_is_mounted_no_more_while_something_runs(confined: Host) -> None:
+    """What runs since before has the former one held, and could put a link to the home in the place of this one."""
+    folder = confined.project / ".github"
+    (folder / "agents").mkdir(parents=True)
+
+    def writable() -> bool:
+        [options] = (confined.home / "confine" / "folders").rglob("options")
+        words = options.read_bytes().split(b"\0")
+        return any(pair == (b"--bind-try", os.fsencode(folder)) for pair in pairwise(words))
+
+    confined.before("Bash", "t1", command="make")
+    assert writable()
+    folder.rename(confined.project / "old")
+    (folder / "agents").mkdir(parents=True)
+    confined.before("Bash", "t2", command="make")
+    assert not writable()
+    confined.after("Bash", "t2", command="make")
+    confined.after("Bash", "t1", command="make")
+    confined.before("Bash", "t3", command="make")
+    assert writable(), "nothing runs that could"

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from sb.config.home import Home
-from sb.confinement.profile import Profile
 from sb.confinement.store import ConfineStore
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.install.wrapper import write_wrapper
@@ -95,38 +94,6 @@ def test_configuration_that_cannot_be_read_starts_nothing(user: Path) -> None:
     assert (done.returncode, done.stdout) == (126, "")
     assert done.stderr.startswith("sb-confine: not run: ")
     assert done.stderr.count("\n") == 1
-
-
-def test_link_in_place_of_a_held_folder_is_not_mounted_beside_others(user: Path) -> None:
-    """A process in the background may have put it there after a hook looked: by its path the home would be writable."""
-    home, shop = Home(user / ".sb"), user / "shop"
-    line = "source /nowhere || true && eval '{}' < /dev/null && pwd -P >| /dev/null"
-    assert start(user, WHERE).stdout == "bubblewrap\n"  # makes the namespace
-    (shop / ".github").mkdir()
-    (shop / ".mcp.json").write_text("{}")
-    (user / "secret").write_text("secret")
-    profile = Profile(
-        writable=(str(shop),), held=(str(shop / ".github"),), read_only=(str(shop / ".mcp.json"),), unreadable=(str(user / "secret"),)
-    )  # fmt: skip
-    store = ConfineStore(home, SYSTEM_CLOCK)
-    store.put_profile(str(shop), profile)
-    start(user, line.format("sleep 60 > /dev/null 2>&1 &"))
-    assert store.is_alive()
-    try:
-        held = start(
-            user, line.format("mv .github g; echo x > .github/own; echo x > .mcp.json; echo $SB_CONFINED")
-        )
-        assert held.stdout == "bubblewrap\n", held.stderr
-        assert ((shop / ".github" / "own").read_text(), (shop / ".mcp.json").read_text()) == ("x\n", "{}")
-        (shop / ".github").rename(shop / "g")
-        (shop / ".github").symlink_to(user)
-        (shop / ".mcp.json").unlink()
-        (shop / ".mcp.json").symlink_to(user / "secret")
-        start(user, line.format("echo x > .github/ESCAPED; cat .mcp.json > read"))
-        assert not (user / "ESCAPED").exists()
-        assert (shop / "read").read_text() == ""
-    finally:
-        store.end_all()
 
 
 def test_namespaces_are_not_left_open_in_a_command(user: Path) -> None:
