@@ -116,9 +116,11 @@ def runs_others(project: str) -> bool:
     # Remotes as older versions of git kept them, and repositories in this one, which a fetch goes into.
     if any(no_links.names_in(os.path.join(folder, name)) for name in ("branches", "remotes", "modules")):
         return True
-    if no_links.status(os.path.join(project, ".gitmodules")) or _GITLINK in _text(
-        os.path.join(folder, "index")
-    ):
+    index = _text(os.path.join(folder, "index"))
+    in_parts = len(index) == _MOST_INDEX or any(
+        name.startswith("sharedindex.") for name in no_links.names_in(folder)
+    )
+    if in_parts or _GITLINK in index or no_links.status(os.path.join(project, ".gitmodules")):
         return True
     return any(
         runs_program(*pair) and not is_usual(pair) and not _is_tree(file, *pair, project)

@@ -19,7 +19,7 @@ GIVEN = (
 ASKED = (
     ("npm ci && npm test 2>&1 | tail", "npm", ".npmrc"), ("npm install left-pad", "npm", ".npmrc"), ("pnpm add left-pad", "pnpm", ".npmrc"),
     ("mvn -q test", "mvn", ".m2"), ("terraform plan", "terraform", ".aws"), ("cargo publish", "cargo", ".cargo/credentials.toml"),
-    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm template .", "helm", ".kube"), ("psql -h db shop", "psql", ".pgpass"),
+    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm template .", "helm", ".kube"), ("pg_dump -h 127.0.0.1 shop", "pg_dump", ".pgpass"), ("gcloud info", "gcloud", ".config/gcloud"), ("pass edit a", "pass", ".gnupg"), ("psql -h db shop", "psql", ".pgpass"),
 )  # fmt: skip
 # Something else runs in the line, or what is named may be an agent's own program.
 NOT_GIVEN = (
@@ -31,7 +31,8 @@ NOT_GIVEN = (
     "git submodule foreach ./x", "git commit -F ./msg -c core.editor=x", "go run ./steal", "go test ./...", "go build -toolexec ./steal ./...",
     "npm test", "npm run build", "npx vitest", "pip install ./pk", "uv sync", "cargo build", "ssh -F ./config host ls", "ssh -oProxyCommand=./x host",
     "KUBECONFIG=./x kubectl get pods", "export KUBECONFIG=./x; kubectl get pods", "kubectl --kubeconfig ./x get pods", "printf -v KUBECONFIG ./x; kubectl get pods",
-    "gh extension exec x", "wget --use-askpass=./x https://a/b", "gpg --homedir ./g -d a.gpg", "sops exec-env a.yaml ./x",
+    "gh extension exec x", "wget --use-askpass=./x https://a/b", "gpg --homedir ./g -d a.gpg",
+    "kubectl get --raw /api -s https://127.0.0.1:1", "kubectl proxy", "kubectl get pods --insecure-skip-tls-verify", "pip index versions x --proxy http://127.0.0.1:1", "aws s3 ls --no-verify-ssl",
     "terraform fmt", "scp -D ./steal x:/y z", "scp -S ./steal x:/y z", "rsync -e ./x a host:", "ssh -o 'LocalCommand ./x' host",
     "kubectl kustomize ./k", "kubectl apply -k ./k", "kubectl config view --raw", "cat d/x; git fetch", "git fetch; cat d/*", "grep -R . d; git ls-remote origin", "git ls-remote origin | grep -f d/x",
     "cp -rL d out; git fetch", "cat < d/x; git fetch", "sed -n 'r d/x' a; git fetch", "awk '{getline x < \"d/x\"; print x}' a; git fetch", "git fetch | sed 's/a/b/w out'", "jq -n '$x' --rawfile x d/x; git fetch",

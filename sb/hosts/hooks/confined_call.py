@@ -230,12 +230,14 @@ class CallRights:
 
 
 def _hides_link(argv: Sequence[str], folder: str) -> bool:
-    """True if a word of a command names a link, what is reached by one, or a folder that is sent with all that is in it."""
+    """True if a word of a command names a link, what is reached by one, a repository here, or a folder that is sent whole."""
     for word in argv[1:]:
         path = os.path.normpath(os.path.join(folder, word.rpartition("=")[2]))
         if "\0" in path or len(path) > _LONGEST_PATH or not os.path.lexists(path):
             continue
         if os.path.realpath(path) != path or (argv[0] in SENDS_FOLDERS and os.path.isdir(path)):
+            return True
+        if argv[0] == "git" and any(os.path.lexists(os.path.join(path, name)) for name in (".git", "HEAD")):
             return True
     return False
 

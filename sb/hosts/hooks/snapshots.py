@@ -24,7 +24,7 @@ from sb.parts import trees_off
 from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.shell import classify
-from sb.shell.keep_area import Area, Limits, named_files, plan, project_of_area, unguarded_file
+from sb.shell.keep_area import Area, Limits, Plan, named_files, plan, project_of_area, unguarded_file
 from sb.shell.keeping import NOTHING_KNOWN
 from sb.shell.local_effects import ENDS_PROCESSES, FILE_TOOLS, REDIRECTIONS, harms_files_alone, is_of_files
 from sb.shell.overwriting import Change
@@ -160,6 +160,18 @@ def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall
     return governed._replace(tool_id=_WITH_TREE[governed.tool_id], args=args)
 
 
+def _partly_or_lost(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    """A line with a snapshot of what it names, beside what is not known; one that loses what none may hold is destructive."""
+    named = governed.changes.changes or () if governed.changes else ()
+    planned = plan(named, area()) if named else Plan()
+    if planned.refused is not None and _is_lost(planned.refused):
+        does = f"rm {one_line(planned.refused.path, MOST_OF_AN_ERROR)}: deletes a file for good"
+        return _destructive(governed, does, planned.why)
+    if planned.no_room:
+        return unkept(governed, planned.why, no_room=True)
+    return _partly(governed, area)
+
+
 def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The call with a snapshot of the paths that its line names, where that is possible."""
     found = governed.changes
@@ -174,7 +186,7 @@ def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCal
             return _destructive(governed, f"overwrites {one_line(path, MOST_OF_AN_ERROR)}", why)
     known = found is not None and bool(found.changes)
     if found is None or (not destroys and (not known or found.others != READ)):
-        return _partly(governed, area)  # what is not followed would not be undone
+        return _partly_or_lost(governed, area)  # what is not followed would not be undone
     if not known or found.others == DESTROY or governed.safety_class is SafetyClass.NETWORK:
         return governed
     planned = plan(found.changes or (), area())

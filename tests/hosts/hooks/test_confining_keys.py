@@ -178,6 +178,7 @@ def test_link_among_the_words_of_a_line_is_not_read_with_keys(host: Host, person
         "git config --file .gitmodules submodule.lib.path lib",
         "git init -q sub; git -C sub -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git add sub 2>/dev/null",
         "git config core.sshCommand ./x",
+        "echo x > x; git add x; git update-index --split-index",
     ],
 )
 def test_repository_that_leads_git_elsewhere_is_asked_about(prepare: str, host: Host, person: Path) -> None:
@@ -199,6 +200,23 @@ def test_remote_is_local_however_it_is_written(prepare: str, host: Host, person:
     subprocess.run(["sh", "-c", prepare], cwd=host.project, check=True)
     assert host.before("Bash", command="git fetch") == HookVerdict()
     assert closed(host, "git fetch", person / ".ssh")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push nest HEAD:refs/heads/z",
+        "git fetch w/nest",
+        "git push nest/.git HEAD:z",
+        "git push --repo=nest",
+    ],
+)
+def test_repository_of_an_agent_is_one_however_it_is_named(command: str, host: Host, person: Path) -> None:
+    host.tell("SessionStart", source="startup")
+    for name in ("nest", "w/nest"):
+        git(host.project, "init", "-q", name)
+    host.before("Bash", "t1", command=command)
+    assert closed(host, command, person / ".ssh")
 
 
 def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -> None:
