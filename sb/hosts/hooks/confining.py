@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -119,8 +120,14 @@ class Confining:
     @property
     def has_own_processes(self) -> bool:
         """True where confined commands reach no process but those that confined ones have started."""
-        of_home = self.engine.name == NAME and not processes.fault(self.store.folder)
-        return self._run is not None or (self.holds and of_home)
+        if self._run is not None:
+            return True
+        if not self.holds or self.engine.name != NAME:
+            return False
+        if not self._looks_only:
+            with suppress(OSError):  # what comes of it is noted there
+                processes.begin(self.store.folder, self.engine.program)
+        return not processes.fault(self.store.folder)
 
     @property
     def fault(self) -> str:
