@@ -218,12 +218,13 @@ class CallRights:
         destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
         opened = () if destroys and not harms_files_alone(governed.commands) else confined.opened
         decisive = [path for path in opened if decides(path, self._grounds.home)]
+        said = dict.fromkeys(by_output, ", as the output of its last run says")
         for path in decisive[:_MOST_ASKED]:
-            yield _ask(f"writes {one_line(path, LONGEST)}, which decides about more than itself")
+            reason = f"writes {one_line(path, LONGEST)}, which decides about more than itself"
+            yield _ask(f"{reason}{said.get(path, '')}")
         others = [path for path in opened if path not in decisive]
         for path in others[:_MOST_ASKED]:
-            as_said = ", as the output of its last run says" if path in by_output else ""
-            reason = f"writes {one_line(path, LONGEST)}, outside of the project{as_said}"
+            reason = f"writes {one_line(path, LONGEST)}, outside of the project{said.get(path, '')}"
             yield _ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield _ask(f"writes {more} more outside of the project")
