@@ -235,7 +235,9 @@ class HostedTrees:
         from sb.store.path_states import is_same, row, states
         from sb.tools.pack_restoring import OF_GIT, tracked_by
 
-        now = states([entry.path for entry, _ in difference.before], deep=False)
+        # What is reached by a link is not what was there, whatever it is.
+        found = [entry.path for entry, _ in difference.before if not _is_behind_link(entry.path)]
+        now = states(found, deep=False)
         differing = [
             (entry, item) for entry, item in difference.before if not is_same(entry, now.get(entry.path))
         ]
@@ -243,6 +245,11 @@ class HostedTrees:
         return [
             item | tracked_by(item) if item["path"].endswith(OF_GIT) else item for item in rows
         ], differing
+
+
+def _is_behind_link(path: str) -> bool:
+    folder = os.path.dirname(path)
+    return os.path.realpath(folder) != folder
 
 
 def too_slow(seconds: float) -> str:

@@ -350,3 +350,11 @@ def test_scratch_that_a_longer_line_deletes_comes_back(
     assert undo_all(shop) == ["reversed"]
     assert (tmp_path / "kept" / "notes").read_text() == "mine"
     assert (shop.project / "src" / "a.py").read_bytes() == b"a = 1\r\n"
+
+
+def test_folder_that_a_call_replaced_by_a_link_comes_back(shop: Host) -> None:
+    line = program(shop, "os.rename('src', 'moved'); os.symlink('moved', 'src'); os.unlink('.gitignore')")
+    before = of_work(shop.project)
+    changes(shop, line)
+    assert undo_all(shop) == ["reversed"]
+    assert of_work(shop.project) == before
