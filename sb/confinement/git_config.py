@@ -154,7 +154,7 @@ def _listed(text: bytes) -> list[Pair]:
 
 
 def _text(path: str) -> bytes:
-    """The beginning of a file; "" for one that cannot be read."""
+    """The beginning of a file; of one that cannot be read, an include, so that it counts as leading on."""
     try:
         return no_links.read(path, _MOST_INDEX)
     except OSError:

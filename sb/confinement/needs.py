@@ -179,7 +179,7 @@ _BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.spli
 
 
 class Needs(NamedTuple):
-    """What the programs of one line need.
+    """The needs of one line's programs.
 
     Args:
         rows: with the credentials and sockets that the line gets.
@@ -200,7 +200,7 @@ def needs_of(
     elsewhere: bool = False,
     unsafe: bool = False,
 ) -> Needs:
-    """What a line gets: the rows of its programs, if every program has one but for tools that work on files.
+    """The needs that a line is given: the rows of its programs, if every program has one but for tools that work on files.
 
     Whatever else runs in the line would get it too. So it gets credentials only if none of its commands runs what a
     project holds, or once a person agrees. A program that is named by a path may be an agent's own, so it has no row.
@@ -313,7 +313,7 @@ def doors_of(commands: Iterable[tuple[str, ...]], rows: Iterable[Need]) -> set[s
 
 
 def outside_of(commands: Iterable[tuple[str, ...]]) -> str:
-    """Why a program of a line cannot work inside, or ""."""
+    """The reason why a program of a line cannot work inside, or ""."""
     rows = (_BY_PROGRAM.get(argv[0].rpartition("/")[2]) for argv in commands if argv and not only_looks(argv))
     return next((row.outside for row in rows if row is not None and row.outside), "")
 

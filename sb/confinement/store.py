@@ -41,7 +41,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @frozen
 class Made:
-    """What was made for one call.
+    """Paths that one call needs, and that had to be made for it.
 
     Args:
         paths: files and folders, empty. absent: paths that are compared since it may make others beside those.
@@ -306,21 +306,21 @@ class ConfineStore:
         self._write(f"made/{self._session}.{_name(command, folder)}", asdict(made))
 
     def take_made(self, command: str, folder: str) -> Made:
-        """What was made for a call that has ended, or that nobody will run; once."""
+        """The paths made for a call that has ended, or that nobody will run; once."""
         return self._take_made(self.folder / "made" / f"{self._session}.{_name(command, folder)}")
 
     def take_all_made(self) -> list[Made]:
-        """What was made for calls of this session that never ended; once."""
-        paths = [path for path in _files(self.folder / "made") if path.name.startswith(f"{self._session}.")]
-        return [self._take_made(path) for path in paths]
+        """The paths made for calls of this session that never ended; once."""
+        return [self._take_made(path) for path in self._own_made()]
 
     def not_run(self) -> list[Made]:
-        """What was made for calls of this session that `sb-confine` has not started."""
-        files = (path for path in _files(self.folder / "made") if path.name.startswith(f"{self._session}."))
-        waiting = (
-            path for path in files if not (self.folder / "tickets" / f"{path.name}.call.taken").exists()
-        )
+        """The paths made for calls of this session that `sb-confine` has not started."""
+        tickets = self.folder / "tickets"
+        waiting = (path for path in self._own_made() if not (tickets / f"{path.name}.call.taken").exists())
         return [_made(self._read(f"made/{path.name}")) for path in waiting]
+
+    def _own_made(self) -> list[Path]:
+        return [path for path in _files(self.folder / "made") if path.name.startswith(f"{self._session}.")]
 
     def _take_made(self, path: Path) -> Made:
         body = self._read(f"made/{path.name}")

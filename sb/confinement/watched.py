@@ -196,7 +196,7 @@ def accept(
 
 
 class _Putting:
-    """What one comparison puts back.
+    """The repair that follows one comparison.
 
     Args:
         approved: paths that calls were let change.

@@ -12,7 +12,6 @@ from sb.config import Config, load_config
 from sb.confinement import processes
 from sb.confinement.bubblewrap import NAME, options
 from sb.confinement.needs import needs_of
-from sb.confinement.profile import Profile
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
@@ -67,19 +66,21 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
     else:
         path = str(confining.store.put_profile(folder, confining.profile_beside_others()))
     if engine.name == NAME:
-        content = (
-            options(_profile_of_one(confining), confining.store.denied) if _is_status_line(line) else b""
-        )
-        _start_bubblewrap(
-            confining.store.folder, engine.program, content or Path(path).read_bytes(), shell, line
-        )
+        content = Path(path).read_bytes()
+        if _is_status_line(line):
+            content = options(confining.profile(needs_of([("sb",)]).rows), confining.store.denied)
+        _start_bubblewrap(confining.store.folder, engine.program, content, shell, line)
     os.dup2(os.open(path, os.O_RDONLY), _OPTIONS_FD)
     start = engine.kind.command(engine.program, path, _OPTIONS_FD)
     os.execv(engine.program, [*start, shell, "-c", line])
 
 
 def _start_bubblewrap(state: Path, program: str, content: bytes, shell: str, line: str) -> NoReturn:
-    """Start a line with these options."""
+    """Replace this process by a line's shell under bubblewrap, in the PID namespace of this home's commands if it can be joined.
+
+    Args:
+        state: SB_HOME/confine. content: bubblewrap's options, each ended by NUL.
+    """
     descriptor = os.memfd_create("options", 0)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
@@ -101,11 +102,6 @@ def _is_status_line(line: str) -> bool:
     """True for `sb statusline`, which a host draws after each turn: the helper answers it."""
     program, _, rest = line.partition(" ")
     return rest == "statusline" and os.path.basename(program) == "sb"
-
-
-def _profile_of_one(confining: Confining) -> Profile:
-    """The profile of a line that uses `sb`, beside the folder's own."""
-    return confining.profile(needs_of([("sb",)]).rows)
 
 
 def _config(folder: Path) -> Config:

@@ -1,4 +1,4 @@
-"""What a core is composed of: stacks and a model, under an id that stays."""
+"""Composition of a core: stacks and a model, under an id that stays."""
 
 from __future__ import annotations
 

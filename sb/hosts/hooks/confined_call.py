@@ -96,7 +96,7 @@ class CallRights:
         self._profile = profile
 
     def judge(self, governed: GovernedCall) -> Confined:
-        """What a call may do beyond the session's profile, some of it once a person agrees."""
+        """The permissions of a call beyond the session's profile, some of them once a person agrees."""
         folder, command = str(governed.args["cwd"]), str(governed.args["command"])
         failure = self._store.failure(command, folder)
         needs = self._needs(governed, command, folder)
@@ -190,7 +190,7 @@ class CallRights:
         return self._home.contains(Path(path))
 
     def asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
-        """What a person has to agree to before a call may do what it was judged with."""
+        """The questions that a person has to say yes to before a call may do what it was judged with."""
         failure = self._store.failure(confined.command, confined.folder)
         if confined.outside:
             yield _ask(f"{confined.outside}, so it runs outside of confinement")

@@ -122,7 +122,7 @@ def _held(
 def _changes_beside(
     governed: GovernedCall, area: Area, context: JudgingContext, own_processes: bool
 ) -> tuple[Change, ...] | None:
-    """What the commands of a line that only harm files change, as far as each tells it alone; None if another one destroys."""
+    """The changes of a line's commands that only harm files, as far as each tells them alone; None if another one destroys."""
     if any(argv[0] in _GOES for argv in governed.commands):
         return None
     judged = partial(
