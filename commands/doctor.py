@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from sb.kernel.registry.registry import ToolRegistry
 
 app = single()
-Fix = Annotated[bool, typer.Option("--fix", help="Approve changed contracts; settle what broke off.")]
+Fix = Annotated[
+    bool, typer.Option("--fix", help="Approve changed contracts; settle interrupted kills and tokens.")
+]
 
 
 @app.command(epilog="Example: sb doctor --json")
@@ -33,8 +35,9 @@ def doctor(
     """Check the installation; exit 1 if a check fails.
 
     With --fix, contracts of shipped tools that are not the approved ones are shown and approved first; an operator
-    signs where one is enrolled. Tools of others are left to `sb runtime-guard`. Kills, lifts, incidents and tokens that
-    a process did not live to commit are settled: what stops agents is put on the log, the rest is to be made again.
+    signs where one is enrolled. Tools of others are left to `sb runtime-guard`. If a
+    process died before it committed a kill, lift, incident or token, this is settled: kills and incidents, which stop
+    agents, are written to the log again; repeat the others by hand.
     """
     fixed = _approve_shipped(ctx, who, yes, as_json) if fix else []
     settled = _settle_interrupted(ctx, who, yes, as_json) if fix else []
