@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from sb.kernel.registry.registry import ToolRegistry
 
 app = single()
-Fix = Annotated[
-    bool, typer.Option("--fix", help="Approve changed contracts; settle interrupted kills and tokens.")
-]
+Fix = Annotated[bool, typer.Option("--fix", help="Approve changed contracts; settle interrupted writes.")]
 
 
 @app.command(epilog="Example: sb doctor --json")

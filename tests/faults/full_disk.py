@@ -54,6 +54,8 @@ def main() -> None:
     src.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
     host = Host(folder / "home", project)
+    host.home.mkdir(parents=True)
+    host.configure("undo: {tree_ms: 0}\n")  # no process in the background that takes room of its own
     for name in ("a", "b"):
         (src / name).write_bytes(os.urandom(MIB))
     host.tell("SessionStart", source="startup")
