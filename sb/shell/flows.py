@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS, XARGS_VALUED
+from sb.shell.facts import WRAPPERS, XARGS_VALUED, having
 from sb.shell.finding import found_files
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
@@ -81,7 +81,7 @@ _OF_PROCESS = r"\benv(?:\.|\[['\"])(\w+)"
 _TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
-_FILE_SERVERS = frozenset(("serve", "http-server", "miniserve"))
+_FILE_SERVERS = having("serves_files")
 
 
 class Trail(TextTrail):
@@ -104,7 +104,7 @@ class Trail(TextTrail):
 
     def _arguments_of(self, program: str, arguments: Sequence[str]) -> list[Taint]:
         """What is in the files whose lines become arguments."""
-        valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program][2]
+        valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program].values
         return list(map(self._of_file, argument_files(arguments, valued)))
 
     def _found(self, program: str, arguments: Sequence[str]) -> Taint:
