@@ -25,7 +25,7 @@ from sb.shell.changing import change, changes
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
 from sb.shell.computed import formatted, names_in
-from sb.shell.edits import inserted
+from sb.shell.edits import KEEPS, note_scripts
 from sb.shell.flows import Trail
 from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
@@ -76,8 +76,8 @@ _NUMBERS = ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
 # Programs that replace the content of the files they name, but for these options.
-_REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
-_KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
+_DELETING = ("rm", "unlink")
+_REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex", *_DELETING))
 _OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
@@ -118,7 +118,9 @@ class CommandJudge(ABC):
         self.programs: list[str] = []
         self.commands = CommandList()
         self.writes: list[str] = []
-        self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
+        self.replaced: dict[
+            str, bool
+        ] = {}  # absolute paths whose content may be gone: true where they are too
         self.touched: set[str] = set()  # what it has written before the current command
         self.links: list[str] = []  # which it has made, into folders that hold what is protected
         self.scripts, self.keeping, self.trail = ScriptFiles(), Keeping(), Trail(self)
@@ -265,12 +267,12 @@ class CommandJudge(ABC):
         """Note absolute paths that something which is not followed may change."""
         self.keeping.name(places)
 
-    def replace(self, places: Iterable[str] | None) -> None:
+    def replace(self, places: Iterable[str] | None, *, deletes: bool = False) -> None:
         """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
         if places is None or len(self.replaced) >= _MOST_REPLACED:
             self._replaces_more = True
         elif not self.paths.elsewhere:
-            self.replaced.update((place, None) for place in places if place not in self.spared)
+            self.replaced.update((place, deletes) for place in places if place not in self.spared)
 
     def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:
         """Judge a write to a path.
@@ -280,7 +282,8 @@ class CommandJudge(ABC):
         """
         self.look(target)
         if whole and replaces:
-            self.replace(self.paths.present(target))
+            deletes = by in _DELETING
+            self.replace(self.paths.entries(target, followed=not deletes), deletes=deletes)
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
@@ -327,7 +330,7 @@ class CommandJudge(ABC):
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
         replaced = None if base not in _OTHER_MACHINES else dict(self.replaced)
-        self._places_scripts(base, argv[1:], stdin)
+        note_scripts(self, base, argv[1:], stdin)
         found = self._program(name, list(argv[1:]), stdin)
         if replaced is not None and (base in ("ssh", "autossh") or "exec" in argv[1:6]):
             self.replaced = replaced  # its paths are another machine's
@@ -349,20 +352,6 @@ class CommandJudge(ABC):
         if worst.rank == DESTROY and self.comes_back(argv):
             return Finding(WRITE, worst.reason)
         return worst
-
-    def _places_scripts(self, base: str, arguments: Sequence[str], stdin: Input) -> None:
-        """Note what a command writes to files that the line may run."""
-        if base == "tee":
-            append = any(map(compiled(_KEEPS).fullmatch, arguments))
-            for word in (arguments[at] for at in operands(arguments) if is_literal(arguments[at])):
-                self.scripts.write(self.paths.now(word), stdin, append=append)
-        elif base in ("cp", "mv", "ln", "install"):
-            words = [arguments[at] for at in operands(arguments)]
-            places = [self.paths.now(word) if is_literal(word) else [] for word in words]
-            self.scripts.copy(base, arguments, places)
-        elif texts := inserted(base, arguments):
-            for word in filter(is_literal, arguments):
-                self.scripts.edit(self.paths.now(word), texts)
 
     def _record(self, argv: Sequence[str], stdin: Input, before: int) -> None:
         """Record a command for policy; a function of the line stands for the commands in it."""
@@ -465,7 +454,7 @@ class CommandJudge(ABC):
         if base in WRITES:
             named = [argv[1:][at] for at in operands(argv[1:])] if base == "tee" else []
             worst = highest(worst, unresolved_target(self.paths, named, base))
-            replaces = base in _REPLACING and not any(map(compiled(_KEEPS).fullmatch, argv[1:]))
+            replaces = base in _REPLACING and not any(map(compiled(KEEPS).fullmatch, argv[1:]))
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))
         if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):

@@ -120,7 +120,7 @@ class Judge(Protocol):
         """Note absolute paths that something which is not followed may change."""
         ...
 
-    def replace(self, places: Iterable[str] | None) -> None:
+    def replace(self, places: Iterable[str] | None, *, deletes: bool = False) -> None:
         """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
         ...
 

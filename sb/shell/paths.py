@@ -121,8 +121,18 @@ class Paths:
         here = self.here if not (".." in word and MADE in self.here) else ""
         return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
 
-    def present(self, word: str) -> list[str]:
-        """The absolute paths that a word may name now; a pattern stands for what it fits."""
+    def entries(self, word: str, *, followed: bool = True) -> list[str]:
+        """The absolute paths that a word may name now; a pattern stands for what it fits.
+
+        Args:
+            followed: links stand for what they lead to, else for nothing.
+        """
+        found = self._present(word)
+        links = [] if followed else [place for place in found if os.path.islink(place)]
+        led = {path for place in links for path in (place, os.path.realpath(place))}
+        return [place for place in found if place not in led]
+
+    def _present(self, word: str) -> list[str]:
         if is_literal(word):
             return self.now(word)
         if not is_sure(word):
