@@ -32,6 +32,7 @@ from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOT_KNOWN, NOTHING, Input
 from sb.shell.keeping import Keeping
+from sb.shell.moving import keeps_folder, lost_target
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
@@ -76,7 +77,7 @@ _NUMBERS = ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
 # Programs that replace the content of the files they name, but for these options.
-_DELETING = ("rm", "unlink")
+_DELETING, _MOVING = ("rm", "unlink"), ("mv", "cp")
 _REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex", *_DELETING))
 _OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
@@ -111,6 +112,7 @@ class CommandJudge(ABC):
         self.values |= {name: [OPERAND] for name in _NUMBERS}
         self.values = {name: [OPERAND] for name in _SCRATCH} | self.values
         self.functions: set[str] = set()
+        self._goes: dict[str, bool] = {}  # those that leave the folder, each with whether it is then any
         self.aliases: set[str] = set()
         self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
@@ -130,6 +132,7 @@ class CommandJudge(ABC):
         self.repeats, self.guesses = False, True
         self.comes_back: Callable[[Sequence[str]], bool] = lambda argv: False
         self.settled = True  # no command before this one changed a file, or took a while
+        self._lost_again = False  # whether its parts that run again may do so in any folder
         self.moves = 0  # commands before this one that may have changed the folder
         self._doubtful = False  # whether the line may not be in `paths.here` by now
         # Of the current command.
@@ -157,7 +160,9 @@ class CommandJudge(ABC):
         before = self.paths.here
         self.paths.go(word)
         self.moves += 1
-        self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
+        sure = self.settled and os.path.isdir(self.paths.here)
+        self._doubtful = not sure and self.paths.here != before
+        self.paths.lost = self.paths.lost and not sure
 
     def expand(self, text: str) -> list[str]:
         if not self._splits_elsewhere:
@@ -281,6 +286,7 @@ class CommandJudge(ABC):
             whole: not if it is a folder that only gets entries. replaces: what the file holds is gone afterwards.
         """
         self.look(target)
+        lost = lost_target(self, target, by) if replaces and (whole or by in _MOVING) else QUIET
         if whole and replaces:
             deletes = by in _DELETING
             self.replace(self.paths.entries(target, followed=not deletes), deletes=deletes)
@@ -294,7 +300,7 @@ class CommandJudge(ABC):
             self.refuse(f"{display(target)}: configures agents; agents must not change it")
         if why := self.paths.sensitive(target):
             return highest(Finding(DESTROY, f"{by} {display(target)}: {why}"), change(self, target))
-        return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), change(self, target))
+        return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), lost, change(self, target))
 
     def refuse(self, why: str) -> None:
         """Refuse the whole line; the first reason stays."""
@@ -343,8 +349,10 @@ class CommandJudge(ABC):
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
             worst = Finding(NETWORK, f"{base}: changes files in the container only")
-        if base in self.functions or base in ("source", "."):  # it may go anywhere
+        self._lost_again |= base in self.functions and self.paths.lost
+        if base in self._goes or (base in ("source", ".") and not keeps_folder(self, argv[1:2])):
             self.paths.here = ""
+            self.paths.lost = self.paths.lost or self._goes.get(base, True)
             self.moves += 1
         elif base not in GO:
             self.paths.here = here

@@ -71,6 +71,11 @@ class Judge(Protocol):
         ...
 
     @property
+    def comes_back(self) -> Callable[[Sequence[str]], bool]:
+        """Whether what a command harms does, so that it counts as if it wrote files."""
+        ...
+
+    @property
     def several(self) -> bool:
         """Whether a word of the current command stands for several values of a variable."""
         ...

@@ -123,8 +123,6 @@ def _changes_beside(
     governed: GovernedCall, area: Area, context: JudgingContext, own_processes: bool
 ) -> tuple[Change, ...] | None:
     """The changes of a line's commands that only harm files, as far as each tells them alone; None if another one destroys."""
-    if any(argv[0] in _GOES for argv in governed.commands):
-        return None
     judged = partial(
         classify,
         cwd=context.cwd / str(governed.args.get("cwd", "")),
@@ -133,6 +131,10 @@ def _changes_beside(
         guarded=context.guarded,
         rules=context.rules,
     )
+
+    if any(argv[0] in _GOES for argv in governed.commands):  # which files they change is not known
+        found_then = judged(str(governed.args["command"]), comes_back=lambda argv: argv[0] in _GOES)
+        return None if found_then.safety_class is SafetyClass.DESTRUCTIVE else ()
 
     def comes_back(argv: Sequence[str]) -> bool:
         # An unknown program is held as a known one is: it may be any of the project's.

@@ -68,3 +68,30 @@ def test_file_that_is_lost_asks_whatever_runs_around_it(line: str, judged: Judge
 @rows("line", LOSES_NOTHING)
 def test_line_that_loses_no_file_goes_on(line: str, judged: Judged) -> None:
     assert judged(line).outcome.runs
+
+
+ANYWHERE = (
+    'cd "$(foo)" && rm a.txt', "cd $X; echo x > b.txt", "cd $X; mv a.txt b.txt", "cd $X; cp a.txt b.txt", "pushd $X; rm a.txt", "popd; rm a.txt",
+    "cd -; echo x > a.txt", "CDPATH=~ cd docs; rm plan.md", "export CDPATH=~; cd docs && rm plan.md", "HOME=/tmp; rm ~/notes.md",
+    "HOME=~/docs; cd; rm plan.md", "OLDPWD=~/docs; cd -; rm plan.md", 'go() { cd "$1"; }; go ~/docs; rm plan.md',
+    "f() { g; }; g() { cd $X; }; f; rm a.txt", "f() { rm a.txt; }; cd $X; f", "source ./setup.sh; rm a.txt", ". ./setup.sh; echo x > a.txt",
+    "cd $X; cd /not/there; rm a.txt", "cd $X; (cd src; rm app.py)", "while read d; do rm a.txt; cd $d; done", "if make; then cd $X; fi; rm a.txt",
+    "bash -c 'cd $X; truncate -s0 a.txt'", "(cd src); cd -; rm a.txt", "cd $X; sed -i d a.txt",
+)  # fmt: skip
+SOMEWHERE = (
+    "cd src && rm -f app.py", "cd src; echo x > app.py", "pushd src && rm app.py && popd && rm a.txt", "cd src; make; cd -; rm a.txt",
+    "source .venv/bin/activate; rm -f a.txt", "python -m venv v && . v/bin/activate && pip freeze > requirements.txt", "f() { make; }; f; echo x > a.txt",
+    'go() { cd "$1"; }; rm a.txt', 'cd "$(git rev-parse --show-toplevel)" && rm a.txt', 'cd "$(dirname "$0")"; echo x > a.txt', "cd $X; ls; make",
+    "(cd $X; make); rm a.txt", "cd $X; echo y >> log.txt", "for d in s*; do (cd $d && echo x > app.py); done", "D=src; cd $D && rm app.py",
+    "T=$(mktemp -d); cd $T; echo x > a; rm a", "HOME=/tmp/h npm i > log.txt", "source .env && node x.js > b.txt", "cd $X; rm /not/there",
+)  # fmt: skip
+
+
+@rows("line", ANYWHERE)
+def test_file_in_a_folder_that_nobody_knows_is_not_lost_unasked(line: str, judged: Judged) -> None:
+    assert judged(line).outcome == "asked"
+
+
+@rows("line", SOMEWHERE)
+def test_folder_that_the_line_tells_is_a_known_one(line: str, judged: Judged) -> None:
+    assert judged(line).outcome.runs
