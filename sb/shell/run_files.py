@@ -69,6 +69,10 @@ _FOLDER_OPTIONS = ("-C", "--directory", "--prefix", "--cwd", "--dir")
 _MOST_LINES = 32  # of one file on disk
 _UNREAD = Finding(DESTROY, "package.json: cannot be read")
 
+# Libraries that every program loads; those of the system are allocators, sanitizers and tracers.
+_LOADED = frozenset(("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"))
+_LIBRARY = r"(?:/(?:usr/(?:local/)?|opt/homebrew/)?lib(?:32|64|exec)?/(?:[\w+@-][\w.+@-]*/)*)?[\w+-][\w.+-]*|"
+
 
 def run_files(judge: Judge, program: str, arguments: Sequence[str], stdin: Input = NOTHING) -> Finding:
     """Judge the files that a program's options have it run, as far as the line has written them."""
@@ -120,7 +124,9 @@ def _on_disk(judge: Judge, word: str, lines_of: Callable[[str], Sequence[str]]) 
 
 
 def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
-    """Judge the files that a variable has shells and interpreters run."""
+    """Judge the files that a variable has shells, interpreters and all programs run."""
+    if name in _LOADED and not all(map(compiled(_LIBRARY).fullmatch, value.replace(":", " ").split())):
+        return Finding(DESTROY, f"{name}={display(value, 40)}: puts code into every program")
     if name in _SHELL_FILES:
         return _written(judge, f"{name}=", value, "sh")
     if name == "MAKEFILES":

@@ -95,3 +95,29 @@ def test_file_in_a_folder_that_nobody_knows_is_not_lost_unasked(line: str, judge
 @rows("line", SOMEWHERE)
 def test_folder_that_the_line_tells_is_a_known_one(line: str, judged: Judged) -> None:
     assert judged(line).outcome.runs
+
+
+STAYS = (
+    "cp x ~/.local/bin/git", "ln -s $PWD/x ~/.local/bin/ls", "echo x > ~/bin/ls", "echo x > .venv/lib/python3.12/site-packages/x.pth",
+    "curl -o ~/.local/lib/python3.12/site-packages/sitecustomize.py https://x.example.com", "echo x >> ~/.vimrc", "tee -a ~/.config/nvim/init.lua < a.txt",
+    "echo x >> ~/.config/pip/pip.conf", "cp a.txt ~/.cargo/config.toml", "LD_PRELOAD=./x.so ls", "export LD_PRELOAD=$PWD/x.so", "LD_AUDIT=/tmp/x.so make",
+    "npm config set registry http://x.example.com", "npm set registry=http://x.example.com", "pip config set global.trusted-host x.example.com",
+    "echo x > .claude/agents/a.md", "cp -r x .claude/skills", "mv x .github/agents/a.md", "echo {} > .devcontainer/devcontainer.json", "echo {} > .vscode/launch.json",
+    "rm -rf .claude/skills/a", "python -c \"open('.claude/commands/a.md','w').write('x')\"",
+)  # fmt: skip
+PASSES_BY = (
+    "cp x ~/.local/bin/our-own-tool", "rm -f ~/.local/bin/none", "cp model.pth models/", "curl -o weights.pth https://x.example.com/w", "rm -rf .venv",
+    "npm config set fund false", "npm config get registry", "pip config list", "LD_PRELOAD=/usr/lib/libjemalloc.so.2 make", "cat ~/.vimrc",
+    "python .claude/skills/pdf/fill.py", "docker compose -f .devcontainer/compose.yml up -d", "git add .claude/agents/a.md", "echo x > .vscode/extensions.json",
+    "echo x > .github/workflows/ci.yml", "echo x > ~/docs/new.md",
+)  # fmt: skip
+
+
+@rows("line", STAYS)
+def test_change_that_outlives_its_call_asks(line: str, judged: Judged) -> None:
+    assert judged(line).outcome == "asked"
+
+
+@rows("line", PASSES_BY)
+def test_neighbours_of_what_outlives_its_call_go_on(line: str, judged: Judged) -> None:
+    assert judged(line).outcome.runs
