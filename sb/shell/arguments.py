@@ -47,6 +47,11 @@ RUN_OPTIONS: dict[str, str] = {
     "readarray": "-C",
     "compgen": "-C",
     "complete": "-C",
+    "git difftool": "-x --extcmd",
+    "git grep": "-O --open-files-in-pager",
+    "git instaweb": "-b --browser -d --httpd",
+    "git send-email": "--sendmail-cmd --to-cmd --cc-cmd --header-cmd",
+    "git svn": "--authors-prog",
 }
 
 # Programs that copy or link folders to what their last argument names.
@@ -274,6 +279,7 @@ LOADER_VARIABLES = frozenset(
         "RUBYOPT",
         "RUBYLIB",
         "GIT_EXEC_PATH",
+        "GIT_CONFIG",
         "GIT_CONFIG_GLOBAL",
         "GIT_CONFIG_SYSTEM",
         "GIT_CONFIG_COUNT",

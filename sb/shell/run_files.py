@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.computed import short_text
+from sb.shell.git import by_variable
 from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, Finding, highest, operands
@@ -127,6 +128,8 @@ def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
     """Judge the files that a variable has shells, interpreters and all programs run."""
     if name in _LOADED and not all(map(compiled(_LIBRARY).fullmatch, value.replace(":", " ").split())):
         return Finding(DESTROY, f"{name}={display(value, 40)}: puts code into every program")
+    if name.startswith("GIT_CONFIG"):
+        return by_variable(judge, name)
     if name in _SHELL_FILES:
         return _written(judge, f"{name}=", value, "sh")
     if name == "MAKEFILES":
