@@ -301,6 +301,13 @@ LOADER_VARIABLES = frozenset(
         "AWKLIBPATH",
     ]
 )
+# Variables that name a file or a folder which programs write; and those of them that only add to it.
+WRITTEN_VARIABLES = frozenset(
+    "GIT_INDEX_FILE HISTFILE LESSHISTFILE MYSQL_HISTFILE PSQL_HISTORY SQLITE_HISTORY NODE_REPL_HISTORY PYTHON_HISTORY PIP_LOG PIP_LOG_FILE "
+    "TF_LOG_PATH SSLKEYLOGFILE LLVM_PROFILE_FILE COVERAGE_FILE MALLOC_TRACE LD_DEBUG_OUTPUT NODE_V8_COVERAGE GOCOVERDIR "
+    "PYTHONPYCACHEPREFIX npm_config_cache NPM_CONFIG_CACHE npm_config_logs_dir CARGO_TARGET_DIR".split()
+)
+ADDED_TO = ("GIT_TRACE", "PIP_LOG", "TF_LOG", "SSLKEYLOG", "LESSHISTFILE")
 # Variables that decide which settings a host's agent goes by, or that it goes by none.
 HOST_VARIABLES = frozenset(
     [

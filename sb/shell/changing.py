@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS
+from sb.shell.arguments import ADDED_TO, WRAPPERS, WRITTEN_VARIABLES
 from sb.shell.copying import copied
 from sb.shell.guarded import refusal
 from sb.shell.options import Arrival, Content
@@ -60,13 +60,17 @@ _RUN_OR_READ = frozenset(
 # Options that name a file, or a folder, which is written; and programs that mean something else by them.
 _WRITING = (
     r"(?i:--?(?:[a-z]+-)*(?:out|output|out(?:put)?-?(?:file|dir|path|directory)|log|log(?:ger)?-?file|junitxml|junit-xml|html-report))"
-    r"|--(?:dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
+    r"|--(?:export-marks|dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
     r"|-coverprofile|--generate-config-file"
 )
+_NO_FILE = r"(?i)|\d+|true|false"  # as the value of a variable that may name one
+_EDITED = r"--in-?place(?:=.*)?"  # all operands are files, which are written
 _OTHERWISE = frozenset(
     "ls ps pgrep grep egrep fgrep zgrep rg ag ack nm find test [ [[ mount set shopt ssh bash sh".split()
 )
 _GO = frozenset(("cd", "pushd", "popd", "chdir"))
+_ADDING = r"(?i).*log.*|--stderr|--hsts|--alt-svc"
+_EDITORS = frozenset(("sed", "gsed", "perl", "ruby"))  # which have rules of their own
 _IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
 
 
@@ -78,6 +82,15 @@ def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
     if place and not place.asks:
         judge.refuse(refusal(display(word)))
     return Finding(DESTROY, f"{display(word)}: changes packages that sb uses") if place else QUIET
+
+
+def written_by_variable(judge: Judge, name: str, values: Sequence[str]) -> Finding:
+    """Judge the files that a variable has programs write."""
+    if name not in WRITTEN_VARIABLES and not name.startswith("GIT_TRACE"):
+        return QUIET
+    files = [value for value in values if is_literal(value) and not compiled(_NO_FILE).fullmatch(value)]
+    replaces = not name.startswith(ADDED_TO)
+    return highest(*(judge.write(file, f"{name}=", replaces=replaces) for file in files))
 
 
 def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Finding:
@@ -94,6 +107,8 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
                 return written
         elif option == "--basetemp" and (own := judge.paths.holds(word)):
             judge.refuse(f"{display(word)}: would be emptied and contains {own}, which agents must not touch")
+        if not compiled(_ADDING).fullmatch(option):
+            judge.replace(judge.paths.entries(word))
     words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
@@ -162,6 +177,9 @@ def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[st
             value = word[2:] if word[:2] in ("-o", "-O") and word[2] in "/~." else ""
         if value and is_literal(value):
             yield option, value
+    if base not in _EDITORS and any(map(compiled(_EDITED).fullmatch, arguments)):
+        words = (arguments[at] for at in operands(arguments))
+        yield from (("--in-place", word) for word in words if is_literal(word))
 
 
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:

@@ -21,7 +21,7 @@ from sb.shell.arguments import (
     WRAPPERS,
     WRITES,
 )
-from sb.shell.changing import change, changes
+from sb.shell.changing import change, changes, written_by_variable
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
 from sb.shell.computed import formatted, names_in
@@ -218,7 +218,7 @@ class CommandJudge(ABC):
         if name in LOADER_VARIABLES or name.startswith(("DYLD_", "LD_", "GIT_CONFIG_", "BASH_FUNC_")):
             floor = Finding(NETWORK, f"{name}=: changes which programs or settings are used")
             return highest(floor, *(run_by_variable(self, name, value) for value in values))
-        return QUIET
+        return written_by_variable(self, name, values)
 
     def _set(self, name: str, values: Sequence[str], *, made: bool = False) -> None:
         """Add values that a variable may have from here on; beyond a limit the value is unknown."""

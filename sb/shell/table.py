@@ -334,7 +334,7 @@ PACKS: dict[str, tuple[bool, Pairs, Pairs, tuple[tuple[str, str, str], ...], Pai
          ("R only reads | D -F --file -b: sets the host's name", 'hostname'),
          ('R only reads | W -r #2: writes a file', 'xxd'),
          ('R only reads | W -o --output: writes a file', 'base64|shuf'),
-         ('R only reads | W -i --inplace: changes a file', 'yq'),
+         ('R only reads | W -i --inplace --in-place: changes a file', 'yq'),
          ('R only reads | N -x -f: runs a program', 'bind'),
          ('R only reads | N --pre --hostname-bin: runs a program on each file', 'rg'),
          ('R only reads | D -s --set: sets the clock', 'date'),

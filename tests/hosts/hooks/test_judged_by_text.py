@@ -121,3 +121,27 @@ def test_change_that_outlives_its_call_asks(line: str, judged: Judged) -> None:
 @rows("line", PASSES_BY)
 def test_neighbours_of_what_outlives_its_call_go_on(line: str, judged: Judged) -> None:
     assert judged(line).outcome.runs
+
+
+WRITTEN = (
+    "GIT_TRACE=~/.bashrc git status", "export GIT_TRACE2_EVENT=$HOME/.profile; git log", "env GIT_TRACE_SETUP=/etc/x git status",
+    "GIT_TRACE_PACKET=.git/hooks/post-commit git fetch", "GIT_INDEX_FILE=~/notes.md git add -A", "GIT_INDEX_FILE=.env git read-tree HEAD",
+    "PIP_LOG=~/.bashrc pip install x", "HISTFILE=~/notes.md; history -w", "git fast-export --export-marks=$HOME/notes.md HEAD",
+    "git fast-import --export-marks .env", "foo --in-place ~/notes.md", "yq --in-place .a=1 ~/notes.md", "autopep8 --inplace --in-place ~/docs/plan.md",
+    "foo -o ~/notes.md", "frob --output=.env",
+)  # fmt: skip
+WRITTEN_HERE = (
+    "GIT_TRACE=1 git status", "GIT_TRACE=true git fetch", "GIT_TRACE=/not/there/log git status", "GIT_TRACE2_PERF=perf.log git status",
+    "GIT_INDEX_FILE=other.index git add -A", "PIP_LOG=pip.log pip install x", "HISTFILE=/dev/null bash", "unset HISTFILE", "KUBECONFIG=~/.kube/config kubectl get pods",
+    "autopep8 --in-place src/app.py", "git fast-export --export-marks=marks.txt HEAD", "foo -o ~/none.md", "foo --output a.txt", "pytest --log-file=pytest.log",
+)  # fmt: skip
+
+
+@rows("line", WRITTEN)
+def test_file_that_a_variable_or_an_option_has_written_asks(line: str, judged: Judged) -> None:
+    assert judged(line).outcome == "asked"
+
+
+@rows("line", WRITTEN_HERE)
+def test_variable_that_names_no_file_to_lose_goes_on(line: str, judged: Judged) -> None:
+    assert judged(line).outcome.runs
