@@ -36,7 +36,7 @@ class ShellVerdict(NamedTuple):
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         scripts: absolute paths of scripts that it runs by their names.
-        replaced: of `writes`, those whose content may be gone afterwards.
+        replaced: files whose content may be gone afterwards, each with whether it is deleted.
         parsed: whether it is a command line that could be parsed.
         changes: all that it deletes and overwrites, and what is known of its other parts.
         secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
@@ -58,7 +58,7 @@ class ShellVerdict(NamedTuple):
     uploads: tuple[Upload, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
     understood: bool = True
-    replaced: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, bool], ...] = ()
     scripts: tuple[str, ...] = ()
 
 
@@ -127,7 +127,7 @@ def classify(
         tuple(judge.trail.uploads),
         judge.commands.all(),
         parsed and judge.commands.understood,
-        tuple(judge.replaced),
+        tuple(judge.replaced.items()),
         tuple(judge.scripts.ran),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.copying import copied
-from sb.shell.facts import WRAPPERS, having
+from sb.shell.facts import WRAPPERS, WRITTEN_VARIABLES, having
 from sb.shell.guarded import refusal
 from sb.shell.options import Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
@@ -24,11 +24,17 @@ _RUN_OR_READ = having("reads_operands") | {
 # Options that name a file, or a folder, which is written.
 _WRITING = (
     r"(?i:--?(?:[a-z]+-)*(?:out|output|out(?:put)?-?(?:file|dir|path|directory)|log|log(?:ger)?-?file|junitxml|junit-xml|html-report))"
-    r"|--(?:dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
+    r"|--(?:export-marks|dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
     r"|-coverprofile|--generate-config-file"
 )
+# Of variables that name a file which is written, those that only add to it.
+_ADDED_TO = ("GIT_TRACE", "PIP_LOG", "TF_LOG", "SSLKEYLOG", "LESSHISTFILE")
+_NO_FILE = r"(?i)|\d+|true|false"  # as the value of a variable that may name one
+_EDITED = r"--in-?place(?:=.*)?"  # all operands are files, which are written
 _OTHERWISE = having("output_options_differ")
 _GO, _IN_PLACE = having("changes_folder"), having("edits_in_place")
+_ADDING = r"(?i).*log.*|--stderr|--hsts|--alt-svc"
+_EDITORS = frozenset(("sed", "gsed", "perl", "ruby"))  # which have rules of their own
 
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
@@ -39,6 +45,15 @@ def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
     if place and not place.asks:
         judge.refuse(refusal(display(word)))
     return Finding(DESTROY, f"{display(word)}: changes packages that sb uses") if place else QUIET
+
+
+def written_by_variable(judge: Judge, name: str, values: Sequence[str]) -> Finding:
+    """Judge the files that a variable has programs write."""
+    if name not in WRITTEN_VARIABLES and not name.startswith("GIT_TRACE"):
+        return QUIET
+    files = [value for value in values if is_literal(value) and not compiled(_NO_FILE).fullmatch(value)]
+    replaces = not name.startswith(_ADDED_TO)
+    return highest(*(judge.write(file, f"{name}=", replaces=replaces) for file in files))
 
 
 def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Finding:
@@ -55,6 +70,8 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
                 return written
         elif option == "--basetemp" and (own := judge.paths.holds(word)):
             judge.refuse(f"{display(word)}: would be emptied and contains {own}, which agents must not touch")
+        if not compiled(_ADDING).fullmatch(option):
+            judge.replace(judge.paths.entries(word))
     words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
@@ -123,6 +140,9 @@ def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[st
             value = word[2:] if word[:2] in ("-o", "-O") and word[2] in "/~." else ""
         if value and is_literal(value):
             yield option, value
+    if base not in _EDITORS and any(map(compiled(_EDITED).fullmatch, arguments)):
+        words = (arguments[at] for at in operands(arguments))
+        yield from (("--in-place", word) for word in words if is_literal(word))
 
 
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:

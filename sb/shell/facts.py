@@ -47,9 +47,9 @@ WRAPPERS = {
     name: Wrapper(letter, int(skips or 0), values, flags)
     for name, (letter, skips, values, flags) in lists("wraps").items()
 }
-# Variables whose value is a command that a program runs, those that change which programs or code run, and those that
-# decide which settings a host's agent goes by, or that it goes by none.
-COMMAND_VARIABLES, LOADER_VARIABLES, HOST_VARIABLES = (
-    frozenset(VARIABLES[name].split("|")) for name in ("runs", "loads", "configures_hosts")
+# Variables whose value is a command that a program runs, those that change which programs or code run, those that decide
+# which settings a host's agent goes by, or that it goes by none, and those that name a file or folder which is written.
+COMMAND_VARIABLES, LOADER_VARIABLES, HOST_VARIABLES, WRITTEN_VARIABLES = (
+    frozenset(VARIABLES[name].split("|")) for name in ("runs", "loads", "configures_hosts", "writes")
 )
 XARGS_VALUED = "-I -n -P -L -d -E -s -a -R -J --arg-file --delimiter --max-args --max-procs --max-lines --max-chars --replace --eof"

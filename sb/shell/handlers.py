@@ -11,10 +11,11 @@ from sb.shell.containers import container
 from sb.shell.facts import WRAPPERS, texts
 from sb.shell.git import git
 from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
+from sb.shell.moving import cd
 from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
 from sb.shell.words import display, is_literal
-from sb.shell.wrapping import alias, cd, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
+from sb.shell.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input

@@ -176,9 +176,9 @@ def inline_calls(judge: Judge, name: str, kind: str, code: str) -> Finding | Non
             DESTROY,
             f"{name}: the code is too long to be judged ({len(code):,} characters, limit {LONGEST:,})",
         )
-    here = judge.paths.here
+    position = judge.paths.position
     found = _Search(judge, name, language, code).judge()
-    judge.paths.here = here
+    judge.paths.position = position
     return found
 
 

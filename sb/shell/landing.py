@@ -68,7 +68,7 @@ class _Landing:
         if place.startswith(MADE) and not self._judge.renames:
             return QUIET  # a new, empty folder
         if not is_literal(place):
-            self._judge.replace([] if self._spares else self._judge.paths.present(place))
+            self._judge.replace([] if self._spares else self._judge.paths.entries(place))
             return self._not_known()
         self._judge.look(place)
         whole = not self._brings_more()

@@ -97,7 +97,7 @@ _FIELDS = {
     "wraps": ("class", "skips", "values", "flags"),
     "writes": ("letters", "options", "operands"),
 }
-VARIABLES = ("configures_hosts", "loads", "runs")
+VARIABLES = ("configures_hosts", "loads", "runs", "writes")
 # Traits of programs that do more than read.
 _CHANGING = frozenset(
     "writes_operands replaces_content removes takes_whole_folders publishes mails copies_to_hosts ends_processes".split()

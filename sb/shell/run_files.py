@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.computed import short_text
 from sb.shell.facts import having, lists
+from sb.shell.git import by_variable
 from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, Finding, highest, operands
@@ -30,6 +31,10 @@ _PACKAGE = "package.json"
 _FOLDER_OPTIONS = ("-C", "--directory", "--prefix", "--cwd", "--dir")
 _MOST_LINES = 32  # of one file on disk
 _UNREAD = Finding(DESTROY, "package.json: cannot be read")
+
+# Libraries that every program loads; those of the system are allocators, sanitizers and tracers.
+_LOADED = frozenset(("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"))
+_LIBRARY = r"(?:/(?:usr/(?:local/)?|opt/homebrew/)?lib(?:32|64|exec)?/(?:[\w+@-][\w.+@-]*/)*)?[\w+-][\w.+-]*|"
 
 
 def run_files(judge: Judge, program: str, arguments: Sequence[str], stdin: Input = NOTHING) -> Finding:
@@ -84,7 +89,11 @@ def _on_disk(judge: Judge, word: str, lines_of: Callable[[str], Sequence[str]]) 
 
 
 def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
-    """Judge the files that a variable has shells and interpreters run."""
+    """Judge the files that a variable has shells, interpreters and all programs run."""
+    if name in _LOADED and not all(map(compiled(_LIBRARY).fullmatch, value.replace(":", " ").split())):
+        return Finding(DESTROY, f"{name}={display(value, 40)}: puts code into every program")
+    if name.startswith("GIT_CONFIG"):
+        return by_variable(judge, name)
     if name in _SHELL_FILES:
         return _written(judge, f"{name}=", value, "sh")
     if name == "MAKEFILES":

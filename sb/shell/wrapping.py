@@ -253,17 +253,6 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
     return found
 
 
-def cd(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """Judge `cd` and similar builtins, which move relative paths."""
-    positions = operands(arguments)
-    word = arguments[positions[-1]] if positions else "~"
-    judge.paths.enter(word)
-    if name == "popd" or (name == "pushd" and not positions) or "CDPATH" in judge.values:
-        word = "-"
-    judge.go(word)
-    return Finding(READ, f"{name}: changes the working folder")
-
-
 def trap(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge `trap`: a command that runs later."""
     positions = operands(arguments)

@@ -130,7 +130,7 @@ class GovernedCall(NamedTuple):
         writes: files that a command line writes, as far as that is known; no snapshot is taken of them.
         rule: what refused it, if that is not what keeps agents from SecondBrain itself.
         asks: what a person must agree to, whatever the policy says.
-        replaced: of `writes`, those whose content may be gone afterwards.
+        replaced: files whose content a command line may take away, each with whether it deletes them.
         scripts: files that a command line runs by their names.
         commands: of a command line, programs with their arguments, as far as they are known.
     """
@@ -148,7 +148,7 @@ class GovernedCall(NamedTuple):
     writes: tuple[str, ...] = ()
     rule: str = ""
     asks: tuple[Ask, ...] = ()
-    replaced: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, bool], ...] = ()
     scripts: tuple[str, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
 
