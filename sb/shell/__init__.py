@@ -36,6 +36,7 @@ class ShellVerdict(NamedTuple):
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         scripts: absolute paths of scripts that it runs by their names.
+        disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
         replaced: of `writes`, those whose content may be gone afterwards.
         parsed: whether it is a command line that could be parsed.
         changes: all that it deletes and overwrites, and what is known of its other parts.
@@ -60,6 +61,7 @@ class ShellVerdict(NamedTuple):
     understood: bool = True
     replaced: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
+    disclosed: tuple[str, ...] = ()
 
 
 def classify(
@@ -129,6 +131,7 @@ def classify(
         parsed and judge.commands.understood,
         tuple(judge.replaced),
         tuple(judge.scripts.ran),
+        tuple(judge.trail.disclosed),
     )
 
 

@@ -56,6 +56,7 @@ from sb.shell.showing import (
     makefiles,
     packs_listed,
     read_words,
+    reads_disk,
     script_files,
     shows_files,
     takes_login,
@@ -81,6 +82,10 @@ _OF_PROCESS = r"\benv(?:\.|\[['\"])(\w+)"
 _TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
+# Programs that make no file, nor run another one with other files than this machine's.
+_HERE = frozenset(
+    "find xargs env time timeout command nice nohup stdbuf bash sh cd test [ [[ true export source . ls pwd wc stat".split()
+)
 _FILE_SERVERS = frozenset(("serve", "http-server", "miniserve"))
 
 
@@ -94,6 +99,7 @@ class Trail(TextTrail):
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
         self._before = len(self.reads)
+        self._changes = self._changes or not (program in _HERE or reads_disk(program))
         if program == "parallel" or (program == "xargs" and operands(arguments, XARGS_VALUED)):
             listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
             self.words = merged(words, self.input, listed, *self._arguments_of(program, arguments))
@@ -230,7 +236,7 @@ class Trail(TextTrail):
             elif not (
                 own.kind == DOTENV and tells_names_only(program, arguments)
             ) and not self._stays_guarded(program, arguments, own):
-                found = merged(found, self._source(word, own))
+                found = merged(found, self._source(word, own, on_disk=reads_disk(program)))
         return found
 
     def _whole(self, program: str, arguments: Sequence[str]) -> Taint:
@@ -470,7 +476,7 @@ class Trail(TextTrail):
             return
         self.flow = self.flow or f"{to.what}, with what {carried.what}"
         if carried.soft and not carried.private:
-            self._read(carried.what)
+            self._read(carried.what, carried.files)
 
 
 def _read_by_sql(arguments: Sequence[str], stdin: Input) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sb.shell.secret_index import KEY, Pattern, SecretIndex, SecretRow, index
 from sb.shell.secret_table import BEGINS, ENDS, FILES, LITERAL, OTHERS, PATTERNS
 from sb.shell.sensitive import folded
-from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, display, is_literal
+from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, display, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.paths import Paths
@@ -281,6 +281,75 @@ def secret_word(paths: Paths, word: str) -> Secret | None:
         if found is not None:
             return found
     return None
+
+
+def existing(paths: Paths, word: str) -> tuple[str, ...] | None:
+    """The existing files that a word names, as real paths; None where that cannot be told."""
+    if ":" in word or not is_sure(word):
+        return None
+    found = dict[str, None]()
+    for piece in _pieces(word):
+        there = there_now(paths, piece)
+        if there is None:
+            return None
+        found |= dict.fromkeys(map(os.path.realpath, there))
+    return tuple(found)
+
+
+def there_now(paths: Paths, piece: str) -> list[str] | None:
+    """The existing paths that a word stands for, by its patterns too; None where that cannot be told."""
+    if paths.elsewhere or paths.anywhere or paths.wandered:
+        return None
+    found: list[str] = []
+    for place in paths.places(piece):
+        if is_literal(place):
+            found += [place] if may_be_there(place) else []
+            continue
+        fitting = _fitting(place, dotglob=paths.dotglob)
+        if fitting is None:
+            return None
+        found += fitting
+    return found
+
+
+def _fitting(pattern: str, *, dotglob: bool) -> list[str] | None:
+    """The existing paths that an absolute pattern fits, whatever their case; None for an unknown folder and many entries."""
+    parts = pattern.split("/")
+    first = next(at for at, part in enumerate(parts) if not is_literal(part))
+    level, left = ["/".join(parts[:first]) or "/"], _MOST_ENTRIES
+    if not os.path.isdir(level[0]):
+        return None
+    for part in parts[first:]:
+        if STAR * 2 in part or (BRACKET in part and ":" in part):
+            return None
+        shape = part.casefold().translate(_AS_GLOB).replace("[^", "[!")
+        hidden = dotglob or part.startswith(".")
+        following: list[str] = []
+        for folder in level:
+            if is_literal(part):
+                following += [path] if may_be_there(path := f"{folder}/{part}") else []
+                continue
+            names = [name for name, _ in _entries(folder, left)]
+            left -= len(names)
+            if left <= 0:
+                return None
+            fits = (
+                name for name in names if (hidden or name[0] != ".") and fnmatchcase(name.casefold(), shape)
+            )
+            following += (f"{folder}/{name}" for name in fits)
+        level = following
+    return level
+
+
+def may_be_there(path: str) -> bool:
+    """Whether there is something at a path, or that cannot be told, as in a folder of somebody else."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _pieces(word: str) -> Iterator[str]:

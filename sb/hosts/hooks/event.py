@@ -133,6 +133,7 @@ class GovernedCall(NamedTuple):
         replaced: of `writes`, those whose content may be gone afterwards.
         scripts: files that a command line runs by their names.
         commands: of a command line, programs with their arguments, as far as they are known.
+        disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
     """
 
     tool_id: str
@@ -151,6 +152,7 @@ class GovernedCall(NamedTuple):
     replaced: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
+    disclosed: tuple[str, ...] = ()
 
 
 class Decision(StrEnum):

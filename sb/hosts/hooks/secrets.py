@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from sb.redaction import one_line
 from sb.shell import classify
 from sb.shell.addresses import metadata_address
 from sb.shell.programs import judged_by
-from sb.shell.secret_files import PRIVATE, secret_path
+from sb.shell.secret_files import PRIVATE, may_be_there, secret_path
 from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
 from sb.shell.sinks import SENDS_IN_CODE, carries_data
@@ -26,7 +26,7 @@ from sb.shell.taints import Upload
 from sb.shell.words import compiled
 
 SECRET, FLOW, UPLOAD = CREDENTIALS_READ, CREDENTIALS_LEAVE, SENT_AFTER_READING
-READ_SECRET = "read_secret"  # the note of a call that was let read credentials
+READ_SECRET = "read_secret"  # the note of a call that reads credentials which are there
 WITHHELD = {"withheld": "the call read credentials"}  # in place of a result
 NO_MESSAGE = "failed; the message is withheld, since the call read credentials"
 _MOST_TEXTS = 2_000  # of one call
@@ -92,17 +92,25 @@ _NOTHING = SecretGuard()
 
 
 def guard_secrets(
-    governed: GovernedCall, setting: str, calls: ExternalCalls, event: HookEvent, run_id: str
+    governed: GovernedCall,
+    setting: str,
+    calls: ExternalCalls,
+    event: HookEvent,
+    run_id: str,
+    is_marked: Callable[[], bool],
 ) -> SecretGuard:
     """Judge the credentials that a call reads, and what it would send after one was read.
 
     Args:
         setting: of hooks.secrets.
+        is_marked: whether a call of the session has read credentials.
     """
     guard = guard_reading(governed, setting)
     if guard.refused or governed.flow:
         return guard
-    sent = _sent(governed, calls, event, run_id)
+    if not (governed.uploads or governed.scripts) or not is_marked():
+        return guard
+    sent = _sent(governed, str(calls.started_with(run_id).get("remotes", "")), event)
     if not sent:
         return guard
     why = f"{sent}, in a session that has read credentials"
@@ -125,18 +133,19 @@ def guard_reading(governed: GovernedCall, setting: str) -> SecretGuard:
         asked.append(Ask(FLOW, f"{flow}: credentials would leave this machine"))
     elif secrets and setting != "allow":
         asked += (Ask(SECRET, text, _answer(setting == "ask")) for text in secrets)
-    return SecretGuard("", tuple(asked), {READ_SECRET: True})
+    return SecretGuard("", tuple(asked), {READ_SECRET: True} if governed.disclosed or flow else None)
 
 
 def _answer(permitted: bool) -> AnsweredBy:
     return AnsweredBy.PERMITTED if permitted else AnsweredBy.QUEUED
 
 
-def _sent(governed: GovernedCall, calls: ExternalCalls, event: HookEvent, run_id: str) -> str:
-    """What a call sends that needs a person, if the session has read credentials; "" for nothing."""
-    if not (governed.uploads or governed.scripts) or not calls.noted(run_id, READ_SECRET):
-        return ""
-    then = str(calls.started_with(run_id).get("remotes", ""))
+def _sent(governed: GovernedCall, then: str, event: HookEvent) -> str:
+    """What a call sends that needs a person in a session that has read credentials; "" for nothing.
+
+    Args:
+        then: the remotes with which the session began.
+    """
     for upload in governed.uploads:
         if upload.remote is None or not is_known(upload.remote, then, remotes_of(event.cwd)):
             return upload.what
@@ -168,6 +177,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
     from sb.hosts.hooks.arguments import is_like_a_line  # few calls are of other tools
 
     reads: dict[str, None] = {}
+    disclosed = dict[str, None]()
     flow, uploads = "", list[Upload]()
     commands = 0
     for count, (name, text) in enumerate(_leaves(call.args)):
@@ -187,10 +197,13 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
                 rules=context.rules,
             )
             reads |= dict.fromkeys(verdict.secrets)
+            disclosed |= dict.fromkeys(verdict.disclosed)
             flow = flow or verdict.flow
             uploads += verdict.uploads
         elif what := _secret_in(name, text, context) or _searched(call, name, text, context):
             reads.setdefault(what)
+            if call.tool.startswith(_OF_SERVERS) or _may_be_there(text, context):
+                disclosed[""] = None
         elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
             uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
     by_host = call.tool in _SEARCHING
@@ -199,12 +212,15 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
 
         if what := shown_by_search(call, context, by_host=by_host):
             reads.setdefault(what)
+            disclosed[""] = None
     if call.tool in _PUBLISHING or (
         call.tool.startswith(_OF_SERVERS) and compiled(_SENDING).search(_own_name(call.tool))
     ):
         uploads.append(Upload(f"{one_line(call.tool, 60)}: sends or publishes"))
         flow = flow or (f"{one_line(call.tool, 60)}: {next(iter(reads))}" if reads else "")
-    return governed._replace(secrets=tuple(reads), flow=flow, uploads=tuple(uploads))
+    return governed._replace(
+        secrets=tuple(reads), flow=flow, uploads=tuple(uploads), disclosed=tuple(disclosed)
+    )
 
 
 def _is_search(tool: str) -> bool:
@@ -246,6 +262,12 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
             if found is not None and found.kind != PRIVATE:
                 return f"reads {found.what}: {one_line(path, 80)}"
     return ""
+
+
+def _may_be_there(text: str, context: JudgingContext) -> bool:
+    """Whether a text that names credentials names something that is there, as far as it is a path."""
+    paths = [place for path in loose_spellings(text, context) for place in readings(path, context)]
+    return "*" in text or "://" in text or not context.placed or any(map(may_be_there, paths))
 
 
 def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -> str:
