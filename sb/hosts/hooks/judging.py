@@ -259,7 +259,7 @@ class _Session:
 
     def _announce(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> ToolResult:
         can_ask = self._adapter.can_ask(self._event)
-        step, no_ids = _name(call)
+        step, no_ids = call.step
         return self._calls.announce(
             self._ctx,
             governed.tool_id,
@@ -305,7 +305,7 @@ class _Session:
         return self._confining.report(call, governed, pending=pending).text
 
     def _record(self, call: NativeCall, governed: GovernedCall, nonce: str) -> None:
-        step, no_ids = _name(call)
+        step, no_ids = call.step
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
@@ -418,21 +418,6 @@ class _Session:
             if change is not None and change.rows:
                 return True
         return bool(paths) and self._files.have_changed(paths, intent.idempotency_key)
-
-
-def _name(call: NativeCall) -> tuple[str, bool]:
-    """The name of a call in its run, and whether equal calls have that name too.
-
-    For hosts that give a call no id, what it is names it, so that its report is found.
-    """
-    if call.use_id:
-        return call.use_id, False
-    from sb.canonical import digest
-
-    try:
-        return f"{call.tool}:{digest(canonical_bytes(call.args))[:32]}", True
-    except NotCanonical:
-        return call.tool, True
 
 
 def _shown(response: Any) -> Any:
