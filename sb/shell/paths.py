@@ -85,6 +85,7 @@ class Paths:
         self.here = self.folders[0]  # the folder that the line is in by now; "" where that is not sure
         self.wandered = False  # before the line began: then a protected place is known by its name alone
         self.dotglob = False
+        self.arrived = False  # the line has brought files of which not all names are known
         both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
         self._protected = {name: folded(name) for name in sorted(both)}
         self._tails = {name: _tail(parts) for name, parts in self._protected.items()}

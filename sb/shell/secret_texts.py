@@ -152,7 +152,7 @@ class TextTrail(ABC):
             secret = secret_word(self._judge.paths, path)
             if secret is None:
                 continue
-            what = f"reads {secret.what}: {display(path, 80)}"
+            what = secret.read_by(path)
             if name == "MAKEFILES":  # `make` prints lines that are no rules
                 self._read(what)
                 self.makefiles = Taint(CONTENT, what)
@@ -327,7 +327,7 @@ class TextTrail(ABC):
         return found
 
     def _source(self, word: str, secret: Secret, *, on_disk: bool = True) -> Taint:
-        what = f"reads {secret.what}: {display(word, 80)}"
+        what = secret.read_by(word)
         if secret.kind == PRIVATE:
             return Taint(CONTENT, what, soft=True, private=True)
         if secret.kind == DOTENV and self._loading:
@@ -342,7 +342,7 @@ class TextTrail(ABC):
         for word in text.split()[:_MOST_WORDS]:
             secret = secret_word(self._judge.paths, word)
             if secret is not None and secret.kind != PRIVATE:
-                return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
+                return Taint(NAMES, secret.read_by(word))
         return CLEAN
 
     @abstractmethod

@@ -18,7 +18,7 @@ from sb.redaction import one_line
 from sb.shell import classify
 from sb.shell.addresses import metadata_address
 from sb.shell.programs import judged_by
-from sb.shell.secret_files import PRIVATE, may_be_there, secret_path
+from sb.shell.secret_files import PRIVATE, may_be_there, secret_path, secrets_below
 from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
 from sb.shell.sinks import SENDS_IN_CODE, carries_data
@@ -276,7 +276,8 @@ def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -
         return ""
     if name in ("glob", "include", "include_pattern", "includePattern"):
         shapes = (shape.rpartition("/")[2] for shape in _braces(text))
-        if any(re.search("[a-z0-9]|^[.]", shape) and _finds_secret(shape) for shape in shapes):
+        risky = [shape for shape in shapes if re.search("[a-z0-9]|^[.]", shape) and _finds_secret(shape)]
+        if risky and _may_find(risky, str(call.args.get("path") or context.cwd), context):
             return f"reads credentials: files named {one_line(text, 60)}"
     elif name == "path" and call.args.get("output_mode", "content") == "content":
         narrow = any(call.args.get(key) for key in ("glob", "include", "include_pattern", "type"))
@@ -284,6 +285,14 @@ def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -
         if not narrow and any(own[: len(parts)] == parts for parts in map(folded, readings(text, context))):
             return f"reads everything in {one_line(text, 60)}, with its credentials"
     return ""
+
+
+def _may_find(shapes: list[str], folder: str, context: JudgingContext) -> bool:
+    """Whether a search of a folder finds a file with credentials by its name, or that cannot be told."""
+    rest = list[str]()
+    found = (one for place in readings(folder, context) for one in secrets_below(place, rest=rest))
+    names = (name.rpartition("/")[2].casefold() for name, _ in found)
+    return any(fnmatchcase(name, shape.casefold()) for name in names for shape in shapes) or bool(rest)
 
 
 def _finds_secret(shape: str) -> bool:

@@ -134,7 +134,7 @@ def test_a_request_to_read_a_secret_does_not_only_read(host: Host) -> None:
         ("Read", {"file_path": "src/token.py"}, False),
         ("Grep", {"pattern": "KEY", "path": ".env", "output_mode": "content"}, True),
         ("Grep", {"pattern": "process.env", "path": "src"}, False),
-        ("Grep", {"pattern": "KEY", "glob": "**/.env*"}, True),
+        ("Grep", {"pattern": "KEY", "glob": "**/.env*"}, True),  # in a folder that is not there,
         ("Glob", {"pattern": "**/.env"}, False),
         ("WebFetch", {"url": "file:///etc/shadow", "prompt": "read"}, True),
         ("WebFetch", {"url": "http://169.254.169.254/latest/meta-data/", "prompt": "read"}, True),
@@ -326,6 +326,8 @@ def test_an_approved_reading_runs_once(host: Host) -> None:
 
 @pytest.mark.parametrize("glob", [".e*", "*nv", ".*", "{.env,a}", "**/.[e]nv"])
 def test_search_by_a_pattern_that_finds_credentials_is_asked(host: Host, glob: str) -> None:
+    assert host.before("Grep", pattern=".", glob=glob, output_mode="content") == HookVerdict()
+    (host.project / ".env").write_text("KEY=1", encoding="utf-8")
     assert host.before("Grep", pattern=".", glob=glob, output_mode="content").decision is Decision.ASK
 
 
