@@ -50,6 +50,11 @@ _READ_BY_AWK = r"<[ \t]*\"([^\"\n]{1,400})\""
 _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 
 
+def reads_disk(program: str) -> bool:
+    """Whether a program that is given a path reads that file of this machine: not one of an archive or of a commit."""
+    return program in (PASSES | VIEWERS | GREPS | COPIES) - PACKS - {"cpio", "zip", "unzip", "zcat"}
+
+
 def git_verb(arguments: Sequence[str]) -> str:
     """The subcommand of git."""
     return next((arguments[at] for at in operands(arguments, "-C -c --git-dir --work-tree --namespace")), "")

@@ -212,6 +212,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         replaced=verdict.replaced,
         scripts=verdict.scripts,
         commands=verdict.commands,
+        disclosed=verdict.disclosed,
     )
 
 
