@@ -12,9 +12,9 @@ from sb.shell.containers import container
 from sb.shell.git import git
 from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
 from sb.shell.moving import cd
-from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
-from sb.shell.words import display, is_literal
+from sb.shell.words import compiled, display, is_literal
 from sb.shell.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
@@ -189,6 +189,18 @@ def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
 
 
+_RUN_BY_SOCAT = r"(?is)(?:.*!!)?\s*(?:exec|system|shell)(?:-fd)?:([^,]*).*"
+
+
+def socat(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `socat`: an address that starts a program lets whoever is at the other one use it."""
+    found = rule_finding(name, arguments) or QUIET
+    for program in filter(None, map(compiled(_RUN_BY_SOCAT).fullmatch, arguments)):
+        line = judge.line(program[1].strip("'\"")) if program[1] else QUIET
+        found = highest(found, line, Finding(DESTROY, f"{name}: connects a program to the network"))
+    return found
+
+
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys((key.partition(" ")[0] for key in WRAPPERS), wrapped),
     **dict.fromkeys(
@@ -286,6 +298,7 @@ HANDLERS: dict[str, Handler] = {
     "kill": kill,
     **dict.fromkeys(["pkill", "killall"], pkill),
     "git": git,
+    "socat": socat,
     "crontab": crontab,
     **dict.fromkeys(
         ["docker", "podman", "nerdctl", "docker-compose", "podman-compose", "kubectl", "oc"], container

@@ -259,6 +259,7 @@ PACKS: dict[str, tuple[bool, Pairs, Pairs, tuple[tuple[str, str, str], ...], Pai
          ('N talks to the network', 'aria2c|https|httpie|socat|telnet|ftp|sftp|scp|rcp|lftp|ping|ping6|traceroute|tracepath|mtr|dig|host|nslookup|whois|nmap|tcpdump|ss|netstat|arp|mail|mailx|sendmail|mutt|yt-dlp|youtube-dl|git-lfs|wscat|websocat|grpcurl|ab|wrk|hey|k6|iperf|iperf3|ssh-copy-id|ssh-agent|sshfs|mosh|rsh|autossh'),
          ('N talks to the network | D =DELETE: deletes on another host', 'http'),
          ('N talks to the network | D =DELETE =delete: deletes on another host', 'xh'),
+         ('N loads code into the shell | D ^zsh/net: connects the shell to the network', 'zmodload'),
          ('N talks to the network | D -e -c --exec --sh-exec: connects a program to the network', 'nc|ncat|netcat'),
          ('N copies files between folders or hosts | D --delete --del --delete-before --delete-during --delete-delay --delete-after --delete-excluded --delete-missing-args --remove-source-files --force: deletes files', 'rsync'),),
         (),
