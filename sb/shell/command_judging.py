@@ -69,6 +69,7 @@ from sb.shell.words import (
     is_literal,
     is_sure,
 )
+from sb.shell.wrapping import with_loader_apart
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
@@ -317,7 +318,7 @@ class CommandJudge(ABC):
         self._count(len(argv))
         if self.depth > 40:
             raise Unparsed("nested too deeply")
-        argv = with_git_apart(argv)
+        argv = with_git_apart(with_loader_apart(argv))
         name = argv[0]
         self.programs.append(display(name))
         if "dotglob" in argv:
