@@ -80,6 +80,7 @@ _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV
 # Programs that replace the content of the files they name, but for these options.
 _DELETING, _MOVING = ("rm", "unlink"), ("mv", "cp")
 _REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex", *_DELETING))
+_SIZES = "-s --size -r --reference"
 _OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
@@ -461,7 +462,8 @@ class CommandJudge(ABC):
         if found.rank == NETWORK and (where := self.paths.run_by_git()):
             worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
         if base in WRITES:
-            named = [argv[1:][at] for at in operands(argv[1:])] if base == "tee" else []
+            named = [argv[1:][at].replace(OPERAND, UNKNOWN) for at in operands(argv[1:], _SIZES)]
+            named = named if base in ("tee", "truncate") else []
             worst = highest(worst, unresolved_target(self.paths, named, base))
             replaces = base in _REPLACING and not any(map(compiled(KEEPS).fullmatch, argv[1:]))
             for at in operands(argv[1:]):
