@@ -73,6 +73,7 @@ def classify(
     guarded: Guarded | None = None,
     env: Mapping[str, str] | None = None,
     wandered: bool = False,
+    gone: bool = False,
     rules: Ruleset = SHIPPED_RULES,
     follow: bool = True,
     guess: bool = True,
@@ -86,6 +87,7 @@ def classify(
         guarded: places that no command may change: what decides how calls are judged.
         env: the environment that it would have; by default this process's.
         wandered: whether an earlier command of its shell may have gone to another folder.
+        gone: whether the folder is not there, so that a host starts it in another one.
         rules: of programs; by default the shipped ones.
         follow: whether to look for flows in scripts on disk that it runs.
         guess: whether code counts that reads credentials and uses the network, wherever it sends what: it may use a key
@@ -94,6 +96,8 @@ def classify(
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
+    if gone:
+        judge.paths.here, judge.paths.lost = "", True
     judge.guesses = guess
     judge.comes_back = comes_back
     with judged_by(rules):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sb.repository import git_root
 from sb.shell.copying import copied
 from sb.shell.facts import WRAPPERS, WRITTEN_VARIABLES, having
 from sb.shell.guarded import refusal
@@ -31,6 +32,7 @@ _WRITING = (
 _ADDED_TO = ("GIT_TRACE", "PIP_LOG", "TF_LOG", "SSLKEYLOG", "LESSHISTFILE")
 _NO_FILE = r"(?i)|\d+|true|false"  # as the value of a variable that may name one
 _EDITED = r"--in-?place(?:=.*)?"  # all operands are files, which are written
+_HARD = "-[a-zA-Z]*l[a-zA-Z]*|--link"
 _OTHERWISE = having("output_options_differ")
 _GO, _IN_PLACE = having("changes_folder"), having("edits_in_place")
 _ADDING = r"(?i).*log.*|--stderr|--hsts|--alt-svc"
@@ -74,6 +76,8 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
             judge.replace(judge.paths.entries(word))
     words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
+    if _links_hard(base, arguments):
+        found = highest(found, _linked_in(judge, base, arguments))
     if base == "ln":  # another name for a folder is another name for all that lies in it
         made = list(copied(judge, base, arguments))
         folders = (word for _, content in made if _is_folder(judge, word := _source(content)))
@@ -145,6 +149,34 @@ def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[st
         yield from (("--in-place", word) for word in words if is_literal(word))
 
 
+def _links_hard(base: str, arguments: Sequence[str]) -> bool:
+    """Whether a command gives files a second name."""
+    if base not in ("cp", "ln", "link"):
+        return False
+    soft = any(compiled("-[a-zA-Z]*s[a-zA-Z]*|--symbolic.*").fullmatch(word) for word in arguments)
+    return (
+        base == "link"
+        or any(compiled(_HARD).fullmatch(word) for word in arguments)
+        or (base == "ln" and not soft)
+    )
+
+
+def _linked_in(judge: Judge, base: str, arguments: Sequence[str]) -> Finding:
+    """Judge second names of files outside of the project: what changes one by that name changes the other unseen."""
+    from sb.shell.keep_area import temporary_folders  # most lines link nothing
+
+    words = [arguments[at] for at in operands(arguments)]
+    own = git_root(judge.paths.folders[0]) or judge.paths.folders[0]
+    inside = tuple(f"{os.path.realpath(folder)}/" for folder in (own, *temporary_folders()))
+    for word in filter(is_literal, words[:-1] or words):
+        places = [os.path.realpath(place) for place in judge.paths.now(word) if os.path.isfile(place)]
+        if any(not place.startswith(inside) for place in places):
+            return Finding(
+                DESTROY, f"{base} {display(word, 40)}: gives a file outside of the project a second name"
+            )
+    return QUIET
+
+
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:
     """The words that name changed files, each with whether everything below changes too."""
     words = [arguments[at] for at in operands(arguments)]
@@ -152,10 +184,7 @@ def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[
         inplace = any(compiled("-[a-z]*i.*|--in-?place.*").fullmatch(word) for word in arguments)
         return [(word, False) for word in words if inplace]
     if base in _COPY or base in ("ln", "link"):
-        soft = any(compiled("-[a-zA-Z]*s[a-zA-Z]*|--symbolic.*").fullmatch(word) for word in arguments)
-        second = base == "link" or (base == "ln" and not soft)
-        second = second or any(compiled("-[a-zA-Z]*l[a-zA-Z]*|--link").fullmatch(word) for word in arguments)
-        return [(word, False) for word in words if second and base != "rsync"]
+        return [(word, False) for word in words if _links_hard(base, arguments)]
     if base in _MOVE_OR_CLOSE:
         return [(word, True) for word in words[: -1 if base == "mv" and len(words) > 1 else None]]
     if rank not in (WRITE, DESTROY) or base in _RUN_OR_READ or base.startswith(("python", "pypy")):

@@ -58,6 +58,7 @@ from sb.shell.words import (
     is_literal,
     is_sure,
 )
+from sb.shell.wrapping import with_loader_apart
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
@@ -66,6 +67,7 @@ _NUMBERS = ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
 _DELETING, _MOVING = ("rm", "unlink"), ("mv", "cp")
+_SIZES = "-s --size -r --reference"
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
 _DECLARE, _ASSIGN = having("declares"), having("assigns")
@@ -302,7 +304,7 @@ class CommandJudge(ABC):
         self._count(len(argv))
         if self.depth > 40:
             raise Unparsed("nested too deeply")
-        argv = with_git_apart(argv)
+        argv = with_git_apart(with_loader_apart(argv))
         name = argv[0]
         self.programs.append(display(name))
         if "dotglob" in argv:
@@ -445,7 +447,8 @@ class CommandJudge(ABC):
         if found.rank == NETWORK and (where := self.paths.run_by_git()):
             worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
         if base in having("writes_operands"):
-            named = [argv[1:][at] for at in operands(argv[1:])] if base == "tee" else []
+            named = [argv[1:][at].replace(OPERAND, UNKNOWN) for at in operands(argv[1:], _SIZES)]
+            named = named if base in ("tee", "truncate") else []
             worst = highest(worst, unresolved_target(self.paths, named, base))
             replaces = base in having("replaces_content") and not any(
                 map(compiled(KEEPS).fullmatch, argv[1:])

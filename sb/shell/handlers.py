@@ -12,9 +12,9 @@ from sb.shell.facts import WRAPPERS, texts
 from sb.shell.git import git
 from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
 from sb.shell.moving import cd
-from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
-from sb.shell.words import display, is_literal
+from sb.shell.words import compiled, display, is_literal
 from sb.shell.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
@@ -189,6 +189,18 @@ def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
 
 
+_RUN_BY_SOCAT = r"(?is)(?:.*!!)?\s*(?:exec|system|shell)(?:-fd)?:([^,]*).*"
+
+
+def socat(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `socat`: an address that starts a program lets whoever is at the other one use it."""
+    found = rule_finding(name, arguments) or QUIET
+    for program in filter(None, map(compiled(_RUN_BY_SOCAT).fullmatch, arguments)):
+        line = judge.line(program[1].strip("'\"")) if program[1] else QUIET
+        found = highest(found, line, Finding(DESTROY, f"{name}: connects a program to the network"))
+    return found
+
+
 _BY_NAME: dict[str, Handler] = {
     handler.__name__.rstrip("_"): handler
     for handler in (
@@ -207,7 +219,7 @@ _BY_NAME: dict[str, Handler] = {
             git,
             interpreter,
         ),
-        *(kill, nix, pkill, redis, sb, sed, shell, source, sqlite, trap, wrapped, xargs),
+        *(kill, nix, pkill, redis, sb, sed, shell, socat, source, sqlite, trap, wrapped, xargs),
     )
 }
 HANDLERS: dict[str, Handler] = {

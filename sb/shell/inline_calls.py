@@ -89,7 +89,7 @@ _PERL = _Language(
         ("read", r"(?<![\w$@%>])(?:read_file|slurp)\b"),
         ("go", r"(?<![\w$@%>])chdir\b"),
         ("fetch", r"->(?:post|put|get|delete|request)\b|IO::Socket::\w+(?:::\w+)*->new"),
-        ("code", r"(?<![\w$@%>])eval(?=\s*[\"'$(])"),
+        ("code", r"(?<![\w$@%>])eval(?=\s*(?:[\"'$(`]|get\b|qx))"),
     ),
     bare=True,
     ticks=True,

@@ -42,6 +42,14 @@ _EDITOR_RUNS = (
     r"(?:spawn|exec|system|(?:platform[ \t]+)?shell)[ \t])[ \t]*([^;\n}\]'\")]+)"
 )
 _MOST_PATHS = 64
+# A statement that only running the line tells; in other places it is mostly a number or a name.
+_UNKNOWN_STATEMENT = rf"(?:^|[;\n])[ \t]*{UNKNOWN}"
+# A shell, and what another machine is reached by: together they let whoever answers run commands.
+_REACHES = (
+    r"\.connect(?:_ex)?\(|(?<![\w.])connect\b *\(|create_connection\(|\.(?:bind|listen)\(|IO::Socket|TCPSocket|TCPServer|fsockopen|stream_socket"
+    r"|\bnet['\"]?\)?\.(?:connect|createConnection|Socket)|/(?:inet|dev)/(?:tcp|udp)|require *\(?['\"]socket"
+)
+_STARTS_SHELL = r"(?:['\"`( ]|/bin/)(?:ba|z|da|k|tc|c)?sh(?:['\"`]| -i| <&| >&)|\bdup2\(|open *\(? *STD(?:IN|OUT|ERR)|\|& *getline|pty\.spawn"
 
 
 def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -111,9 +119,7 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         if kind == "python" and m and flags[:1] == "-" and set(flags[1:]) <= _PYTHON_FLAGS:
             rest = [*([module] if module else []), *arguments[at + 1 :]]
             return _module(judge, name, rest, stdin)
-        if word in code or (
-            word[1:2] != "-" and any(word.startswith(option) or word.endswith(option[1:]) for option in code)
-        ):
+        if _holds_code(kind, word, code):
             text = "\n".join(arguments[at:])
             return highest(
                 inspect_code(judge, text),
@@ -154,6 +160,17 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
     return Finding(NETWORK, f"{name}: runs its input")
 
 
+def _holds_code(kind: str, word: str, options: Sequence[str]) -> bool:
+    """Whether an option of an interpreter holds code, alone, in a group of letters or with its value."""
+    if word[1:2] == "-":
+        return word.partition("=")[0] in options
+    names_module = kind in ("perl", "ruby") and word[1] in "MmIr" and len(word) > 2
+    return not names_module and any(
+        word == option or (option[1:2] != "-" and (word.startswith(option) or word.endswith(option[1:])))
+        for option in options
+    )
+
+
 def _code_of(word: str, rest: Sequence[str], options: Sequence[str]) -> str:
     """The code that an option holds: behind it, or in the same word (`-cimport os`, `--eval=…`)."""
     if word.startswith("--"):
@@ -166,6 +183,8 @@ def _code_of(word: str, rest: Sequence[str], options: Sequence[str]) -> str:
 def _inline(judge: Judge, name: str, kind: str, code: str, arguments: Sequence[str]) -> Finding:
     """Judge code of the line by what it calls."""
     judge.inline = True
+    if compiled(_UNKNOWN_STATEMENT).search(code):
+        return Finding(DESTROY, f"{name}: the code is unknown until it runs")
     if kind == "python":
         from sb.shell.inline_python import inline_python  # parsing it needs `ast`, which few lines do
 
@@ -215,6 +234,8 @@ def inspect_code(judge: Judge, code: str) -> Finding:
         judge.refuse(f"the code names {own}, which belongs to SecondBrain")
     if any(name in code for name in _OURS_IN_CODE) or compiled(_IMPORTS_OURS).search(code):
         judge.refuse("the code uses commands of sb that only an operator may run")
+    if compiled(_STARTS_SHELL).search(code) and compiled(_REACHES).search(code):
+        return Finding(DESTROY, "the code connects a shell to the network")
     if compiled(_CHANGES_FILES).search(code):
         whole = bool(compiled(_CHANGES_FOLDERS).search(code))
         for path in compiled(_QUOTED_PATH).findall(code)[:_MOST_PATHS]:

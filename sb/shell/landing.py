@@ -102,6 +102,8 @@ class _Landing:
         if place.startswith((UNKNOWN, OPERAND)) or not is_literal(place.rpartition("/")[0] or "."):
             if self._judge.paths.sensitive(place):
                 return self._judge.write(place, self._by)
+            if self._content and self._content.source == "/dev/null" and not is_sure(place):
+                return self._waits("which file it empties is unknown until it runs")
             bare = not is_sure(place) and not place.lstrip(UNKNOWN + OPERAND).strip("/.")
             if bare and self._brings_more() and self._content != CHECKOUT:
                 return self._waits("its destination is unknown until it runs")

@@ -157,6 +157,7 @@ class Paths:
         if not is_sure(word):
             return []
         folders = [self.here] if self.here else self.folders
+        word = self.home + word[1:] if word.startswith("~/") else word
         found = ((folder, matches(folder, word)) for folder in folders)
         return [os.path.join(folder, name) for folder, one in found if one for name in one[0]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
@@ -36,9 +37,17 @@ _FLOORS = {
 }
 _RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach", "bws run"))
 _GIVE_SECRETS = having("gives_secrets")
+_RUNS_EACH = ("hyperfine",)  # of its operands, by a shell
+_LOADER = r"ld(?:64)?(?:-(?:linux|musl)[\w.-]*)?\.so(?:\.\d+)?"
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
+_LOADS = ("--preload", "--audit")
 _IN_NIX = ("-c", "--command", "--run")
 _DECRYPTED = "decrypted.env"  # in place of the file that `sops exec-file` makes
+
+
+def with_loader_apart(argv: Sequence[str]) -> Sequence[str]:
+    """`/lib64/ld-linux-x86-64.so.2 …` as `ld.so …`, by which a file runs as by its own name; others as they are."""
+    return ("ld.so", *argv[1:]) if compiled(_LOADER).fullmatch(argv[0].rpartition("/")[2]) else argv
 
 
 def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -79,6 +88,10 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
         return found if found.rank else Finding(READ, f"{key}: only reads")
     if key == "parallel" and ":::" not in command:
         command.append(UNKNOWN)  # what it reads
+    if key in _RUNS_EACH:
+        return highest(found, *(judge.line(text, stdin) for text in command))
+    if key == "ld.so" and (loaded := [value for option, value in pairwise(arguments) if option in _LOADS]):
+        found = highest(found, *(judge.assign("LD_PRELOAD", value) for value in loaded))
     if command[0] in _COMMAND_OPTIONS and len(command) > 1:
         return highest(found, judge.line(command[1], stdin))
     return highest(

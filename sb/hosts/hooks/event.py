@@ -76,6 +76,11 @@ class NativeCall(NamedTuple):
         except NotCanonical:
             return self.tool, True
 
+    @property
+    def in_background(self) -> bool:
+        """True for a command that its host does not wait for."""
+        return bool(self.args.get("run_in_background") or self.args.get("is_background"))
+
 
 class Server(NamedTuple):
     """The server of a tool.

@@ -387,7 +387,7 @@ class _Session:
     def _goes_on(self, call: NativeCall, pending: Intent, args: dict[str, Any]) -> bool:
         """True for a reported call that goes on in the background; a later tree ends it."""
         tree = args.get("tree")
-        if not (call.args.get("run_in_background") and isinstance(tree, str) and self._files.trees):
+        if not (call.in_background and isinstance(tree, str) and self._files.trees):
             return False
         if call.error or call.interrupted or self._files.trees.in_background(tree, pending.idempotency_key):
             return False

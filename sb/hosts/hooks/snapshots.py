@@ -241,13 +241,25 @@ def _is_lost(change: Change) -> bool:
     return change.removed and not os.path.islink(change.path) and _has_content(change.path)
 
 
+def _caches() -> tuple[str, ...]:
+    """The folders in which the programs of this user keep what they can make again."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    own = os.environ.get("XDG_CACHE_HOME", "")
+    folders = (
+        f"{home}/.cache",
+        f"{home}/Library/Caches",
+        *([os.path.realpath(own)] if os.path.isabs(own) else []),
+    )
+    return tuple(f"{folder}/" for folder in folders)
+
+
 def _has_content(path: str) -> bool:
     """Whether a path is a file, or a link to one, with something in it that is no program's cache."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
         return False
-    cached = "/.cache/" in path or "/Caches/" in path
+    cached = os.path.realpath(path).startswith(_caches())
     return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not cached
 
 

@@ -171,6 +171,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         protected=context.protected,
         guarded=context.guarded,
         wandered=folder_unknown,
+        gone=context.placed and not os.path.isdir(context.cwd),
         rules=context.rules,
     )
     if call.tool in tools("powershell"):  # read as bash, it still shows what is refused, but not what it does
@@ -200,7 +201,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:
         args["input"] = for_record(rest)
-    changes = None if call.args.get("run_in_background") else verdict.changes
+    changes = None if call.in_background else verdict.changes
     governed = GovernedCall(
         SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused, changes=changes
     )

@@ -10,6 +10,7 @@ import pytest
 
 from sb.config import load_config
 from sb.hosts.hooks.event import NativeCall
+from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.preview import Preview, Previewed
 from tests.rows import rows
 
@@ -37,10 +38,11 @@ def judged(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge
     subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
     monkeypatch.setenv("HOME", str(user))
     monkeypatch.delenv("CDPATH", raising=False)
+    contexts: dict[Path, JudgingContext] = {}
     preview = Preview(load_config(env={"SB_HOME": str(home), "HOME": str(user)}, cwd=project, flags={}))
-    context = preview.context("claude-code", str(project))
 
-    def judge(command: str, **given: object) -> Previewed:
+    def judge(command: str, cwd: Path = project, **given: object) -> Previewed:
+        context = contexts.setdefault(cwd, preview.context("claude-code", str(cwd)))
         return preview.judge_in(context, "claude-code", NativeCall("Bash", {"command": command, **given}))
 
     return judge
@@ -145,3 +147,38 @@ def test_file_that_a_variable_or_an_option_has_written_asks(line: str, judged: J
 @rows("line", WRITTEN_HERE)
 def test_variable_that_names_no_file_to_lose_goes_on(line: str, judged: Judged) -> None:
     assert judged(line).outcome.runs
+
+
+UNSEEN = (
+    "ln ~/notes.md here.md", "cp -l ~/notes.md here.md", "cp --link ~/docs/plan.md .", "link ~/notes.md here.md", "ln -f ~/notes.md a.txt",
+    "git ls-files -z | xargs -0 truncate -s0", "find . -type f -exec truncate -s 0 {} +", "ls | xargs -n1 cp /dev/null", "truncate -s0 ~/*.md",
+    "rm ~/docs/.cache/x", "echo x > ~/docs/.cache/x", "make; rm ~/docs/.cache/x",
+)  # fmt: skip
+SEEN = (
+    "ln a.txt c.txt", "ln -s ~/notes.md here.md", "cp -al src copy", "rm ~/.cache/tool/x", "git ls-files -z | xargs -0 wc -l", "truncate -s0 a.txt",
+    "git ls-files '*.py' | xargs sed -i s/a/b/", 'truncate -s0 "logs/$X.log"', "cp /dev/null a.txt", "truncate -s0 *.txt",
+)  # fmt: skip
+
+
+@rows("line", UNSEEN)
+def test_files_that_no_snapshot_could_name_are_not_lost_unasked(line: str, judged: Judged) -> None:
+    assert judged(line).outcome == "asked"
+
+
+@rows("line", SEEN)
+def test_files_that_the_line_names_go_on(line: str, judged: Judged) -> None:
+    assert judged(line).outcome.runs
+
+
+@rows("name", ["run_in_background", "is_background"])
+def test_command_that_its_host_does_not_wait_for_is_not_followed(name: str, judged: Judged) -> None:
+    assert judged("rm -rf src").outcome == "kept"
+    assert judged("rm -rf src", **{name: True}).outcome == "asked"
+
+
+def test_folder_that_is_gone_is_any_folder(judged: Judged, tmp_path: Path) -> None:
+    gone = tmp_path / "ada" / "work" / "shop" / "gone"
+    for line in ("rm a.txt", "rm -rf src", "echo x > a.txt", "cd ..; rm a.txt"):
+        assert judged(line, cwd=gone).outcome == "asked", line
+    for line in ("ls", "npm test", f"rm {gone.parent}/a.txt"):
+        assert judged(line, cwd=gone).outcome.runs, line
