@@ -21,9 +21,9 @@ from sb.shell.programs import judged_by
 from sb.shell.secret_files import PRIVATE, may_be_there, secret_path, secrets_below
 from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
-from sb.shell.sinks import SENDS_IN_CODE, carries_data
-from sb.shell.taints import Upload
-from sb.shell.words import compiled
+from sb.shell.sinks import SENDS_IN_CODE, carries_data, host_of
+from sb.shell.taints import MOST_UPLOADS, UNKNOWN_REMOTE, Upload
+from sb.shell.words import compiled, is_literal
 
 SECRET, FLOW, UPLOAD = CREDENTIALS_READ, CREDENTIALS_LEAVE, SENT_AFTER_READING
 READ_SECRET = "read_secret"  # the note of a call that reads credentials which are there
@@ -110,11 +110,17 @@ def guard_secrets(
         return guard
     if not (governed.uploads or governed.scripts) or not is_marked():
         return guard
-    sent = _sent(governed, str(calls.started_with(run_id).get("remotes", "")), event)
-    if not sent:
-        return guard
-    why = f"{sent}, in a session that has read credentials"
-    return guard._replace(asked=(*guard.asked, Ask(UPLOAD, why, _answer(setting in ("ask", "allow")))))
+    then = str(calls.started_with(run_id).get("remotes", ""))
+    asked = (
+        Ask(
+            UPLOAD,
+            f"{what}, in a session that has read credentials",
+            _answer(setting in ("ask", "allow")),
+            destination and f"upload {run_id} {destination}",
+        )
+        for what, destination in _sent(governed, then, event)
+    )
+    return guard._replace(asked=(*guard.asked, *asked))
 
 
 def guard_reading(governed: GovernedCall, setting: str) -> SecretGuard:
@@ -140,17 +146,22 @@ def _answer(permitted: bool) -> AnsweredBy:
     return AnsweredBy.PERMITTED if permitted else AnsweredBy.QUEUED
 
 
-def _sent(governed: GovernedCall, then: str, event: HookEvent) -> str:
-    """What a call sends that needs a person in a session that has read credentials; "" for nothing.
+def _sent(governed: GovernedCall, then: str, event: HookEvent) -> Iterator[tuple[str, str]]:
+    """What a call sends that needs a person in a session that has read credentials, each with what one answer covers.
 
     Args:
         then: the remotes with which the session began.
     """
+    now = remotes_of(event.cwd)
+    all_told = len(governed.uploads) < MOST_UPLOADS
     for upload in governed.uploads:
-        if upload.remote is None or not is_known(upload.remote, then, remotes_of(event.cwd)):
-            return upload.what
-    sends = next(filter(_sends, governed.scripts), "")
-    return f"{one_line(sends, 80)}: a script that sends to the network" if sends else ""
+        if upload.remote is None:
+            yield upload.what, upload.destination if all_told else ""
+        elif not is_known(upload.remote, then, now):
+            named = upload.remote not in ("", UNKNOWN_REMOTE) and is_literal(upload.remote)
+            yield upload.what, f"{upload.remote} of {event.cwd} {now}" if named and all_told else ""
+    if sends := next(filter(_sends, governed.scripts), ""):
+        yield f"{one_line(sends, 80)}: a script that sends to the network", ""
 
 
 def _sends(script: str) -> bool:
@@ -205,7 +216,9 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
             if call.tool.startswith(_OF_SERVERS) or _may_be_there(text, context):
                 disclosed[""] = None
         elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
-            uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
+            uploads.append(
+                Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host, destination=host)
+            )
     by_host = call.tool in _SEARCHING
     if by_host or _is_search(call.tool):
         from sb.hosts.hooks.searching import shown_by_search  # few calls search
@@ -317,8 +330,8 @@ def _sent_to(address: str) -> str:
     """The host that an address carries data to, or ""."""
     if not carries_data(address):
         return ""
-    host = address.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
-    return "" if is_loopback(host.partition(":")[0]) else host
+    host = host_of(address)
+    return "" if is_loopback(host) else host
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
