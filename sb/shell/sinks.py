@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sb.shell.secrets import is_loopback
+from sb.shell.showing import git_verb
 from sb.shell.taints import UNKNOWN_REMOTE
-from sb.shell.words import OPERAND, QUESTION, UNKNOWN, compiled, display, is_sure
+from sb.shell.words import BRACKET, OPERAND, QUESTION, UNKNOWN, compiled, display, is_sure
 
 _HTTP = frozenset("curl wget http https xh curlie httpie aria2c".split())
 _COPIES = frozenset(("scp", "rsync", "rclone", "sftp", "pscp"))
@@ -135,9 +136,26 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
         return Sink(
             f"{program}: asks for a name", host_of(named[-1]) if named else "", computed=computed, kind="name"
         )
-    if program in _PUBLISH:
+    if program in _PUBLISH and "--help" not in arguments and (program != "mc" or _writes_to_store(arguments)):
         return Sink(f"{program}: publishes", "", from_input=True, uploads=True, kind="publish")
     return _cloud(program, arguments)
+
+
+def _writes_to_store(arguments: Sequence[str]) -> bool:
+    """Whether `mc` copies something: its other commands keep its settings, or name and list what there is."""
+    return not {*arguments[:1]} & {
+        "alias",
+        "ls",
+        "mb",
+        "stat",
+        "du",
+        "tree",
+        "find",
+        "diff",
+        "ping",
+        "config",
+        "admin",
+    }
 
 
 def _http(program: str, arguments: Sequence[str]) -> Sink | None:
@@ -276,6 +294,12 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
     if known is None:
         return None
     words = [word for word in arguments if word[:1] != "-"]
+    if program == "git":  # `git stash push` sends nothing, `git subtree push` does
+        named = git_verb(arguments)
+        words = words[words.index(named) + (named in ("subtree", "lfs")) :] if named else []
+        known = tuple(verb for verb in known if words[:1] == [verb])
+    if "--help" in arguments:
+        return None
     text = " ".join(words[:4])
     verb = next((verb for verb in known if text.startswith(verb) or f" {verb} " in f" {text} "), "")
     if not verb:
@@ -289,7 +313,7 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         repository += [after for word, after in itertools.pairwise(arguments) if word == "--repo"]
         if repository:
             return Sink("git push: publishes commits", "", uploads=True, remote=repository[0], kind="push")
-        after = words[words.index("push") + 1 :] if "push" in words else []
+        after = words[1:]
         if "--dry-run" in arguments or "-n" in arguments:
             return None
         return Sink(
@@ -314,8 +338,9 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         )
     if verb == "push":
         registry, slash, _ = words[-1].partition("/")
-        named = slash and (registry == "localhost" or any(mark in registry for mark in ".:"))
-        host = host_of(registry if named else "docker.io") if is_sure(words[-1]) else ""
+        named = bool(slash) and (registry == "localhost" or "." in registry or ":" in registry)
+        sure = is_sure(words[-1]) and words[-1] != verb
+        host = host_of(registry if named else "docker.io") if sure else ""
         what = f"{program} push: sends to {display(host) or 'a registry'}"
         return Sink(what, host, uploads=True, kind="service", destination=host)
     if verb in _COPYING:
@@ -365,7 +390,7 @@ def _redirects(program: str, arguments: Sequence[str]) -> bool:
 
 def host_of(word: str) -> str:
     """The host of an address, in small letters."""
-    found = compiled(_ADDRESS).match(word)
+    found = compiled(_ADDRESS).match(word.replace(BRACKET, "["))  # of an IPv6 address, no pattern
     return found[1].lower() if found else ""
 
 

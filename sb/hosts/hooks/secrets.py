@@ -61,6 +61,7 @@ _SENDS_IN_SHELL = (
     r"\b(?:curl|wget|ncat|netcat|socat|telnet|scp|sftp|rsync|ssh|sendmail|mailx|aria2c|dig|nslookup)\s|\bgit\s+push\b|/dev/(?:tcp|udp)/"
     r"|\b(?:gh|aws|gsutil|gcloud|az|rclone|s3cmd)\s"
 )
+_ADDRESS_IN_TEXT = r"(?i)\b(?:https?|wss?|ftp)://[^\s'\"<>`]*"
 _COMMAND = r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$"
 _ADDRESS = (
     r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?i:urls?|uri|host|hostname|address|endpoint|href|link|target|domain)$"
@@ -165,13 +166,15 @@ def _sent(governed: GovernedCall, then: str, event: HookEvent) -> Iterator[tuple
 
 
 def _sends(script: str) -> bool:
-    """Whether a script's text has a command or a call that sends to the network."""
+    """Whether a script's text has a command or a call that sends to the network, not to addresses of this machine alone."""
     try:
         with open(os.open(script, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
             text = opened.read(_LONGEST_SCRIPT).decode(errors="replace")
     except OSError:
         return False
-    return "\0" not in text and compiled(f"(?:{SENDS_IN_CODE})|{_SENDS_IN_SHELL}").search(text) is not None
+    sends = "\0" not in text and compiled(f"(?:{SENDS_IN_CODE})|{_SENDS_IN_SHELL}").search(text) is not None
+    hosts = [host_of(address) for address in compiled(_ADDRESS_IN_TEXT).findall(text)]
+    return sends and not (hosts and all(map(is_loopback, hosts)))
 
 
 def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:

