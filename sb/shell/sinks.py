@@ -338,9 +338,9 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         )
     if verb == "push":
         registry, slash, _ = words[-1].partition("/")
-        named = bool(slash) and (registry == "localhost" or "." in registry or ":" in registry)
+        has_registry = bool(slash) and (registry == "localhost" or "." in registry or ":" in registry)
         sure = is_sure(words[-1]) and words[-1] != verb
-        host = host_of(registry if named else "docker.io") if sure else ""
+        host = host_of(registry if has_registry else "docker.io") if sure else ""
         what = f"{program} push: sends to {display(host) or 'a registry'}"
         return Sink(what, host, uploads=True, kind="service", destination=host)
     if verb in _COPYING:
