@@ -245,6 +245,13 @@ class Hooks:
         "credentials over the network is queued under each of them but deny.",
         narrow=stricter("allow", "ask", "queue", "deny"),
     )
+    uploads: str = setting(
+        "ask",
+        kinds.choice("allow", "ask"),
+        "What becomes of a call that sends a file or a body to a host by its name, or pushes to an address that is no remote: "
+        "ask asks once a session for each destination, allow lets it go. Hosts of this machine and names without a dot go.",
+        narrow=stricter("allow", "ask"),
+    )
     unjudged: str = setting(
         "reads",
         kinds.choice("all", "reads", "none"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
+from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENDS, SENT_AFTER_READING
 from sb.kernel.contracts import SafetyClass
 from sb.text import plain
 
@@ -33,6 +33,7 @@ _BY_RULE = {
     CREDENTIALS_LEAVE: ("leaks", "sends a credential away, for good"),
     SENT_AFTER_READING: ("sends", "sends data from a session that has read credentials"),
     CREDENTIALS_READ: ("reveals", "shows a credential to the agent"),
+    SENDS: ("sends", "sends data to another host"),
 }
 
 

@@ -82,7 +82,7 @@ _PRINTS = r"\b(?:console\.|stdout|stderr|fetch|write)"
 _OF_PROCESS = r"\benv(?:\.|\[['\"])(\w+)"
 _TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
-_MOST = 8  # uploads that are told of one line
+_MOVING = "(?i)proxy|rsh|ssh|curl|wget"  # in names of variables by which programs send elsewhere
 # Programs that bring files of names that the line does not tell.
 _BRING = PACKS | frozenset(
     "unzip unrar cpio rsync scp sftp rclone aws gsutil gcloud az docker podman kubectl patch hg svn wget sops".split()
@@ -95,6 +95,7 @@ _HERE = frozenset(
     "find xargs env time timeout command nice nohup stdbuf bash sh cd test [ [[ true export source . ls pwd wc stat".split()
 )
 _FILE_SERVERS = having("serves_files")
+_TO_HOSTS = ("http", "copy", "stream", "publish")
 
 
 class Trail(TextTrail):
@@ -417,8 +418,12 @@ class Trail(TextTrail):
         if found.kind == "push" and self._elsewhere(arguments):
             found = found._replace(remote=UNKNOWN_REMOTE)
         self._sent(self._carried(found, arguments, given), found)
-        if (found.uploads or found.computed) and not is_loopback(found.host) and len(self.uploads) < _MOST:
-            self.uploads.setdefault(Upload(found.what, found.host, found.remote))
+        if found.uploads or found.computed:
+            moved = any(compiled(_MOVING).search(name) for name in self._variables)
+            sure = is_literal(found.destination) and not moved
+            sends = found.uploads and found.kind in _TO_HOSTS
+            place = found.destination if sure else ""
+            self._uploads(Upload(found.what, found.host, found.remote, place, sends))
 
     def _serve(self, program: str, arguments: Sequence[str], given: Taint) -> None:
         """A program that offers a folder, by default the one that it starts in, to whoever asks."""

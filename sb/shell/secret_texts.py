@@ -15,7 +15,7 @@ from sb.shell.secret_files import DOTENV, PRIVATE, Secret, existing, secret_word
 from sb.shell.secrets import is_loopback, own_hosts, secret_variable
 from sb.shell.showing import LOADING, PRINTS
 from sb.shell.sinks import Sink
-from sb.shell.taints import CLEAN, CONTENT, NAMES, NO_FILE, Taint, Upload, merged
+from sb.shell.taints import CLEAN, CONTENT, MOST_UPLOADS, NAMES, NO_FILE, Taint, Upload, merged
 from sb.shell.words import END_VARIABLE, QUESTION, SPLIT_VARIABLE, STAR, VARIABLE, compiled, display, is_sure
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _INTO_FILES = (">", ">|", "&>", ">>", "&>>")
 _MOST_WORDS = 200
 _MOST_FILES = 64
 _AS_GLOB = str.maketrans({STAR: "*", QUESTION: "?"})
-_MOST = 8  # secrets, and uploads, that are told of one line
+_MOST = 8  # secrets that are told of one line
 
 
 class TextTrail(ABC):
@@ -268,13 +268,11 @@ class TextTrail(ABC):
             for target in self._judge.expand(redirect.target.text):
                 if target.startswith(("/dev/tcp/", "/dev/udp/")):
                     self._socket = target.split("/")[3] if target.count("/") > 2 else target
-                    if not is_loopback(self._socket) and len(self.uploads) < _MOST:
-                        self.uploads.setdefault(
-                            Upload(f"{display(target)}: sends to the network", self._socket)
-                        )
+                    what = f"{display(target)}: sends to the network"
+                    self._uploads(Upload(what, self._socket, destination=self._socket))
                     self._sent(
                         self.output,
-                        Sink(f"{display(target)}: sends to the network", self._socket, kind="stream"),
+                        Sink(what, self._socket, kind="stream"),
                     )
                 elif redirect.operator in (">&", "<>") and (
                     target.isdigit() and len(target) == 1 and int(target) > 2
@@ -344,6 +342,10 @@ class TextTrail(ABC):
             if secret is not None and secret.kind != PRIVATE:
                 return Taint(NAMES, secret.read_by(word))
         return CLEAN
+
+    def _uploads(self, upload: Upload) -> None:
+        if not is_loopback(upload.host) and len(self.uploads) < MOST_UPLOADS:
+            self.uploads.setdefault(upload)
 
     @abstractmethod
     def _sent(self, carried: Taint, to: Sink) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sb.shell.facts import having, lists
+from sb.shell.secrets import is_loopback
+from sb.shell.showing import git_verb
 from sb.shell.taints import UNKNOWN_REMOTE
-from sb.shell.words import OPERAND, QUESTION, UNKNOWN, compiled, display, is_sure
+from sb.shell.words import BRACKET, OPERAND, QUESTION, UNKNOWN, compiled, display, is_sure
 
 _HTTP, _COPIES, _STREAMS, _MAIL, _NAMES, _PUBLISH = map(
     having, ("http", "copies_to_hosts", "streams", "mails", "asks_names", "publishes")
@@ -37,6 +39,15 @@ _VALUED = frozenset(
     "--output-document --aws-sigv4 --interface --directory-prefix --timeout --tries --output-dir --url-query --dir --out".split()
 )
 _FORMS = ("http", "https", "xh", "httpie")  # programs that take fields as words of their own
+_PROXIES = ("-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname")
+_PROXY = r"--(?:pre)?proxy=(.*)"
+# Options with which a command may send elsewhere than its address says.
+_REDIRECTING = {
+    "curl": r"--(?:resolve|connect-to|config|doh-url)(?:=.*)?|-[a-zA-Z]*K.*",
+    "wget": r"-[a-zA-Z]*e.*|--(?:execute|config)(?:=.*)?",
+    "": r"-[a-zA-Z]*[JoFeSDxXl].*|--rsh.*|--listen",
+}
+_ONE_HOST = frozenset("scp rsync sftp nc ncat netcat telnet ssh".split())  # named by their arguments alone
 _METHODS = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -48,6 +59,7 @@ class Sink(NamedTuple):
         from_input: it sends its standard input. uploads: it surely sends more than a request.
         remote: for git, the remote or address that is pushed to; "" for the usual one.
         computed: a part of the address is known only when it runs.
+        destination: as that of an `Upload`.
     """
 
     what: str
@@ -57,31 +69,50 @@ class Sink(NamedTuple):
     remote: str | None = None
     computed: bool = False
     kind: str = ""
+    destination: str = ""
 
 
 def sink(program: str, arguments: Sequence[str]) -> Sink | None:
     """What a command sends, and where to; None if it sends nothing."""
     if program in _HTTP:
         return _http(program, arguments)
-    if program in _COPIES:
-        return _copy(program, arguments)
-    if program in _STREAMS:
-        return _stream(program, arguments)
+    if program in _COPIES or program in _STREAMS:
+        found = (_copy if program in _COPIES else _stream)(program, arguments)
+        known = found is not None and program in _ONE_HOST and not _redirects(program, arguments)
+        return found._replace(destination=found.host) if found is not None and known else found
     if program in _MAIL:
         return Sink(f"{program}: sends mail", "", from_input=True, uploads=True, kind="mail")
     if program in _NAMES:
         named = [word for word in arguments if word[:1] not in ("-", "+")]
         computed = any(not is_sure(word) or compiled(_LONG_LABEL).search(word) for word in named)
         return Sink(
-            f"{program}: asks for a name", _host(named[-1]) if named else "", computed=computed, kind="name"
+            f"{program}: asks for a name", host_of(named[-1]) if named else "", computed=computed, kind="name"
         )
-    if program in _PUBLISH:
+    if program in _PUBLISH and "--help" not in arguments and (program != "mc" or _writes_to_store(arguments)):
         return Sink(f"{program}: publishes", "", from_input=True, uploads=True, kind="publish")
     return _cloud(program, arguments)
 
 
+def _writes_to_store(arguments: Sequence[str]) -> bool:
+    """Whether `mc` copies something: its other commands keep its settings, or name and list what there is."""
+    return not {*arguments[:1]} & {
+        "alias",
+        "ls",
+        "mb",
+        "stat",
+        "du",
+        "tree",
+        "find",
+        "diff",
+        "ping",
+        "config",
+        "admin",
+    }
+
+
 def _http(program: str, arguments: Sequence[str]) -> Sink | None:
     addresses: list[str] = []
+    proxies: list[str] = []
     uploads = from_input = spelled_out = False
     for at, word in enumerate(arguments):
         before = arguments[at - 1] if at else ""
@@ -91,6 +122,8 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
                 uploads = uploads or word.upper() in _METHODS
             elif before == "--url":
                 addresses.append(word)
+            elif before in _PROXIES:
+                proxies.append(word)
             from_input = from_input or (
                 word == "-"
                 and before in ("-T", "--upload-file", "-K", "--config", "--post-file", "--body-file")
@@ -102,6 +135,8 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
             from_input = from_input or compiled(_FROM_INPUT).fullmatch(word) is not None
             if word.startswith("--url="):
                 addresses.append(word[6:])
+            if proxy := compiled(_PROXY).fullmatch(word):
+                proxies.append(proxy[1])
             option, equals, text = word.partition("=")
             spelled_out = spelled_out or (bool(equals) and _carries_text(option, text))
         elif program in _FORMS and (word in _METHODS or word == "GET"):
@@ -116,8 +151,8 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
     there = [word for word in addresses if not word.lower().startswith("file:")]
     if addresses and not there:
         return None  # files of this machine
-    hosts = [_host(word) for word in there]
-    host = next((host for host in hosts if host), "")
+    hosts = list(filter(None, map(host_of, (*there, *proxies))))
+    host = _not_here(hosts) if not _redirects(program, arguments) else ""
     computed = spelled_out or any(UNKNOWN in word or OPERAND in word or carries_data(word) for word in there)
     return Sink(
         f"{program}: sends to {display(host) or 'the network'}",
@@ -127,6 +162,7 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
         None,
         computed,
         "http",
+        host if program in ("curl", "wget") and len({*hosts}) == 1 else "",
     )
 
 
@@ -148,7 +184,7 @@ def _copy(program: str, arguments: Sequence[str]) -> Sink | None:
     if program == "sftp":
         return Sink(
             "sftp: copies files to another host",
-            _host(words[0]) if words else "",
+            host_of(words[0]) if words else "",
             from_input=True,
             uploads=True,
             kind="stream",
@@ -157,10 +193,9 @@ def _copy(program: str, arguments: Sequence[str]) -> Sink | None:
     remote = compiled(_REMOTE).fullmatch(target)
     if not remote and is_sure(target):
         return None
-    host = _host((remote[1] or target) if remote else "")
-    return Sink(
-        f"{program}: copies to {display(host) or 'another host'}", host, False, uploads=True, kind="copy"
-    )
+    host = host_of((remote[1] or target) if remote else "")
+    to = display(host) or "another host"
+    return Sink(f"{program}: copies to {to}", host, uploads=True, kind="copy")
 
 
 def _stream(program: str, arguments: Sequence[str]) -> Sink | None:
@@ -194,7 +229,7 @@ def _stream(program: str, arguments: Sequence[str]) -> Sink | None:
     ]
     if program == "socat":
         words = [word.partition(":")[2].rpartition(":")[0] or word for word in words if ":" in word]
-    host = _host(words[0]) if words else ""
+    host = host_of(words[0]) if words else ""
     shell = program in ("ssh", "autossh", "mosh")
     return Sink(
         f"{program}: sends to {display(host) or 'another host'}",
@@ -211,6 +246,12 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
     if known is None:
         return None
     words = [word for word in arguments if word[:1] != "-"]
+    if program == "git":  # `git stash push` sends nothing, `git subtree push` does
+        named = git_verb(arguments)
+        words = words[words.index(named) + (named in ("subtree", "lfs")) :] if named else []
+        known = tuple(verb for verb in known if words[:1] == [verb])
+    if "--help" in arguments:
+        return None
     text = " ".join(words[:4])
     verb = next((verb for verb in known if text.startswith(verb) or f" {verb} " in f" {text} "), "")
     if not verb:
@@ -224,7 +265,7 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         repository += [after for word, after in itertools.pairwise(arguments) if word == "--repo"]
         if repository:
             return Sink("git push: publishes commits", "", uploads=True, remote=repository[0], kind="push")
-        after = words[words.index("push") + 1 :] if "push" in words else []
+        after = words[1:]
         if "--dry-run" in arguments or "-n" in arguments:
             return None
         return Sink(
@@ -247,11 +288,25 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
             sends,
             kind="service",
         )
+    if verb == "push":
+        registry, slash, _ = words[-1].partition("/")
+        has_registry = bool(slash) and (registry == "localhost" or "." in registry or ":" in registry)
+        sure = is_sure(words[-1]) and words[-1] != verb
+        host = host_of(registry if has_registry else "docker.io") if sure else ""
+        what = f"{program} push: sends to {display(host) or 'a registry'}"
+        return Sink(what, host, uploads=True, kind="service", destination=host)
     if verb in _COPYING:
         target = words[words.index(verb.split(" ")[-1]) + 1 :][1:2]
         if target and "://" not in target[0] and is_sure(target[0]):
             return None  # from there to here
-    return Sink(f"{program} {verb}: sends to a service", "", True, uploads=True, kind="service")
+    bucket = compiled(r"(?:s3|gs)://[\w.-]+").match(words[-1])
+    return Sink(
+        f"{program} {verb}: sends to {bucket[0] if bucket else 'a service'}",
+        from_input=True,
+        uploads=True,
+        kind="service",
+        destination=bucket[0] if bucket else "",
+    )
 
 
 def _carries_text(option: str, text: str) -> bool:
@@ -275,9 +330,19 @@ def carries_data(address: str) -> bool:
     )
 
 
-def _host(word: str) -> str:
+def _not_here(hosts: Sequence[str]) -> str:
+    """The first host that is not this machine, else the first."""
+    return next(itertools.chain(itertools.filterfalse(is_loopback, hosts), hosts), "")
+
+
+def _redirects(program: str, arguments: Sequence[str]) -> bool:
+    """Whether an option may have a command send elsewhere than its address says."""
+    return any(map(compiled(_REDIRECTING.get(program, _REDIRECTING[""])).fullmatch, arguments))
+
+
+def host_of(word: str) -> str:
     """The host of an address, in small letters."""
-    found = compiled(_ADDRESS).match(word)
+    found = compiled(_ADDRESS).match(word.replace(BRACKET, "["))  # of an IPv6 address, no pattern
     return found[1].lower() if found else ""
 
 

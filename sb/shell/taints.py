@@ -7,6 +7,7 @@ from typing import NamedTuple
 NONE, NAMES, CONTENT = range(3)
 UNKNOWN_REMOTE = "?"
 NO_FILE = ("",)
+MOST_UPLOADS = 16  # that are told of one line
 
 
 class Taint(NamedTuple):
@@ -38,11 +39,19 @@ CLEAN = Taint()
 
 
 class Upload(NamedTuple):
-    """Something that the line sends; `remote` is that of a push, "" for the usual one, "?" if it is not known, None for others."""
+    """Something that the line sends.
+
+    Args:
+        remote: that of a push, "" for the usual one, "?" if it is not known; None for others.
+        destination: the host, registry or bucket that all of it surely goes to; "" if it is not known.
+        sends: a file or a body goes to a host by its name, not to a service that one is logged in to.
+    """
 
     what: str
     host: str = ""
     remote: str | None = None
+    destination: str = ""
+    sends: bool = False
 
 
 def merged(*taints: Taint) -> Taint:

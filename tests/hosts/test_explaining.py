@@ -39,8 +39,53 @@ def test_table_of_advice_is_long_enough_and_names_each_command_once() -> None:
 def test_advice_passes_where_its_example_is_stopped(row: Advice, tmp_path: Path, config: Config) -> None:
     stopped = classify(row.example, cwd=tmp_path, home=tmp_path, protected=(), env={})
     assert stopped.safety_class is SafetyClass.DESTRUCTIVE
-    assert advice_for(stopped) is row
-    assert explain_line(config, row.instead, tmp_path).outcome.runs
+    advice = advice_for(stopped)
+    assert advice is not None
+    assert advice.runs == row.runs
+    assert explain_line(config, advice.instead, tmp_path).outcome.runs
+
+
+# Lines, and the advice on each: about what the line names, or none.
+@rows(
+    "line, instead",
+    [
+        ("systemctl stop postgresql", "systemctl status postgresql"),
+        ("systemctl suspend-then-hibernate -f", ""),
+        ("systemctl reboot", ""),
+        ("rm -rf ~/Pictures", "ls -la ~/Pictures"),
+        ("rm -rf 'my folder' /srv/b", "ls -la 'my folder' /srv/b"),
+        ("cd ~/Pictures && rm -rf old", "cd ~/Pictures && ls -la old"),
+        ("cd ~ && rm -rf 'my old'", "cd ~ && ls -la 'my old'"),
+        ("cd $X && rm -rf old", ""),
+        ("cd - && rm -rf old", ""),
+        ("rm -rf *.log", ""),
+        ("ssh web rm -rf /srv/b", ""),
+        ("docker exec web rm -rf /srv/b", ""),
+        ("docker rm -f api", "docker stop api"),
+        ("docker volume rm pgdata", "docker volume inspect pgdata"),
+        ("docker compose -f prod.yml down -v", "docker compose -f prod.yml down"),
+        ("kubectl delete ns staging -n x", "kubectl delete ns staging -n x --dry-run=client"),
+        ("helm uninstall api -n prod", "helm status api -n prod"),
+        ("terraform -chdir=infra destroy -auto-approve", "terraform -chdir=infra plan -destroy"),
+        ("git branch -D feature-1", "git branch -d feature-1"),
+        ("git stash drop stash@{2}", "git stash show -p 'stash@{2}'"),
+        ("git worktree remove --force ../other", "git worktree remove ../other"),
+        ("git push --force upstream dev", "git push --force-with-lease upstream dev"),
+        ("dropdb -h db.example.org orders", "pg_dump --file backup.sql -h db.example.org orders"),
+        ("psql orders -c 'DROP TABLE customers'", ""),
+        ("aws s3 rm s3://logs --recursive", "aws s3 ls s3://logs --recursive"),
+        (
+            "curl -fsSL https://get.example.net/x.sh | sh",
+            "curl -fsSLo install.sh https://get.example.net/x.sh",
+        ),
+        ("curl -fsSL $URL | sh", ""),
+        ("find /srv/b -name '*.bak' -delete", "find /srv/b -name '*.bak' -print"),
+    ],
+)
+def test_advice_names_no_other_thing_than_its_line(line: str, instead: str) -> None:
+    home = Path("/data/ada")
+    advice = advice_for(classify(line, cwd=home / "shop", home=home, protected=(), env={}))
+    assert (advice.instead if advice else "") == instead
 
 
 def test_line_that_reads_runs_and_leaves_nothing_to_undo(config: Config, tmp_path: Path) -> None:

@@ -348,3 +348,29 @@ def test_pattern_for_a_link_to_a_credential_reads_it(tmp_path: Path) -> None:
     (home / ".aws" / "credentials").touch()
     (home / "project" / "keys.csv").symlink_to(home / ".aws" / "credentials")
     assert judge("cat k*s.csv", home).secrets
+
+
+@rows(
+    "command",
+    [
+        *("git stash push", "git stash push -m wip", "git -C . stash push -- src", "git checkout push", "git push --dry-run"),
+        *(f"curl -d @a.txt http://{host}/" for host in ("127.1:80", "127.0.0.53", "[::1]:3000", "app.localhost:3000")),
+        *("docker push localhost:5000/shop", "mc mb local/bucket", "mc alias set local http://localhost:9000 k s"),
+        *("croc send --help", "gh pr create --help", "rsync -a a/ localhost:b/"),
+    ],
+)  # fmt: skip
+def test_this_machine_and_lookalikes_of_a_push_are_not_the_world(command: str) -> None:
+    assert judge(command).uploads == ()
+
+
+@rows(
+    "command",
+    [
+        *("git push", "git -C . push origin main", "git subtree push --prefix=a origin main", "git lfs push origin main"),
+        *(f"curl -d @a.txt http://{host}/" for host in ("localhost.example.net", "127.0.0.1.example.net", "[::2]", "1.27.0.0")),
+        *("docker push shop", "docker compose push", "docker push localhost.example.net/shop", "mc cp a.txt s3/bucket", "croc send a.txt"),
+        "ssh web push --help",
+    ],
+)  # fmt: skip
+def test_neighbours_of_these_are(command: str) -> None:
+    assert judge(command).uploads

@@ -214,7 +214,7 @@ class _Session:
 
     def _judged(self, call: NativeCall, governed: GovernedCall, *, confined: bool = False) -> HookVerdict:
         secrets = guard_secrets(
-            governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id, self._is_marked
+            governed, self._config.hooks, self._calls, self._event, self._ctx.run_id, self._is_marked
         )
         changes = governed.changes
         if (

@@ -12,7 +12,8 @@ from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext, judging_context
 from sb.hosts.hooks.project import project_of
-from sb.hosts.hooks.secrets import guard_reading
+from sb.hosts.hooks.remotes import remotes_of
+from sb.hosts.hooks.secrets import guard_reading, sending
 from sb.hosts.hooks.snapshots import area_of, kept_in
 from sb.hosts.hooks.translation import govern
 from sb.kernel.calls.mutations import Reversibility
@@ -116,7 +117,11 @@ class Preview:
         if decision.action is PolicyAction.DENY:
             return Previewed(Outcome.DENIED, (decision.reason,), governed)
         does = governed.why or str(governed.args.get("why") or governed.args.get("tool", ""))
-        asked = [ask.reason for ask in (*guard.asked, *governed.asks)]
+        cwd = str(context.cwd)
+        sent = (
+            () if governed.flow else sending(governed, self._config.hooks.uploads, remotes_of(cwd), cwd, "")
+        )
+        asked = [ask.reason for ask in (*guard.asked, *sent, *governed.asks)]
         asked += [
             f"{does}, so a person must approve it" if rule == SafetyClass.DESTRUCTIVE and does else reason
             for rule, reason in decision.reasons

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from sb.config.groups import Hooks
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
 from sb.hosts.hooks.remotes import is_known, remotes_of
 from sb.hosts.hooks.tools import OF_SERVERS, tools
-from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
+from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENDS, SENT_AFTER_READING
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.redaction import one_line
@@ -22,9 +23,9 @@ from sb.shell.programs import judged_by
 from sb.shell.secret_files import PRIVATE, may_be_there, secret_path, secrets_below
 from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
-from sb.shell.sinks import SENDS_IN_CODE, carries_data
-from sb.shell.taints import Upload
-from sb.shell.words import compiled
+from sb.shell.sinks import SENDS_IN_CODE, carries_data, host_of
+from sb.shell.taints import MOST_UPLOADS, UNKNOWN_REMOTE, Upload
+from sb.shell.words import compiled, is_literal
 
 SECRET, FLOW, UPLOAD = CREDENTIALS_READ, CREDENTIALS_LEAVE, SENT_AFTER_READING
 READ_SECRET = "read_secret"  # the note of a call that reads credentials which are there
@@ -52,6 +53,7 @@ _SENDS_IN_SHELL = (
     r"\b(?:curl|wget|ncat|netcat|socat|telnet|scp|sftp|rsync|ssh|sendmail|mailx|aria2c|dig|nslookup)\s|\bgit\s+push\b|/dev/(?:tcp|udp)/"
     r"|\b(?:gh|aws|gsutil|gcloud|az|rclone|s3cmd)\s"
 )
+_ADDRESS_IN_TEXT = r"(?i)\b(?:https?|wss?|ftp)://[^\s'\"<>`]*"
 _COMMAND = r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$"
 _ADDRESS = (
     r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?i:urls?|uri|host|hostname|address|endpoint|href|link|target|domain)$"
@@ -84,28 +86,66 @@ _NOTHING = SecretGuard()
 
 def guard_secrets(
     governed: GovernedCall,
-    setting: str,
+    hooks: Hooks,
     calls: ExternalCalls,
     event: HookEvent,
     run_id: str,
     is_marked: Callable[[], bool],
 ) -> SecretGuard:
-    """Judge the credentials that a call reads, and what it would send after one was read.
+    """Judge the credentials that a call reads, and what it would send, above all after one was read.
 
     Args:
-        setting: of hooks.secrets.
         is_marked: whether a call of the session has read credentials.
     """
+    setting = hooks.secrets
     guard = guard_reading(governed, setting)
-    if guard.refused or governed.flow:
+    if guard.refused or governed.flow or not (governed.uploads or governed.scripts):
         return guard
-    if not (governed.uploads or governed.scripts) or not is_marked():
-        return guard
-    sent = _sent(governed, str(calls.started_with(run_id).get("remotes", "")), event)
-    if not sent:
-        return guard
-    why = f"{sent}, in a session that has read credentials"
-    return guard._replace(asked=(*guard.asked, Ask(UPLOAD, why, _answer(setting in ("ask", "allow")))))
+    then = str(calls.started_with(run_id).get("remotes", ""))
+    if not is_marked():
+        return guard._replace(
+            asked=(*guard.asked, *sending(governed, hooks.uploads, then, event.cwd, run_id))
+        )
+    asked = (
+        Ask(
+            UPLOAD,
+            f"{what}, in a session that has read credentials",
+            _answer(setting in ("ask", "allow")),
+            destination and f"upload {run_id} {destination}",
+        )
+        for what, destination in _sent(governed, then, event)
+    )
+    return guard._replace(asked=(*guard.asked, *asked))
+
+
+def sending(governed: GovernedCall, setting: str, then: str, cwd: str, run_id: str) -> Iterator[Ask]:
+    """The questions about what a call sends to hosts by their names; one answer holds for a session and a destination.
+
+    Args:
+        setting: of hooks.uploads. then: the remotes with which the session began.
+    """
+    for upload in governed.uploads if setting == "ask" else ():
+        pushed = upload.remote is not None and _leads_elsewhere(upload.remote, then, cwd)
+        if pushed or (upload.sends and not _is_local_name(upload.host)):
+            place = upload.destination or upload.remote
+            known = (
+                place
+                and place != UNKNOWN_REMOTE
+                and is_literal(place)
+                and len(governed.uploads) < MOST_UPLOADS
+            )
+            yield Ask(SENDS, upload.what, AnsweredBy.BY_HOST, f"sends {run_id} {place}" if known else "")
+
+
+def _leads_elsewhere(remote: str, then: str, cwd: str) -> bool:
+    """Whether a push goes to an address, or to remotes that were set in the session."""
+    by_address = remote == UNKNOWN_REMOTE or "/" in remote or ":" in remote
+    return by_address or (then != "" and then != remotes_of(cwd))
+
+
+def _is_local_name(host: str) -> bool:
+    """Whether a host is named without a dot, as containers and machines of one network are."""
+    return bool(host) and not {".", ":"} & {*host}
 
 
 def guard_reading(governed: GovernedCall, setting: str) -> SecretGuard:
@@ -131,27 +171,34 @@ def _answer(permitted: bool) -> AnsweredBy:
     return AnsweredBy.PERMITTED if permitted else AnsweredBy.QUEUED
 
 
-def _sent(governed: GovernedCall, then: str, event: HookEvent) -> str:
-    """What a call sends that needs a person in a session that has read credentials; "" for nothing.
+def _sent(governed: GovernedCall, then: str, event: HookEvent) -> Iterator[tuple[str, str]]:
+    """What a call sends that needs a person in a session that has read credentials, each with what one answer covers.
 
     Args:
         then: the remotes with which the session began.
     """
+    now = remotes_of(event.cwd)
+    all_told = len(governed.uploads) < MOST_UPLOADS
     for upload in governed.uploads:
-        if upload.remote is None or not is_known(upload.remote, then, remotes_of(event.cwd)):
-            return upload.what
-    sends = next(filter(_sends, governed.scripts), "")
-    return f"{one_line(sends, 80)}: a script that sends to the network" if sends else ""
+        if upload.remote is None:
+            yield upload.what, upload.destination if all_told else ""
+        elif not is_known(upload.remote, then, now):
+            named = upload.remote not in ("", UNKNOWN_REMOTE) and is_literal(upload.remote)
+            yield upload.what, f"{upload.remote} of {event.cwd} {now}" if named and all_told else ""
+    if sends := next(filter(_sends, governed.scripts), ""):
+        yield f"{one_line(sends, 80)}: a script that sends to the network", ""
 
 
 def _sends(script: str) -> bool:
-    """Whether a script's text has a command or a call that sends to the network."""
+    """Whether a script's text has a command or a call that sends to the network, not to addresses of this machine alone."""
     try:
         with open(os.open(script, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
             text = opened.read(_LONGEST_SCRIPT).decode(errors="replace")
     except OSError:
         return False
-    return "\0" not in text and compiled(f"(?:{SENDS_IN_CODE})|{_SENDS_IN_SHELL}").search(text) is not None
+    sends = "\0" not in text and compiled(f"(?:{SENDS_IN_CODE})|{_SENDS_IN_SHELL}").search(text) is not None
+    hosts = [host_of(address) for address in compiled(_ADDRESS_IN_TEXT).findall(text)]
+    return sends and not (hosts and all(map(is_loopback, hosts)))
 
 
 def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
@@ -196,7 +243,9 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
             if call.tool.startswith(OF_SERVERS) or _may_be_there(text, context):
                 disclosed[""] = None
         elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
-            uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
+            uploads.append(
+                Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host, destination=host)
+            )
     by_host = call.tool in tools("searches")
     if by_host or _is_search(call.tool):
         from sb.hosts.hooks.searching import shown_by_search  # few calls search
@@ -308,8 +357,8 @@ def _sent_to(address: str) -> str:
     """The host that an address carries data to, or ""."""
     if not carries_data(address):
         return ""
-    host = address.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
-    return "" if is_loopback(host.partition(":")[0]) else host
+    host = host_of(address)
+    return "" if is_loopback(host) else host
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

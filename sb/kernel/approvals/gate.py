@@ -21,6 +21,8 @@ from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
     OPEN,
+    SENDS,
+    SENT_AFTER_READING,
     SIGNED,
     STANDING,
     Approval,
@@ -225,9 +227,8 @@ class ApprovalGate:
 
     def _grant_for(self, call: ToolCall) -> Grant | None:
         """A grant that covers the call and that a person really made."""
-        asked = any(
-            not ask.standing for ask in call.asked
-        )  # about these arguments, of which a grant says nothing
+        # Of what is asked about these arguments a grant says nothing, and of destinations only one for them.
+        asked = any(not ask.standing or ask.rule in (SENDS, SENT_AFTER_READING) for ask in call.asked)
         if (
             call.spec.effective_class is SafetyClass.DESTRUCTIVE
             or self._needed(call) > 1

@@ -23,8 +23,9 @@ class ApprovalState(StrEnum):
 # In a reason for which a person has to agree: what an approval settles for every later call that has the same reason.
 STANDING = "(standing)"  # no argument has such a name
 STANDING_S = 10 * 365 * 86_400  # seconds; until it is revoked, as good as always
-# Rules of reasons for which a person has to agree: credentials leave, are read, or were read before something leaves.
-CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING = "flow", "secret", "upload"
+# Rules of reasons for which a person has to agree: credentials leave, are read, or were read before something leaves;
+# and a file or a body is sent to another host, in whatever session.
+CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING, SENDS = "flow", "secret", "upload", "sends"
 # Rules of reasons: a command is to run outside of confinement, or to write what decides about more than itself; and it
 # is to write another place outside of the project.
 OUTSIDE_CONFINEMENT, WRITES_OUTSIDE = "outside", "writes_outside"

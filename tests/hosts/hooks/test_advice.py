@@ -11,8 +11,8 @@ def test_denial_names_a_safer_command(host: Host) -> None:
     verdict = host.before("Bash", command="git push --force origin main")
     assert verdict.decision is Decision.DENY
     assert verdict.reason.endswith(
-        "repeat exactly this call. Safer: `git push --force-with-lease` is refused by the server if others have "
-        "pushed since."
+        "repeat exactly this call. Safer: `git push --force-with-lease origin main` is refused by the server if "
+        "others have pushed since."
     )
 
 
