@@ -205,7 +205,7 @@ class CommandJudge(ABC):
 
     def _assigned(self, name: str, text: str, *, made: bool) -> Finding:
         values = self.expand(text) or [""]
-        self._count(len(values))
+        self._count(4 * len(values))  # each may be a file that is written
         for value in values:
             self.look(value)
         self._set(name, values, made=made)
