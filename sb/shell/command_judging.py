@@ -332,9 +332,9 @@ class CommandJudge(ABC):
                 self.paths.enter(word.partition("=")[2])
         for word in argv:
             self.look(word)
-        base, here = name.rpartition("/")[2].lower(), self.paths.here
+        base, position = name.rpartition("/")[2].lower(), self.paths.position
         if base in WRAPPERS or base == "env":
-            self.paths.here = here if len(self.paths.folders) == folders else ""
+            self.paths.here = position[0] if len(self.paths.folders) == folders else ""
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
         replaced = None if base not in _OTHER_MACHINES else dict(self.replaced)
@@ -357,7 +357,7 @@ class CommandJudge(ABC):
             self.paths.lost = self.paths.lost or self._goes.get(base, True)
             self.moves += 1
         elif base not in GO:
-            self.paths.here = here
+            self.paths.position = position
         self.settled = self.settled and base in INSTANT
         if worst.rank == DESTROY and self.comes_back(argv):
             return Finding(WRITE, worst.reason)
