@@ -37,6 +37,7 @@ class ShellVerdict(NamedTuple):
         writes: absolute paths that redirections and known programs write, as far as they are known.
         scripts: absolute paths of scripts that it runs by their names.
         replaced: files whose content may be gone afterwards, each with whether it is deleted.
+        disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
         parsed: whether it is a command line that could be parsed.
         changes: all that it deletes and overwrites, and what is known of its other parts.
         secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
@@ -60,6 +61,7 @@ class ShellVerdict(NamedTuple):
     understood: bool = True
     replaced: tuple[tuple[str, bool], ...] = ()
     scripts: tuple[str, ...] = ()
+    disclosed: tuple[str, ...] = ()
 
 
 def classify(
@@ -133,6 +135,7 @@ def classify(
         parsed and judge.commands.understood,
         tuple(judge.replaced.items()),
         tuple(judge.scripts.ran),
+        tuple(judge.trail.disclosed),
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.repository import git_root
-from sb.shell.arguments import ADDED_TO, WRAPPERS, WRITTEN_VARIABLES
 from sb.shell.copying import copied
+from sb.shell.facts import WRAPPERS, WRITTEN_VARIABLES, having
 from sb.shell.guarded import refusal
 from sb.shell.options import Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
@@ -17,63 +17,26 @@ from sb.shell.words import compiled, display, is_literal
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
-# What happens to a folder happens to everything in it.
-_MOVE_OR_CLOSE = frozenset(("mv", "chmod", "chown", "chgrp"))
-_REMOVE = frozenset(("rm", "shred", "trash", "find"))
-# What their last argument names is written, and that is judged as a write.
-_COPY = frozenset(("cp", "rsync", "scp", "ditto", "install"))
+_MOVE_OR_CLOSE, _REMOVE, _COPY = having("moves_or_closes"), having("removes"), having("copies_over")
 # Programs that name others, or packages, and read the files that they name.
-_RUN_OR_READ = frozenset(
-    [
-        *(key.partition(" ")[0] for key in WRAPPERS if not key.startswith("git ")),
-        *(
-            "env",
-            "exec",
-            "xargs",
-            "sh",
-            "bash",
-            "zsh",
-            "dash",
-            "ksh",
-            "fish",
-            "eval",
-            "source",
-            ".",
-            "trap",
-            "alias",
-        ),
-        *(
-            "virtualenv",
-            "pip",
-            "pipx",
-            "uv",
-            "conda",
-            "zip",
-            "curl",
-            "wget",
-            "psql",
-            "mysql",
-            "sb",
-            "cd",
-        ),
-    ]
-)
-# Options that name a file, or a folder, which is written; and programs that mean something else by them.
+_RUN_OR_READ = having("reads_operands") | {
+    key.partition(" ")[0] for key in WRAPPERS if not key.startswith("git ")
+}
+# Options that name a file, or a folder, which is written.
 _WRITING = (
     r"(?i:--?(?:[a-z]+-)*(?:out|output|out(?:put)?-?(?:file|dir|path|directory)|log|log(?:ger)?-?file|junitxml|junit-xml|html-report))"
     r"|--(?:export-marks|dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
     r"|-coverprofile|--generate-config-file"
 )
+# Of variables that name a file which is written, those that only add to it.
+_ADDED_TO = ("GIT_TRACE", "PIP_LOG", "TF_LOG", "SSLKEYLOG", "LESSHISTFILE")
 _NO_FILE = r"(?i)|\d+|true|false"  # as the value of a variable that may name one
 _EDITED = r"--in-?place(?:=.*)?"  # all operands are files, which are written
-_OTHERWISE = frozenset(
-    "ls ps pgrep grep egrep fgrep zgrep rg ag ack nm find test [ [[ mount set shopt ssh bash sh".split()
-)
 _HARD = "-[a-zA-Z]*l[a-zA-Z]*|--link"
-_GO = frozenset(("cd", "pushd", "popd", "chdir"))
+_OTHERWISE = having("output_options_differ")
+_GO, _IN_PLACE = having("changes_folder"), having("edits_in_place")
 _ADDING = r"(?i).*log.*|--stderr|--hsts|--alt-svc"
 _EDITORS = frozenset(("sed", "gsed", "perl", "ruby"))  # which have rules of their own
-_IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
 
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
@@ -91,7 +54,7 @@ def written_by_variable(judge: Judge, name: str, values: Sequence[str]) -> Findi
     if name not in WRITTEN_VARIABLES and not name.startswith("GIT_TRACE"):
         return QUIET
     files = [value for value in values if is_literal(value) and not compiled(_NO_FILE).fullmatch(value)]
-    replaces = not name.startswith(ADDED_TO)
+    replaces = not name.startswith(_ADDED_TO)
     return highest(*(judge.write(file, f"{name}=", replaces=replaces) for file in files))
 
 

@@ -9,23 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sb.shell.arguments import (
-    COMMAND_VARIABLES,
-    GO,
-    HOST_VARIABLES,
-    INSTANT,
-    LOADER_VARIABLES,
-    OWN_FILES,
-    PLACES,
-    WHOLE_FOLDERS,
-    WRAPPERS,
-    WRITES,
-)
 from sb.shell.changing import change, changes, written_by_variable
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
 from sb.shell.computed import formatted, names_in
 from sb.shell.edits import KEEPS, note_scripts
+from sb.shell.facts import COMMAND_VARIABLES, HOST_VARIABLES, LOADER_VARIABLES, WRAPPERS, having
 from sb.shell.flows import Trail
 from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
@@ -77,17 +66,13 @@ _MOST_REPLACED = 4000
 _NUMBERS = ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
-# Programs that replace the content of the files they name, but for these options.
 _DELETING, _MOVING = ("rm", "unlink"), ("mv", "cp")
-_REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex", *_DELETING))
 _SIZES = "-s --size -r --reference"
-_OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
-_DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
-_ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
+_DECLARE, _ASSIGN = having("declares"), having("assigns")
 # Builtins that calculate what stands in brackets behind a name, even in quotes.
-_COUNTING = _DECLARE | _ASSIGN | {"printf", "test", "[", "wait", "compgen"}
+_COUNTING = having("declares", "assigns", "calculates")
 # Commands that name a host's settings and leave them as they are.
 _LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "log"])
 
@@ -337,7 +322,7 @@ class CommandJudge(ABC):
             self.paths.here = position[0] if len(self.paths.folders) == folders else ""
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
-        replaced = None if base not in _OTHER_MACHINES else dict(self.replaced)
+        replaced = None if base not in having("works_elsewhere") else dict(self.replaced)
         note_scripts(self, base, argv[1:], stdin)
         found = self._program(name, list(argv[1:]), stdin)
         if replaced is not None and (base in ("ssh", "autossh") or "exec" in argv[1:6]):
@@ -349,16 +334,16 @@ class CommandJudge(ABC):
         self.trail.command("[" if name == BRACKET else base, argv[1:], stdin, known=known)
         self.depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
-        if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
+        if self.paths.elsewhere and base in having("local_harm") and worst.rank == DESTROY:
             worst = Finding(NETWORK, f"{base}: changes files in the container only")
         self._lost_again |= base in self.functions and self.paths.lost
         if base in self._goes or (base in ("source", ".") and not keeps_folder(self, argv[1:2])):
             self.paths.here = ""
             self.paths.lost = self.paths.lost or self._goes.get(base, True)
             self.moves += 1
-        elif base not in GO:
+        elif base not in having("stays_in_folder"):
             self.paths.position = position
-        self.settled = self.settled and base in INSTANT
+        self.settled = self.settled and base in having("instant")
         if worst.rank == DESTROY and self.comes_back(argv):
             return Finding(WRITE, worst.reason)
         return worst
@@ -461,11 +446,13 @@ class CommandJudge(ABC):
         base, worst = argv[0].rpartition("/")[2], QUIET
         if found.rank == NETWORK and (where := self.paths.run_by_git()):
             worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
-        if base in WRITES:
+        if base in having("writes_operands"):
             named = [argv[1:][at].replace(OPERAND, UNKNOWN) for at in operands(argv[1:], _SIZES)]
             named = named if base in ("tee", "truncate") else []
             worst = highest(worst, unresolved_target(self.paths, named, base))
-            replaces = base in _REPLACING and not any(map(compiled(KEEPS).fullmatch, argv[1:]))
+            replaces = base in having("replaces_content") and not any(
+                map(compiled(KEEPS).fullmatch, argv[1:])
+            )
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))
         if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
@@ -478,7 +465,9 @@ class CommandJudge(ABC):
                     worst = highest(worst, self.write(word, f"{base} -i", replaces=not edits))
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
-        if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):
+        if found.rank > READ and (
+            base.lower() in having("has_destination") or base.startswith(("python", "pypy"))
+        ):
             from sb.shell.landing import landing_findings  # most lines need none of it
 
             worst = highest(worst, landing_findings(self, base.lower(), argv[1:], stdin))
@@ -493,7 +482,7 @@ class CommandJudge(ABC):
                 if folder := self.paths.settings_below(word):
                     worst = Finding(DESTROY, f"{base} {display(folder)}: may change the settings of agents")
         for word in (*affected_folders(base, argv[1:], found), *searched_folders(base, argv[1:])):
-            changed = base in WHOLE_FOLDERS and base != "rsync"
+            changed = base in having("takes_whole_folders") and base != "rsync"
             own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
             if own:
                 self.refuse(f"{display(word)}: contains {own}, which agents must not touch")

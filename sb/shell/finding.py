@@ -10,11 +10,12 @@ from fnmatch import fnmatchcase
 from sb.shell.paths import Paths
 from sb.shell.secret_files import PRIVATE, secret_word, secrets_below
 from sb.shell.taints import CLEAN, NAMES, Taint
-from sb.shell.words import QUESTION, STAR, compiled, display, is_literal
+from sb.shell.words import QUESTION, STAR, compiled, is_literal
 
 _NAME_TESTS = "-i?(?:name|path|wholename|regex|lname)"
 _VALUED = ("-type", "-maxdepth", "-mindepth", "-exec", "-user", "-size", "-mtime", "-perm", "-newer")
 _ENDING = r"\*\.(?:json|ya?ml|toml|xml|txt)"  # of many files, few of them with secrets
+_FOLLOWING = frozenset(("-L", "-H", "-follow"))  # links to folders
 _AS_GLOB = str.maketrans({STAR: "*", QUESTION: "?"})
 
 
@@ -34,8 +35,13 @@ def found_files(paths: Paths, program: str, arguments: Sequence[str], *, taken: 
         secret = secret_word(paths, text.replace("*", STAR) if "*" in text else text)
         if secret is None and "*" in text:
             secret = secret_word(paths, text.replace("*", ""))
-        if secret is not None and secret.kind != PRIVATE:
-            return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
+        named = program == "find" and before in ("-name", "-iname")
+        if (
+            secret is not None
+            and secret.kind != PRIVATE
+            and not (named and _finds_none(paths, arguments, word))
+        ):
+            return Taint(NAMES, secret.read_by(word))
     return _of_any_name(paths, arguments) if program == "find" and taken else CLEAN
 
 
@@ -46,10 +52,9 @@ def _of_any_name(paths: Paths, arguments: Sequence[str]) -> Taint:
     if not all(arguments[at] in ("-name", "-iname") for at in tests):
         return CLEAN
     shapes = [shape.translate(_AS_GLOB) for at in tests for shape in arguments[at + 1 : at + 2]]
-    roots = list(itertools.takewhile(lambda word: word[:1] not in "-(!", arguments)) or ["."]
     found = [
         (name, secret)
-        for root in roots
+        for root in _roots(arguments)
         if is_literal(root)
         for place in paths.now(root)
         for name, secret in secrets_below(place, *_depth(arguments))
@@ -57,8 +62,27 @@ def _of_any_name(paths: Paths, arguments: Sequence[str]) -> Taint:
     ]
     if not found:
         return CLEAN
-    what = f"reads {found[0][1].what}: {display(found[0][0], 80)}"
+    what = found[0][1].read_by(found[0][0])
     return Taint(NAMES, what, packed=True, names=tuple(name for name, _ in found))
+
+
+def _finds_none(paths: Paths, arguments: Sequence[str], shape: str) -> bool:
+    """Whether `find` surely finds no file with secrets by a name, nor in a folder of that name."""
+    shape, rest = shape.translate(_AS_GLOB), list[str]()
+    if not _FOLLOWING.isdisjoint(arguments):
+        return False
+    for root in _roots(arguments):
+        if not is_literal(root) or paths.arrived or paths.elsewhere or paths.anywhere or paths.wandered:
+            return False
+        for place in paths.now(root):
+            found = secrets_below(place, *_depth(arguments), rest=rest)
+            if any(_fits(part, shape) for name, _ in found for part in name.split("/")) or rest:
+                return False
+    return True
+
+
+def _roots(arguments: Sequence[str]) -> list[str]:
+    return list(itertools.takewhile(lambda word: word[:1] not in "-(!", arguments)) or ["."]
 
 
 def _depth(arguments: Sequence[str]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS, XARGS_VALUED
+from sb.shell.facts import WRAPPERS, XARGS_VALUED, having
 from sb.shell.finding import found_files
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
@@ -28,6 +28,7 @@ from sb.shell.secret_texts import RUN_FIRST, TextTrail, is_key_name
 from sb.shell.secrets import (
     is_loopback,
     is_metadata,
+    is_named_after,
     is_own_host,
     own_hosts,
     secret_command,
@@ -56,6 +57,7 @@ from sb.shell.showing import (
     makefiles,
     packs_listed,
     read_words,
+    reads_disk,
     script_files,
     shows_files,
     takes_login,
@@ -81,7 +83,18 @@ _OF_PROCESS = r"\benv(?:\.|\[['\"])(\w+)"
 _TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOST = 8  # uploads that are told of one line
-_FILE_SERVERS = frozenset(("serve", "http-server", "miniserve"))
+# Programs that bring files of names that the line does not tell.
+_BRING = PACKS | frozenset(
+    "unzip unrar cpio rsync scp sftp rclone aws gsutil gcloud az docker podman kubectl patch hg svn wget sops".split()
+)
+_GIT_BRINGS = frozenset(
+    "clone pull checkout switch restore merge rebase reset stash cherry-pick am apply worktree submodule".split()
+)
+# Programs that make no file, nor run another one with other files than this machine's.
+_HERE = frozenset(
+    "find xargs env time timeout command nice nohup stdbuf bash sh cd test [ [[ true export source . ls pwd wc stat".split()
+)
+_FILE_SERVERS = having("serves_files")
 
 
 class Trail(TextTrail):
@@ -94,6 +107,9 @@ class Trail(TextTrail):
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
         self._before = len(self.reads)
+        brings = program in _BRING or (program == "git" and git_verb(arguments) in _GIT_BRINGS)
+        self._judge.paths.arrived = self._judge.paths.arrived or brings
+        self._changes = self._changes or not (program in _HERE or reads_disk(program))
         if program == "parallel" or (program == "xargs" and operands(arguments, XARGS_VALUED)):
             listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
             self.words = merged(words, self.input, listed, *self._arguments_of(program, arguments))
@@ -104,7 +120,7 @@ class Trail(TextTrail):
 
     def _arguments_of(self, program: str, arguments: Sequence[str]) -> list[Taint]:
         """What is in the files whose lines become arguments."""
-        valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program][2]
+        valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program].values
         return list(map(self._of_file, argument_files(arguments, valued)))
 
     def _found(self, program: str, arguments: Sequence[str]) -> Taint:
@@ -150,7 +166,7 @@ class Trail(TextTrail):
         given = merged(given, self._printed(program, arguments), self._code(program, arguments, stdin))
         unpacked = unpacks_to_output(program, arguments)
         packed = merged(self.input, *(map(self._of_copy, arguments) if unpacked else ()))
-        if packed.packed and (unpacked or program in VIEWERS):
+        if packed.packed and packed.level == CONTENT and (unpacked or program in VIEWERS):
             given = merged(given, Taint(CONTENT, packed.what, soft=True))
         shows = program not in SILENT and program not in FINDS
         keys = program == "openssl" and shows_files(program, arguments)
@@ -211,7 +227,7 @@ class Trail(TextTrail):
         secrets = [(name, secret) for name, secret in found if secret is not None]
         if not secrets:
             return CLEAN
-        what = f"reads {secrets[0][1].what}: {display(secrets[0][0], 80)}"
+        what = secrets[0][1].read_by(secrets[0][0])
         return Taint(NAMES, what, names=tuple(name for name, _ in secrets))
 
     def _operands(self, program: str, arguments: Sequence[str]) -> Taint:
@@ -227,10 +243,10 @@ class Trail(TextTrail):
             )
             if own is None:
                 found = merged(found, self._of_copy(word))
-            elif not (
-                own.kind == DOTENV and tells_names_only(program, arguments)
-            ) and not self._stays_guarded(program, arguments, own):
-                found = merged(found, self._source(word, own))
+            elif self._stays_guarded(program, arguments, own):
+                self._judge.paths.arrived = True
+            elif not (own.kind == DOTENV and tells_names_only(program, arguments)):
+                found = merged(found, self._source(word, own, on_disk=reads_disk(program)))
         return found
 
     def _whole(self, program: str, arguments: Sequence[str]) -> Taint:
@@ -352,7 +368,7 @@ class Trail(TextTrail):
             return
         if program in ("source", "."):
             for own in filter(None, (secret_word(self._judge.paths, word) for word in arguments[:1])):
-                what = f"reads {own.what}: {display(arguments[0], 80)}"
+                what = own.read_by(arguments[0])
                 if self._traced:
                     self._read(what)
                 self._sourced = Taint(CONTENT, what, soft=True)
@@ -464,13 +480,13 @@ class Trail(TextTrail):
             and (
                 to.kind == "service"
                 or (carried.auth and not carried.hosts)
-                or _is_named_after(to.host, carried.what)
+                or is_named_after(to.host, carried.what)
             )
         ):
             return
         self.flow = self.flow or f"{to.what}, with what {carried.what}"
         if carried.soft and not carried.private:
-            self._read(carried.what)
+            self._read(carried.what, carried.files)
 
 
 def _read_by_sql(arguments: Sequence[str], stdin: Input) -> str:
@@ -479,13 +495,3 @@ def _read_by_sql(arguments: Sequence[str], stdin: Input) -> str:
     return next(
         filter(None, (secret_in_code(text) for text in texts if compiled(_FILES_OF_SQL).search(text))), ""
     )
-
-
-def _is_named_after(host: str, what: str) -> bool:
-    """Whether a word of a variable's name is a part of the host: `$ACME_TOKEN` for api.acme.com."""
-    words = [
-        word
-        for word in compiled("[^a-z0-9]+").split(what.lower())
-        if len(word) > 3 and word not in ("prints", "token", "secret", "password")
-    ]
-    return any(word in host.split(".") for word in words)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
+from sb.shell.facts import having, lists
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, rule_finding
 from sb.shell.unpacking import json_files
 from sb.shell.words import OPERAND, UNKNOWN, compiled, display, is_literal
@@ -14,55 +15,6 @@ if TYPE_CHECKING:
     from sb.shell.inputs import Input
     from sb.shell.judge import Judge
 
-# Options that hold code, and options with another value.
-_CODE: dict[str, tuple[str, str]] = {
-    "python": ("-c", "-W -X -m --check-hash-based-pycs"),
-    "node": ("-e --eval -p --print -pe", "-r --require --import --loader -C --conditions"),
-    "bun": ("-e --eval -p --print", "-r --preload"),
-    "deno": ("", ""),
-    "ruby": ("-e", "-r -I -C"),
-    "perl": ("-e -E", "-I -M"),
-    "php": ("-r -B -E -R", "-d -c -z"),
-    "lua": ("-e", "-l"),
-    "julia": ("-e -E --eval --print", "-L -p -t"),
-    "r": ("-e", ""),
-    "rscript": ("-e", ""),
-    "osascript": ("-e", "-l -s"),
-    "tclsh": ("", ""),
-    "groovy": ("-e", "-cp"),
-    "scala": ("-e", "-cp"),
-    "swift": ("-e", ""),
-    "elixir": ("-e", "-r -S"),
-    "erl": ("-eval", "-s -sname -name"),
-    "ghc": ("-e", ""),
-    "java": ("", "-cp -classpath --class-path -jar"),
-}
-# Modules that are programs of their own when python -m runs them.
-_MODULES = frozenset(
-    [
-        "pip",
-        "twine",
-        "uv",
-        "black",
-        "isort",
-        "ruff",
-        "build",
-        "pytest",
-        "pre_commit",
-        "mypy",
-        "coverage",
-        "venv",
-        "virtualenv",
-        "poetry",
-        "hatch",
-        "flit",
-        "pdm",
-        "pipx",
-        "tox",
-        "nox",
-        "awscli",
-    ]
-)
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
 _OURS_IN_CODE = (
     "sb.cli",
@@ -157,7 +109,7 @@ def written_input(judge: Judge, stdin: Input) -> Input:
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge Python, Node and similar interpreters."""
     kind = "python" if name.startswith(("python", "pypy", "ipython")) else name
-    code, valued = (options.split() for options in _CODE[kind])
+    code, valued = (options.split() for options in lists("code")[kind])
     if arguments and arguments[0] in ("--version", "-V", "-v", "--help", "-h") and len(arguments) == 1:
         return Finding(READ, f"{name}: prints its help")
     at = 0
@@ -248,7 +200,7 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
         return Finding(DESTROY, f"{name} -m {display(module)}: what it runs is unknown until it runs")
     if (program := module.partition(".")[0]) in ("sb", "dotenv"):
         return judge.command([program, *arguments[1:]], stdin)
-    if module in _MODULES:
+    if module in having("runs_as_module"):
         found = rule_finding(module, arguments[1:])
         if found:
             return found

@@ -9,6 +9,7 @@ from functools import partial
 
 from sb.shell.command_judging import CommandJudge
 from sb.shell.conditions import only_if_absent
+from sb.shell.facts import having
 from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input, text_of
 from sb.shell.moving import known_folder
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
@@ -35,8 +36,7 @@ from sb.shell.words import (
 )
 
 _APPENDING = (">>", "&>>", "<>")
-# Programs that take names of files from another file, and the options for it.
-_TAKE_NAMES = ("xargs", "tar", "gtar", "bsdtar", "rsync")
+# Options that name a file with names of files.
 _FILES_OF_NAMES = ("-a", "--arg-file", "--arg-file=", "-T", "--files-from", "--files-from=")
 _OTHER_SHELLS = ("(", "&", "coproc")
 
@@ -224,7 +224,7 @@ class LineJudge(CommandJudge):
                 for word in node.words[1:]
                 for text in ([OPERAND] if self._of_processes(file_of(word)) else self.expand(word.text))
             ]
-        if first and first[0] in _TAKE_NAMES:
+        if first and first[0] in having("takes_names"):
             stdin = self._argument_file(node.words) or stdin
         if not first and not rest:
             self._ran = Finding(NETWORK, "runs an unknown program")

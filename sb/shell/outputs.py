@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sb.shell.computed import alternatives
+from sb.shell.facts import having
 from sb.shell.nodes import Script, Simple, Word
 from sb.shell.words import MADE, OPERAND, UNKNOWN, compiled, is_literal
 
-# Programs whose output is one word that is no option: what of it may follow is the same for every such word.
-_TELLS_A_NAME = frozenset(
-    (
-        "pwd",
-        "date",
-        "whoami",
-        "nproc",
-        "hostname",
-        "mktemp",
-        "uname",
-        "git rev-parse",
-        "git branch --show-current",
-    )
-)
+_TELLS_A_NAME = having("tells_a_name")
 # What people put into the files of their shell, and repeat where these are not read.
 _SETS_UP = (
     ["ssh-agent"],

@@ -88,6 +88,7 @@ class Paths:
         self.stack: list[str] = []  # of `pushd`
         self.wandered = False  # before the line began: then a protected place is known by its name alone
         self.dotglob = False
+        self.arrived = False  # the line has brought files of which not all names are known
         both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
         self._protected = {name: folded(name) for name in sorted(both)}
         self._tails = {name: _tail(parts) for name, parts in self._protected.items()}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.computed import short_text
+from sb.shell.facts import having, lists
 from sb.shell.git import by_variable
 from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Unparsed
@@ -17,45 +18,6 @@ from sb.shell.words import compiled, display, is_literal
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
-# Of each program: options whose value is such a file, and the program that its text is judged as.
-_SQL_OPTIONS = "-f --file"
-_RUN_FILES: dict[str, tuple[tuple[str, str], ...]] = {
-    **dict.fromkeys(("sed", "gsed"), (("-f --file", "sed"),)),
-    **dict.fromkeys(
-        ("awk", "gawk", "mawk", "nawk"), (("-f --file -i --include -E --exec -l --load", "awk"),)
-    ),
-    **dict.fromkeys(("node", "nodejs"), (("-r --require --import --loader --experimental-loader", "node"),)),
-    "bun": (("-r --preload", "node"),),
-    "ruby": (("-r", "ruby"),),
-    "perl": (("-I -M -m", "perl"),),
-    "lua": (("-l", "lua"),),
-    "php": (("-f --file -F --process-file -B", "php"),),
-    "julia": (("-L --load", "julia"),),
-    **dict.fromkeys(
-        ("bash", "sh", "zsh", "ksh", "mksh", "rbash"), (("--rcfile --init-file --posix-rcfile", "sh"),)
-    ),
-    **dict.fromkeys(("vi", "vim", "nvim", "ex"), (("-S -s -u --cmd", "vim"),)),
-    "emacs": (("-l --load --script -q", "emacs"),),
-    **dict.fromkeys(("gdb", "lldb"), (("-x -s --command --source", "gdb"),)),
-    "expect": (("-f", "expect"),),
-    **dict.fromkeys(("psql", "pgcli", "ysqlsh"), ((_SQL_OPTIONS, "psql"),)),
-    **dict.fromkeys(("mongosh", "mongo"), ((_SQL_OPTIONS, "mongosh"),)),
-    **dict.fromkeys(("cockroach", "cqlsh", "snowsql", "trino", "usql", "duckdb"), ((_SQL_OPTIONS, "psql"),)),
-    "sqlcmd": (("-i", "psql"),),
-    **dict.fromkeys(("clickhouse-client", "clickhouse", "clickhouse-local"), (("--queries-file", "psql"),)),
-    **dict.fromkeys(("sqlite3", "sqlite"), (("-init", "sqlite3"),)),
-    **dict.fromkeys(("make", "gmake"), (("-f --file --makefile", "make"),)),
-    "just": (("-f --justfile", "make"),),
-    "rake": (("-f --rakefile -r --require", "ruby"),),
-}
-# What these run if no option names another file.
-_BY_DEFAULT: dict[str, tuple[str, ...]] = {
-    "make": ("GNUmakefile", "makefile", "Makefile"),
-    "gmake": ("GNUmakefile", "makefile", "Makefile"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "rake": ("rakefile", "Rakefile"),
-}
-_OF_PACKAGES = frozenset(("npm", "pnpm", "yarn", "bun"))
 # Variables that name a file which a program runs before anything else, and options for all its runs.
 _SHELL_FILES = frozenset(("BASH_ENV", "ENV"))
 _PROGRAM_OPTIONS = {"NODE_OPTIONS": "node", "RUBYOPT": "ruby", "PERL5OPT": "perl"}
@@ -84,7 +46,9 @@ def run_files(judge: Judge, program: str, arguments: Sequence[str], stdin: Input
     found += [edited(judge, word, program) for word, runner in _named(program, arguments) if runner == "make"]
     if program in _SHELLS:
         found += [edited(judge, arguments[at], program) for at in operands(arguments)[:1]]
-    return highest(*found, _of_packages(judge, program, arguments) if program in _OF_PACKAGES else QUIET)
+    return highest(
+        *found, _of_packages(judge, program, arguments) if program in having("package_manager") else QUIET
+    )
 
 
 def _of_packages(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
@@ -141,11 +105,11 @@ def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
 def _named(program: str, arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The files, each with the program that its text is judged as."""
     any_named = False
-    for options, runner in _RUN_FILES.get(program, ()):
-        for word in _values(options.split(), arguments):
-            any_named = True
-            yield word, runner
-    for word in () if any_named else _BY_DEFAULT.get(program, ()):
+    runner, options = lists("runs_files").get(program, ("", ""))
+    for word in _values(options.split(), arguments):
+        any_named = True
+        yield word, runner
+    for word in () if any_named else lists("runs_by_default").get(program, ()):
         yield word, "ruby" if program == "rake" else "make"
     if program.startswith(("python", "pypy")):
         yield from _modules(arguments)

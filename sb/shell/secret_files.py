@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sb.shell.secret_index import KEY, Pattern, SecretIndex, SecretRow, index
 from sb.shell.secret_table import BEGINS, ENDS, FILES, LITERAL, OTHERS, PATTERNS
 from sb.shell.sensitive import folded
-from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, display, is_literal
+from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, display, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.paths import Paths
@@ -42,6 +42,10 @@ class Secret(NamedTuple):
 
     what: str
     kind: str = ""
+
+    def read_by(self, word: str) -> str:
+        """Why a word of a command line reads it."""
+        return f"reads {self.what}: {display(word, 80)}"
 
 
 class OwnSecrets(NamedTuple):
@@ -233,13 +237,15 @@ def secrets_inside(folder: str) -> Iterator[tuple[str, Secret]]:
     return _secrets_of(folder, sorted(name for name, _ in _entries(folder, _MOST_ENTRIES)))
 
 
-def secrets_below(folder: str, depth: int = _DEEPEST) -> Iterator[tuple[str, Secret]]:
+def secrets_below(
+    folder: str, depth: int = _DEEPEST, *, rest: list[str] | None = None
+) -> Iterator[tuple[str, Secret]]:
     """The files with a secret in a folder and in those below it, as paths relative to it; the nearest first.
 
     Folders that tools fill (`node_modules`, `.git` and the like) are left out, and what is behind many entries.
 
     Args:
-        depth: how many folders deep; 0 for the folder alone.
+        depth: how many folders deep; 0 for the folder alone. rest: gets the folders that were not looked into for their number.
     """
     level, left = [""], _MOST_BELOW
     for _ in range(depth + 1):
@@ -247,6 +253,8 @@ def secrets_below(folder: str, depth: int = _DEEPEST) -> Iterator[tuple[str, Sec
         for inner in level:
             entries = sorted(_entries(os.path.join(folder, inner), left))
             left -= len(entries)
+            if rest is not None and (left <= 0 or not may_be_there(os.path.join(folder, inner))):
+                rest.append(inner)
             yield from _secrets_of(folder, [os.path.join(inner, name) for name, _ in entries])
             below += [
                 os.path.join(inner, name)
@@ -254,6 +262,8 @@ def secrets_below(folder: str, depth: int = _DEEPEST) -> Iterator[tuple[str, Sec
                 if is_folder and name not in _FILLED_BY_TOOLS
             ]
         level = below
+    if rest is not None and depth == _DEEPEST:
+        rest += level
 
 
 def _entries(folder: str, most: int) -> list[tuple[str, bool]]:
@@ -281,6 +291,75 @@ def secret_word(paths: Paths, word: str) -> Secret | None:
         if found is not None:
             return found
     return None
+
+
+def existing(paths: Paths, word: str) -> tuple[str, ...] | None:
+    """The existing files that a word names, as real paths; None where that cannot be told."""
+    if ":" in word or not is_sure(word):
+        return None
+    found = dict[str, None]()
+    for piece in _pieces(word):
+        there = there_now(paths, piece)
+        if there is None:
+            return None
+        found |= dict.fromkeys(map(os.path.realpath, there))
+    return tuple(found)
+
+
+def there_now(paths: Paths, piece: str) -> list[str] | None:
+    """The existing paths that a word stands for, by its patterns too; None where that cannot be told."""
+    if paths.elsewhere or paths.anywhere or paths.wandered or paths.arrived:
+        return None
+    found: list[str] = []
+    for place in paths.places(piece):
+        if is_literal(place):
+            found += [place] if may_be_there(place) else []
+            continue
+        fitting = _fitting(place, dotglob=paths.dotglob)
+        if fitting is None:
+            return None
+        found += fitting
+    return found
+
+
+def _fitting(pattern: str, *, dotglob: bool) -> list[str] | None:
+    """The existing paths that an absolute pattern fits, whatever their case; None for an unknown folder and many entries."""
+    parts = pattern.split("/")
+    first = next(at for at, part in enumerate(parts) if not is_literal(part))
+    level, left = ["/".join(parts[:first]) or "/"], _MOST_ENTRIES
+    if not os.path.isdir(level[0]):
+        return None
+    for part in parts[first:]:
+        if STAR * 2 in part or (BRACKET in part and ":" in part):
+            return None
+        shape = part.casefold().translate(_AS_GLOB).replace("[^", "[!")
+        hidden = dotglob or part.startswith(".")
+        following: list[str] = []
+        for folder in level:
+            if is_literal(part):
+                following += [path] if may_be_there(path := f"{folder}/{part}") else []
+                continue
+            names = [name for name, _ in _entries(folder, left)]
+            left -= len(names)
+            if left <= 0:
+                return None
+            fits = (
+                name for name in names if (hidden or name[0] != ".") and fnmatchcase(name.casefold(), shape)
+            )
+            following += (f"{folder}/{name}" for name in fits)
+        level = following
+    return level
+
+
+def may_be_there(path: str) -> bool:
+    """Whether there is something at a path, or that cannot be told, as in a folder of somebody else."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _pieces(word: str) -> Iterator[str]:
@@ -317,34 +396,18 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
     if OPERAND in piece or UNKNOWN in piece:
         return secret_pattern(own, hidden=True)
     found = secret_pattern(own, hidden=paths.dotglob)
-    if found and compiled(_ENDING).fullmatch(own[-1]):  # it may stand for anything, so what is there counts
-        found = _there_now(paths, piece)
-    found = found or _hidden_now(paths, piece)
-    if found is None and "/" not in piece:  # in the folder that the line has gone to
-        found = (
-            secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
-            if len(paths.folders) > 1
-            else None
-        )
-    return found
-
-
-def _hidden_now(paths: Paths, piece: str) -> Secret | None:
-    """The secret among the hidden files that a pattern stands for now, such as `.*`."""
-    last = piece.rpartition("/")[2]
-    if is_literal(last) or not (last.startswith(".") or paths.dotglob):
-        return None
-    return _there_now(paths, piece)
-
-
-def _there_now(paths: Paths, piece: str) -> Secret | None:
-    """The secret among the files that a pattern stands for now."""
-    for place in paths.places(piece):
-        folder, _, pattern = place.rpartition("/")
-        for name, secret in secrets_inside(folder) if is_literal(folder) else ():
-            if fnmatchcase(name, pattern.translate(_AS_GLOB)):
-                return secret
-    return None
+    if (
+        found is None and "/" not in piece and len(paths.folders) > 1
+    ):  # in the folder that the line has gone to
+        found = secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
+    last = own[-1]
+    if found is None and (is_literal(last) or not (last.startswith(".") or paths.dotglob)):
+        return None  # what is there says more than the pattern only of hidden files, such as those of `.*`
+    there = there_now(paths, piece)
+    if there is None:
+        return None if compiled(_ENDING).fullmatch(last) else found
+    both = (folded(place) for path in there for place in (path, os.path.realpath(path)))
+    return _first(filter(None, map(secret_path, both)))
 
 
 def _is_plain(piece: str) -> bool:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.rules import Finding
-from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
+from sb.shell.secret_files import DOTENV, PRIVATE, Secret, existing, secret_word
 from sb.shell.secrets import is_loopback, own_hosts, secret_variable
 from sb.shell.showing import LOADING, PRINTS
 from sb.shell.sinks import Sink
-from sb.shell.taints import CLEAN, CONTENT, NAMES, Taint, Upload, merged
+from sb.shell.taints import CLEAN, CONTENT, NAMES, NO_FILE, Taint, Upload, merged
 from sb.shell.words import END_VARIABLE, QUESTION, SPLIT_VARIABLE, STAR, VARIABLE, compiled, display, is_sure
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class TextTrail(ABC):
         words: of the current command's words. input, output: of its standard input and output.
         reads: why the line reads secrets, in order. flow: why one would leave this machine, or "".
         uploads: what the line sends, whatever it holds.
+        disclosed: the existing files that it reads, as `Taint.files`.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -65,6 +66,7 @@ class TextTrail(ABC):
         self.reads: dict[str, None] = {}
         self.flow = ""
         self.uploads: dict[Upload, None] = {}
+        self.disclosed: dict[str, None] = {}
         self._variables: dict[str, Taint] = {}
         self._files: dict[str, Taint] = {}
         self._added = CLEAN  # to a commit
@@ -75,6 +77,7 @@ class TextTrail(ABC):
         self._text = ""  # of a here-document
         self._loading = False  # the words that are read give variables their values
         self._sourced = CLEAN  # what variables hold that the line does not set itself
+        self._changes = False  # a command that has run may have made a file
 
     # --- parts of a line
 
@@ -90,6 +93,7 @@ class TextTrail(ABC):
         into_file = any(redirect.operator in _INTO_FILES for redirect in node.redirects)
         self._feeding += into_file  # another command may take it from there
         found = run()
+        self._changes = self._changes or found.rank > 0
         self._feeding -= into_file
         if not node.words and not node.assigned:  # `$(< file)`
             self.output = merged(self.output, self.input)
@@ -148,7 +152,7 @@ class TextTrail(ABC):
             secret = secret_word(self._judge.paths, path)
             if secret is None:
                 continue
-            what = f"reads {secret.what}: {display(path, 80)}"
+            what = secret.read_by(path)
             if name == "MAKEFILES":  # `make` prints lines that are no rules
                 self._read(what)
                 self.makefiles = Taint(CONTENT, what)
@@ -176,9 +180,10 @@ class TextTrail(ABC):
     def finish(self) -> None:
         """The line has ended: what is on its output is shown."""
         if self.output.level == CONTENT and not self.output.private:
-            self._read(self.output.what)
+            self._read(self.output.what, self.output.files)
 
-    def _read(self, why: str) -> None:
+    def _read(self, why: str, files: Sequence[str] = NO_FILE) -> None:
+        self.disclosed |= dict.fromkeys(files)
         if len(self.reads) < _MOST:
             self.reads.setdefault(why)
 
@@ -290,7 +295,7 @@ class TextTrail(ABC):
                         and not self.output.private
                         and secret_word(self._judge.paths, target) is None
                     ):
-                        self._read(self.output.what.replace("prints", "writes", 1))
+                        self._read(self.output.what.replace("prints", "writes", 1), self.output.files)
                     self.output = CLEAN
 
     def _written(self, target: str, taint: Taint) -> None:
@@ -321,21 +326,23 @@ class TextTrail(ABC):
                         found = merged(found, taint)
         return found
 
-    def _source(self, word: str, secret: Secret) -> Taint:
-        what = f"reads {secret.what}: {display(word, 80)}"
+    def _source(self, word: str, secret: Secret, *, on_disk: bool = True) -> Taint:
+        what = secret.read_by(word)
         if secret.kind == PRIVATE:
             return Taint(CONTENT, what, soft=True, private=True)
         if secret.kind == DOTENV and self._loading:
             return Taint(CONTENT, what, soft=True)
-        self._read(what)
-        return Taint(CONTENT, what)
+        files = existing(self._judge.paths, word) if on_disk and not self._changes else None
+        taint = Taint(CONTENT, what, files=NO_FILE if files is None else files)
+        self._read(what, taint.files)
+        return taint
 
     def _named_in(self, text: str) -> Taint:
         """The file with a secret that a text names, such as the commands of `sftp`."""
         for word in text.split()[:_MOST_WORDS]:
             secret = secret_word(self._judge.paths, word)
             if secret is not None and secret.kind != PRIVATE:
-                return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
+                return Taint(NAMES, secret.read_by(word))
         return CLEAN
 
     @abstractmethod

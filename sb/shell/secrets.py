@@ -102,6 +102,16 @@ def is_own_host(host: str, hosts: Iterable[str]) -> bool:
     return any(host == own or host.endswith(f".{own}") for own in hosts)
 
 
+def is_named_after(host: str, what: str) -> bool:
+    """Whether a word of a variable's name is a part of the host: `$ACME_TOKEN` for api.acme.com."""
+    words = [
+        word
+        for word in compiled("[^a-z0-9]+").split(what.lower())
+        if len(word) > 3 and word not in ("prints", "token", "secret", "password")
+    ]
+    return any(word in host.split(".") for word in words)
+
+
 def is_metadata(host: str) -> bool:
     """Whether a host gives a cloud machine its credentials."""
     return host.strip("[]").lower().rstrip(".") in ADDRESSES or is_metadata_host(host)

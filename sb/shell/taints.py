@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 NONE, NAMES, CONTENT = range(3)
 UNKNOWN_REMOTE = "?"
+NO_FILE = ("",)
 
 
 class Taint(NamedTuple):
@@ -18,6 +19,7 @@ class Taint(NamedTuple):
         variable: it comes from a variable of the environment. private: it may be read, and is not to be sent.
         packed: it is one of the files of a folder, which is not to be copied elsewhere either.
         names: the files with secrets among those that a listing names; to show these names is harmless.
+        files: the existing ones that it comes from; "" among them for what is no file, or may be there.
     """
 
     level: int = NONE
@@ -29,6 +31,7 @@ class Taint(NamedTuple):
     private: bool = False
     packed: bool = False
     names: tuple[str, ...] = ()
+    files: tuple[str, ...] = NO_FILE
 
 
 CLEAN = Taint()
@@ -43,9 +46,11 @@ class Upload(NamedTuple):
 
 
 def merged(*taints: Taint) -> Taint:
-    """The worst of them: the highest level, read before not read, without hosts before with."""
-    return max(
+    """The worst of them: the highest level, read before not read, without hosts before with; with the files of all."""
+    worst = max(
         taints,
         key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth),
         default=CLEAN,
     )
+    files = tuple(dict.fromkeys(file for one in taints if one.level for file in one.files))
+    return worst if not worst.level or files == worst.files else worst._replace(files=files)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import ENVIRONMENT_RUNNERS, FLAGS, WRAPPERS, XARGS_VALUED
 from sb.shell.changing import change
+from sb.shell.facts import WRAPPERS, XARGS_VALUED, having
 from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.interpreters import shell, written_input
 from sb.shell.nodes import Unparsed
@@ -37,6 +37,7 @@ _FLOORS = {
     "D": "runs a program with other privileges",
 }
 _RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach", "bws run"))
+_GIVE_SECRETS = having("gives_secrets")
 _RUNS_EACH = ("hyperfine",)  # of its operands, by a shell
 _LOADER = r"ld(?:64)?(?:-(?:linux|musl)[\w.-]*)?\.so(?:\.\d+)?"
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
@@ -55,18 +56,18 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     key, rest = subcommand(name, arguments, WRAPPERS)
     if key not in WRAPPERS:
         return rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
-    with judge.given_variables(key) if key in ENVIRONMENT_RUNNERS else contextlib.nullcontext():
+    with judge.given_variables(key) if key in _GIVE_SECRETS else contextlib.nullcontext():
         return _wrapped(judge, key, (name, arguments, rest), stdin)
 
 
 def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]], stdin: Input) -> Finding:
     name, arguments, rest = words
-    letter, before, valued = WRAPPERS[key]
+    letter, before, valued, flags = WRAPPERS[key]
     floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return QUIET
-    doubtful, commands, at = _options(rest, valued, FLAGS.get(key, ""))
-    gives = key in ENVIRONMENT_RUNNERS
+    doubtful, commands, at = _options(rest, valued, flags)
+    gives = key in _GIVE_SECRETS
     if gives and "--" in rest:  # `chamber` takes several stores before it
         at, before = rest.index("--") + 1, 0
     # The words of the other program are no subcommands of this one, such as `rm` in `op run -- rm`.

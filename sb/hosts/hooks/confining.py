@@ -149,9 +149,15 @@ class Confining:
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None
         confined = self._rights.judge(governed)
+        disclosed = (path for path in governed.disclosed if self._may_read(confined, path))
+        governed = governed._replace(disclosed=tuple(disclosed))
         if self._run is not None:
             return governed._replace(refused=governed.refused or _beyond_run(confined)), confined
         return governed._replace(asks=(*governed.asks, *self._rights.asks(confined, governed))), confined
+
+    def _may_read(self, confined: Confined, path: str) -> bool:
+        closed = self.profile(confined.needs).unreadable if not confined.outside else ()
+        return not any(contains(place, path) for place in closed if place not in confined.readable)
 
     def _required(self) -> str:
         """Why a call that cannot be confined is refused, or ""."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass
 from sb.shell.taints import Upload
 
@@ -61,6 +62,19 @@ class NativeCall(NamedTuple):
     server: str = ""
     address: str = ""
     separator: str = ""
+
+    @property
+    def step(self) -> tuple[str, bool]:
+        """The name of the call in its run, and whether equal calls have that name too.
+
+        For hosts that give a call no id, what it is names it, so that its report is found.
+        """
+        if self.use_id:
+            return self.use_id, False
+        try:
+            return f"{self.tool}:{digest(canonical_bytes(self.args))[:32]}", True
+        except NotCanonical:
+            return self.tool, True
 
     @property
     def in_background(self) -> bool:
@@ -138,6 +152,7 @@ class GovernedCall(NamedTuple):
         replaced: files whose content a command line may take away, each with whether it deletes them.
         scripts: files that a command line runs by their names.
         commands: of a command line, programs with their arguments, as far as they are known.
+        disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
     """
 
     tool_id: str
@@ -156,6 +171,7 @@ class GovernedCall(NamedTuple):
     replaced: tuple[tuple[str, bool], ...] = ()
     scripts: tuple[str, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
+    disclosed: tuple[str, ...] = ()
 
 
 class Decision(StrEnum):

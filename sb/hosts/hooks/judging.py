@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from sb.canonical import NotCanonical, canonical_bytes
@@ -155,8 +155,7 @@ class _Session:
     def _confining(self) -> Confining:
         from sb.hosts.hooks.confining import Confining, recorded_project
 
-        started = self._calls.started_with(self._ctx.run_id)
-        project = recorded_project(started, self._event.cwd)
+        project = recorded_project(self._calls.started_with(self._ctx.run_id), self._event.cwd)
         return Confining(self._config, self._event, self._context, project, self._runtime.log.clock)
 
     @property
@@ -215,7 +214,7 @@ class _Session:
 
     def _judged(self, call: NativeCall, governed: GovernedCall, *, confined: bool = False) -> HookVerdict:
         secrets = guard_secrets(
-            governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
+            governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id, self._is_marked
         )
         changes = governed.changes
         if (
@@ -229,6 +228,12 @@ class _Session:
             _verdict(self._announce(call, governed, secrets), governed, self._event.host), governed
         )
 
+    def _is_marked(self) -> bool:
+        """Whether a call of the session has read credentials; one in the background has been reported."""
+        running = filter(self._is_in_background, self._calls.unreported(self._ctx.run_id))
+        noted = self._calls.noted(self._ctx.run_id, READ_SECRET, reports_all=self._adapter.reports_all)
+        return noted or any(self._calls.has_note(intent, READ_SECRET) for intent in running)
+
     def _before_line(
         self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard, *, confined: bool = False
     ) -> HookVerdict:
@@ -237,15 +242,17 @@ class _Session:
         from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
         own = confined and self._confining.has_own_processes
-        first = with_snapshot(
-            governed, self._context, self._runtime, self._ctx, confined=confined, own_processes=own
-        )
+        kept = partial(with_snapshot, governed, self._context, self._runtime, self._ctx)
+        first = kept(confined=confined, own_processes=own)
         if "tree" in first.args:
             self._end_background()
         with with_extra(first):
             result = self._announce(call, first, secrets)
-        queued = isinstance(result.data, dict) and "approval_id" in result.data
-        if first.tool_id in KEPT_TOOLS and not (result.success or queued):
+        if "tree" in first.args and not _is_decided(result) and (named := kept()).tool_id in KEPT_TOOLS:
+            first = named  # a tree that takes too long is not needed where the line names all that it changes
+            with with_extra(first):
+                result = self._announce(call, first, secrets)
+        if first.tool_id in KEPT_TOOLS and not _is_decided(result):
             loses = changes is not None and any(change.loses() for change in changes.changes or ())
             no_room = loses and not first.args.get("partly") and self._files.too_large(first.args["paths"])
             first = unkept(governed, str(result.error_message), no_room=no_room)
@@ -254,7 +261,7 @@ class _Session:
 
     def _announce(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> ToolResult:
         can_ask = self._adapter.can_ask(self._event)
-        step, no_ids = _name(call)
+        step, no_ids = call.step
         return self._calls.announce(
             self._ctx,
             governed.tool_id,
@@ -300,16 +307,17 @@ class _Session:
         return self._confining.report(call, governed, pending=pending).text
 
     def _record(self, call: NativeCall, governed: GovernedCall, nonce: str) -> None:
-        step, no_ids = _name(call)
+        step, no_ids = call.step
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
         # A link may lead elsewhere since, so the note counts too.
         noted = pending is not None and self._calls.has_note(pending, READ_SECRET)
         secret = noted or bool(governed.secrets or governed.flow)
+        read = noted if pending is not None else self._disclosed(call, governed)
         args, value = governed.args, WITHHELD if secret else _shown(call.response)
-        named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids}
-        named |= {"nonce": nonce, "again": self._event.again}
+        named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids, "nonce": nonce}
+        named |= {"again": self._event.again, "notes": {READ_SECRET: True} if read else {}}
         named["summed_up"] = self._event.moment is Moment.BATCH
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
             from sb.hosts.hooks.snapshots import report_of
@@ -337,6 +345,13 @@ class _Session:
         error = NO_MESSAGE if secret and call.error else call.error
         report = Report(value, error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, **named)
+
+    def _disclosed(self, call: NativeCall, governed: GovernedCall) -> bool:
+        """Whether a call read credentials of which nothing was announced."""
+        known = (
+            self._confining.judge(call, governed)[0] if governed.disclosed and self._confines else governed
+        )
+        return bool(known.disclosed)
 
     def _changed(
         self, governed: GovernedCall, announced: dict[str, Any], pending: Intent | None
@@ -394,12 +409,12 @@ class _Session:
             if self._is_in_background(intent):
                 args = self._calls.announced_args(intent)
                 report = report_of(NativeCall("", {}), intent, args, self._files)
-                self._calls.report(self._ctx, intent.tool_id, args, report, step=intent.step)
+                notes = {READ_SECRET: True} if self._calls.has_note(intent, READ_SECRET) else {}
+                self._calls.report(self._ctx, intent.tool_id, args, report, step=intent.step, notes=notes)
 
     def _happened(self, intent: Intent) -> bool:
         args = self._calls.announced_args(intent)
-        paths = [str(path) for path in args.get("paths", ())]
-        tree = args.get("tree")
+        paths, tree = [str(path) for path in args.get("paths", ())], args.get("tree")
         if isinstance(tree, str) and self._files.trees is not None:
             change = self._files.trees.end(tree, intent.idempotency_key, SESSION.get(), reported=False)
             if change is not None and change.rows:
@@ -407,19 +422,9 @@ class _Session:
         return bool(paths) and self._files.have_changed(paths, intent.idempotency_key)
 
 
-def _name(call: NativeCall) -> tuple[str, bool]:
-    """The name of a call in its run, and whether equal calls have that name too.
-
-    For hosts that give a call no id, what it is names it, so that its report is found.
-    """
-    if call.use_id:
-        return call.use_id, False
-    from sb.canonical import digest
-
-    try:
-        return f"{call.tool}:{digest(canonical_bytes(call.args))[:32]}", True
-    except NotCanonical:
-        return call.tool, True
+def _is_decided(result: ToolResult) -> bool:
+    """True for a call that goes on, or whose request waits."""
+    return result.success or (isinstance(result.data, dict) and "approval_id" in result.data)
 
 
 def _shown(response: Any) -> Any:

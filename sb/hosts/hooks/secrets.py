@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
 from sb.hosts.hooks.remotes import is_known, remotes_of
+from sb.hosts.hooks.tools import OF_SERVERS, tools
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.execution.external import ExternalCalls
@@ -18,7 +19,7 @@ from sb.redaction import one_line
 from sb.shell import classify
 from sb.shell.addresses import metadata_address
 from sb.shell.programs import judged_by
-from sb.shell.secret_files import PRIVATE, secret_path
+from sb.shell.secret_files import PRIVATE, may_be_there, secret_path, secrets_below
 from sb.shell.secrets import is_loopback
 from sb.shell.sensitive import folded
 from sb.shell.sinks import SENDS_IN_CODE, carries_data
@@ -26,26 +27,16 @@ from sb.shell.taints import Upload
 from sb.shell.words import compiled
 
 SECRET, FLOW, UPLOAD = CREDENTIALS_READ, CREDENTIALS_LEAVE, SENT_AFTER_READING
-READ_SECRET = "read_secret"  # the note of a call that was let read credentials
+READ_SECRET = "read_secret"  # the note of a call that reads credentials which are there
 WITHHELD = {"withheld": "the call read credentials"}  # in place of a result
 NO_MESSAGE = "failed; the message is withheld, since the call read credentials"
 _MOST_TEXTS = 2_000  # of one call
 _MOST_COMMANDS = 16
-_LISTING = frozenset(("Glob", "glob", "LS", "list_directory", "list_dir", "list", "file_search", "LSP"))
-# Of these tools the texts are about the session itself, whatever files they mention.
-_TALKING = frozenset(
-    "TodoRead TodoWrite ToolSearch AskUserQuestion EnterPlanMode ExitPlanMode TaskCreate TaskUpdate TaskGet TaskList TaskStop TaskOutput BashOutput "
-    "EnterWorktree CronList KillShell StructuredOutput ask_user todowrite todoread update_plan read_bash report_intent write_todos enter_plan_mode "
-    "exit_plan_mode get_errors get_terminal_output manage_todo_list semantic_search WebSearch web_search google_web_search websearch".split()
-)
-_SEARCHING = frozenset(("Grep", "grep", "grep_search", "search_file_content"))
 _SEARCHES = (
     r"(?i)(?:^|[_\W])(?:grep|rg|ripgrep|search_?(?:file_?)?(?:contents?|text|code|files?|in_files?))(?![a-z])"
 )
-_OF_SERVERS = ("mcp__", "mcp_", "MCP:")
 _TYPICAL = (".env", ".env.local", "id_rsa", "id_ed25519", ".netrc", ".npmrc", ".pgpass", ".git-credentials")
 _MOST_PATTERNS = 64
-_PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotification"))
 _SENDING = r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
 # Tools that write a file, or tell names alone.
 _SHOWS_NOTHING = (
@@ -92,17 +83,25 @@ _NOTHING = SecretGuard()
 
 
 def guard_secrets(
-    governed: GovernedCall, setting: str, calls: ExternalCalls, event: HookEvent, run_id: str
+    governed: GovernedCall,
+    setting: str,
+    calls: ExternalCalls,
+    event: HookEvent,
+    run_id: str,
+    is_marked: Callable[[], bool],
 ) -> SecretGuard:
     """Judge the credentials that a call reads, and what it would send after one was read.
 
     Args:
         setting: of hooks.secrets.
+        is_marked: whether a call of the session has read credentials.
     """
     guard = guard_reading(governed, setting)
     if guard.refused or governed.flow:
         return guard
-    sent = _sent(governed, calls, event, run_id)
+    if not (governed.uploads or governed.scripts) or not is_marked():
+        return guard
+    sent = _sent(governed, str(calls.started_with(run_id).get("remotes", "")), event)
     if not sent:
         return guard
     why = f"{sent}, in a session that has read credentials"
@@ -125,18 +124,19 @@ def guard_reading(governed: GovernedCall, setting: str) -> SecretGuard:
         asked.append(Ask(FLOW, f"{flow}: credentials would leave this machine"))
     elif secrets and setting != "allow":
         asked += (Ask(SECRET, text, _answer(setting == "ask")) for text in secrets)
-    return SecretGuard("", tuple(asked), {READ_SECRET: True})
+    return SecretGuard("", tuple(asked), {READ_SECRET: True} if governed.disclosed or flow else None)
 
 
 def _answer(permitted: bool) -> AnsweredBy:
     return AnsweredBy.PERMITTED if permitted else AnsweredBy.QUEUED
 
 
-def _sent(governed: GovernedCall, calls: ExternalCalls, event: HookEvent, run_id: str) -> str:
-    """What a call sends that needs a person, if the session has read credentials; "" for nothing."""
-    if not (governed.uploads or governed.scripts) or not calls.noted(run_id, READ_SECRET):
-        return ""
-    then = str(calls.started_with(run_id).get("remotes", ""))
+def _sent(governed: GovernedCall, then: str, event: HookEvent) -> str:
+    """What a call sends that needs a person in a session that has read credentials; "" for nothing.
+
+    Args:
+        then: the remotes with which the session began.
+    """
     for upload in governed.uploads:
         if upload.remote is None or not is_known(upload.remote, then, remotes_of(event.cwd)):
             return upload.what
@@ -158,7 +158,7 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
     """The call with the credentials that its arguments name; a command line has been judged before."""
     own = _own_name(call.tool)
     shows = not compiled(_SHOWS_NOTHING).search(own) or compiled(_SHOWS).search(own)
-    if call.tool in _TALKING or call.tool in _LISTING or not shows:
+    if call.tool in tools("talks") or call.tool in tools("lists") or not shows:
         return governed
     with judged_by(context.rules):
         return _with_found(call, governed, context)
@@ -168,13 +168,14 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
     from sb.hosts.hooks.arguments import is_like_a_line  # few calls are of other tools
 
     reads: dict[str, None] = {}
+    disclosed = dict[str, None]()
     flow, uploads = "", list[Upload]()
     commands = 0
     for count, (name, text) in enumerate(_leaves(call.args)):
         if count > _MOST_TEXTS:
             break
         is_line = compiled(_COMMAND).fullmatch(name) or (
-            call.tool.startswith(_OF_SERVERS) and is_like_a_line(name, text)
+            call.tool.startswith(OF_SERVERS) and is_like_a_line(name, text)
         )
         if is_line and commands < _MOST_COMMANDS:
             commands += 1
@@ -187,29 +188,35 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
                 rules=context.rules,
             )
             reads |= dict.fromkeys(verdict.secrets)
+            disclosed |= dict.fromkeys(verdict.disclosed)
             flow = flow or verdict.flow
             uploads += verdict.uploads
         elif what := _secret_in(name, text, context) or _searched(call, name, text, context):
             reads.setdefault(what)
+            if call.tool.startswith(OF_SERVERS) or _may_be_there(text, context):
+                disclosed[""] = None
         elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
             uploads.append(Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host))
-    by_host = call.tool in _SEARCHING
+    by_host = call.tool in tools("searches")
     if by_host or _is_search(call.tool):
         from sb.hosts.hooks.searching import shown_by_search  # few calls search
 
         if what := shown_by_search(call, context, by_host=by_host):
             reads.setdefault(what)
-    if call.tool in _PUBLISHING or (
-        call.tool.startswith(_OF_SERVERS) and compiled(_SENDING).search(_own_name(call.tool))
+            disclosed[""] = None
+    if call.tool in tools("publishes") or (
+        call.tool.startswith(OF_SERVERS) and compiled(_SENDING).search(_own_name(call.tool))
     ):
         uploads.append(Upload(f"{one_line(call.tool, 60)}: sends or publishes"))
         flow = flow or (f"{one_line(call.tool, 60)}: {next(iter(reads))}" if reads else "")
-    return governed._replace(secrets=tuple(reads), flow=flow, uploads=tuple(uploads))
+    return governed._replace(
+        secrets=tuple(reads), flow=flow, uploads=tuple(uploads), disclosed=tuple(disclosed)
+    )
 
 
 def _is_search(tool: str) -> bool:
     """Whether a server's tool searches files for a text."""
-    return tool.startswith(_OF_SERVERS) and compiled(_SEARCHES).search(_own_name(tool)) is not None
+    return tool.startswith(OF_SERVERS) and compiled(_SEARCHES).search(_own_name(tool)) is not None
 
 
 def _own_name(tool: str) -> str:
@@ -248,13 +255,20 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
     return ""
 
 
+def _may_be_there(text: str, context: JudgingContext) -> bool:
+    """Whether a text that names credentials names something that is there, as far as it is a path."""
+    paths = [place for path in loose_spellings(text, context) for place in readings(path, context)]
+    return "*" in text or "://" in text or not context.placed or any(map(may_be_there, paths))
+
+
 def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -> str:
     """Why a search shows credentials: its file pattern finds some, or it looks into all of a home; or ""."""
-    if call.tool not in _SEARCHING or len(text) > LONGEST_PATH:
+    if call.tool not in tools("searches") or len(text) > LONGEST_PATH:
         return ""
     if name in ("glob", "include", "include_pattern", "includePattern"):
         shapes = (shape.rpartition("/")[2] for shape in _braces(text))
-        if any(re.search("[a-z0-9]|^[.]", shape) and _finds_secret(shape) for shape in shapes):
+        risky = [shape for shape in shapes if re.search("[a-z0-9]|^[.]", shape) and _finds_secret(shape)]
+        if risky and _may_find(risky, str(call.args.get("path") or context.cwd), context):
             return f"reads credentials: files named {one_line(text, 60)}"
     elif name == "path" and call.args.get("output_mode", "content") == "content":
         narrow = any(call.args.get(key) for key in ("glob", "include", "include_pattern", "type"))
@@ -262,6 +276,14 @@ def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -
         if not narrow and any(own[: len(parts)] == parts for parts in map(folded, readings(text, context))):
             return f"reads everything in {one_line(text, 60)}, with its credentials"
     return ""
+
+
+def _may_find(shapes: list[str], folder: str, context: JudgingContext) -> bool:
+    """Whether a search of a folder finds a file with credentials by its name, or that cannot be told."""
+    rest = list[str]()
+    found = (one for place in readings(folder, context) for one in secrets_below(place, rest=rest))
+    names = (name.rpartition("/")[2].casefold() for name, _ in found)
+    return any(fnmatchcase(name, shape.casefold()) for name in names for shape in shapes) or bool(rest)
 
 
 def _finds_secret(shape: str) -> bool:

@@ -55,7 +55,7 @@ def with_snapshot(
     runtime: Runtime,
     ctx: RunContext,
     *,
-    confined: bool = False,
+    confined: bool | None = None,
     own_processes: bool = False,
 ) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
@@ -64,7 +64,8 @@ def with_snapshot(
     that is known, goes on after a snapshot of the files that it names.
 
     Args:
-        confined: the system holds the call to the project and scratch. own_processes: it reaches no process of the person.
+        confined: the system holds the call to the project and scratch; None for a snapshot of what the line names alone.
+        own_processes: it reaches no process of the person.
     """
     if not runtime.config.hooks.keep:
         return governed
@@ -73,6 +74,8 @@ def with_snapshot(
         return governed
     with judged_by(context.rules):
         area = partial(area_of, context, runtime.config, *_first_event(runtime.log, ctx))
+        if confined is None:
+            return _named_kept(governed, cache(area))
         return kept_in(governed, area, context if confined else None, own_processes=own_processes)
 
 

@@ -157,7 +157,7 @@ class ToolCall:
         reasons: why a person has to decide: what is `asked`, and what policy, contract and budgets say.
         grant_id: the standing decision that lets it pass although there are `reasons`.
         unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
-        notes: facts for its intent, which it then has even if it only reads.
+        notes: facts for its intent, which it then has even if it only reads, and for the outcome that a host reports.
         mutation_id: names what it changed.
     """
 

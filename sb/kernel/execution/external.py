@@ -29,9 +29,13 @@ from sb.store import driver
 
 OPERATORS_OWN = "operators_own"  # the rule that keeps agents from what decides about them
 _ONE_OF = "#"  # between what a call is and which one of them it is
-_NOTED = """SELECT 1 FROM events WHERE run_id = ? AND kind = ? AND payload LIKE ? AND NOT (payload LIKE '%"asked_by":%' AND EXISTS (
-    SELECT 1 FROM events AS later WHERE later.run_id = events.run_id AND later.call_id = events.call_id
-    AND later.payload LIKE '%"state":"unreported"%')) LIMIT 1"""
+_ENDED_AS = """EXISTS (SELECT 1 FROM events AS later WHERE later.run_id = events.run_id AND later.call_id = events.call_id
+    AND later.kind = events.kind AND json_valid(later.payload) AND json_extract(later.payload, '$.phase') = '{}' {})"""
+# A report has the note itself. Without one, what nobody was asked about may have been made, and what has had its effect was.
+_REPORTED = f"AND (? OR json_extract(later.payload, '$.state') <> '{IntentState.UNREPORTED}')"
+_NOTED = f"""SELECT 1 FROM events WHERE run_id = ? AND kind = ? AND payload LIKE ? AND json_valid(payload) AND (
+    json_extract(payload, '$.phase') = 'outcome' OR {_ENDED_AS.format("in_doubt", "")}
+    OR json_extract(payload, '$.{ASKED_BY}') IS NULL AND NOT {_ENDED_AS.format("outcome", _REPORTED)}) LIMIT 1"""
 _STARTED = "SELECT payload FROM events WHERE run_id = ? AND kind = ? ORDER BY id LIMIT 1"
 LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
 
@@ -172,6 +176,7 @@ class ExternalCalls:
         nonce: str = "",
         again: bool = False,
         summed_up: bool = False,
+        notes: dict[str, Any] | None = None,
     ) -> ToolResult:
         """Record how a call ended. One that was reported before, or only read and was announced, is recorded once.
 
@@ -180,6 +185,7 @@ class ExternalCalls:
             host_has_no_call_ids: as it was announced; the oldest one of that `step` that has not ended has ended.
             nonce: names the host's report. again: it may be on record under that nonce.
             summed_up: the host sums up several calls; one that its person refused may have a response there too.
+            notes: facts for the outcome.
         """
         nonce = nonce if host_has_no_call_ids else ""
         if again and nonce and (call_id := self._recorder.reported_as(ctx.run_id, nonce)):
@@ -195,6 +201,7 @@ class ExternalCalls:
                     host_has_no_call_ids=host_has_no_call_ids,
                     nonce=nonce,
                     summed_up=summed_up,
+                    notes=notes or {},
                 )
             except (
                 Ended
@@ -212,12 +219,13 @@ class ExternalCalls:
         host_has_no_call_ids: bool,
         nonce: str,
         summed_up: bool,
+        notes: dict[str, Any],
     ) -> ToolResult:
         step = step_name(step)
         intent = self.pending(ctx.run_id, step, host_has_no_call_ids=host_has_no_call_ids)
         name = intent.step if intent else self._one_of(step, nonce) if host_has_no_call_ids else step
         call = self._call(ctx, intent.tool_id if intent else tool_id, name)
-        call.nonce, call.summed_up = nonce, summed_up
+        call.nonce, call.summed_up, call.notes = nonce, summed_up, notes
         self._describe(call, args)
         if intent is None and call.side_effecting and self._known(call):
             return ToolResult.ok(tool_id, call_id=call.call_id, trace_id=ctx.trace_id)
@@ -261,9 +269,14 @@ class ExternalCalls:
         self._recorder.continue_run(ctx)
         self._recorder.run_finished(ctx)
 
-    def noted(self, run_id: str, note: str) -> bool:
-        """Whether a call of a run that was let go has a note; one that its host's person refused has not."""
-        return bool(self._recorder.log.database.query(_NOTED, (run_id, TOOL_DISPATCH, f'%"{note}":true%')))
+    def noted(self, run_id: str, note: str, *, reports_all: bool) -> bool:
+        """Whether a call of a run that was made, or may have been, has a note; one that its host's person refused has not.
+
+        Args:
+            reports_all: the host reports each call that it makes, so that one without a report was not made.
+        """
+        about = (run_id, TOOL_DISPATCH, f'%"{note}":true%', reports_all)
+        return bool(self._recorder.log.database.query(_NOTED, about))
 
     def has_note(self, intent: Intent, note: str) -> bool:
         """Whether an announced call has a note."""
@@ -341,6 +354,7 @@ class ExternalCalls:
         except Exception as error:
             message = safe_message(call, str(error)) or type(error).__name__
             outcome = Outcome(code=ToolErrorCode.PERMISSION_DENIED, message=message, done=False)
+            call.notes = {}  # they are about a call that was made
             self._recorder.outcome(call, outcome, intent_id)
             raise Refused(ToolErrorCode.PERMISSION_DENIED, message, "preparation") from error
 

@@ -344,6 +344,7 @@ class Recorder:
             said = {"result": loggable(value, len(outcome.encoded))}
         if call.recovery is not None:
             facts |= call.recovery.facts
+        facts |= call.notes
         if call.nonce:
             facts[NONCE] = call.nonce
         if call.summed_up:
