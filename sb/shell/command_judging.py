@@ -190,7 +190,7 @@ class CommandJudge(ABC):
 
     def _assigned(self, name: str, text: str, *, made: bool) -> Finding:
         values = self.expand(text) or [""]
-        self._count(len(values))
+        self._count(4 * len(values))  # each may be a file that is written
         for value in values:
             self.look(value)
         self._set(name, values, made=made)
@@ -317,9 +317,9 @@ class CommandJudge(ABC):
                 self.paths.enter(word.partition("=")[2])
         for word in argv:
             self.look(word)
-        base, here = name.rpartition("/")[2].lower(), self.paths.here
+        base, position = name.rpartition("/")[2].lower(), self.paths.position
         if base in WRAPPERS or base == "env":
-            self.paths.here = here if len(self.paths.folders) == folders else ""
+            self.paths.here = position[0] if len(self.paths.folders) == folders else ""
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
         replaced = None if base not in having("works_elsewhere") else dict(self.replaced)
@@ -342,7 +342,7 @@ class CommandJudge(ABC):
             self.paths.lost = self.paths.lost or self._goes.get(base, True)
             self.moves += 1
         elif base not in having("stays_in_folder"):
-            self.paths.here = here
+            self.paths.position = position
         self.settled = self.settled and base in having("instant")
         if worst.rank == DESTROY and self.comes_back(argv):
             return Finding(WRITE, worst.reason)

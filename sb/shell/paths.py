@@ -97,6 +97,7 @@ class Paths:
         self._foreign: dict[int, str] = {}
         self._below: dict[str, Below | None] = {}
         self._looks = 0
+        self._real: dict[str, str] = {}  # nothing runs while the line is judged
 
     def enter(self, word: str) -> None:
         """Add a folder in which the line may run from here on."""
@@ -206,7 +207,7 @@ class Paths:
         """Whether a write to an absolute path needs approval or is refused."""
         if self.elsewhere:
             return False
-        for path in dict.fromkeys((place, os.path.realpath(place))):
+        for path in dict.fromkeys((place, self._followed(place))):
             parts = folded(path)
             if any(parts[: len(own)] == own for own in self._protected.values()):
                 return True
@@ -266,9 +267,15 @@ class Paths:
                 path = _of_this_process(path, folder)
             if is_literal(path):
                 yield os.path.normpath(path)
-                yield os.path.realpath(path)
+                yield self._followed(path)
             else:
                 yield _with_links_followed(path)
+
+    def _followed(self, path: str) -> str:
+        """A path with its links followed; looking at all its folders again was a tenth of judging a line."""
+        if path not in self._real:
+            self._real[path] = os.path.realpath(path)
+        return self._real[path]
 
     def protects(self, word: str) -> str:
         """The protected path that a word names or looks into, or ""."""

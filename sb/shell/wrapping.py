@@ -11,6 +11,7 @@ from sb.shell.changing import change
 from sb.shell.facts import WRAPPERS, XARGS_VALUED, having
 from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.interpreters import shell, written_input
+from sb.shell.nodes import Unparsed
 from sb.shell.rules import (
     DESTROY,
     NETWORK,
@@ -188,7 +189,8 @@ def exec_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     return judge.command(arguments[at:], stdin) if arguments[at:] else QUIET
 
 
-_MOST_GIVEN = 64  # words of a text
+_MOST_GIVEN = 64  # words of a text that are handed on
+_MOST_TEXTS = 2000  # and that are looked at
 
 
 def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -213,9 +215,12 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     for file in filter(is_literal, argument_files(arguments, XARGS_VALUED)):
         stdin = Input("file", path=file)
     stdin = written_input(judge, stdin)
-    for text in stdin.text.split() if stdin.kind == "text" else ():
+    texts = list(dict.fromkeys(stdin.text.split())) if stdin.kind == "text" else []
+    if len(texts) > _MOST_TEXTS:
+        raise Unparsed("too many words to check")
+    for text in texts:
         judge.look(text)
-    given = stdin.text.split() if stdin.kind == "text" else judge.names_in(stdin.path) if stdin.path else []
+    given = texts if stdin.kind == "text" else judge.names_in(stdin.path) if stdin.path else []
     if any(mark in stdin.text for mark in "'\"\\") or len(given) > _MOST_GIVEN:
         given = []
     known = [[word.replace(replaced, one) for word in command] for one in given] if replaced else []
@@ -225,7 +230,7 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     found = judge.command(command, NOT_KNOWN)
     found = highest(found, *(judge.command(words, NOT_KNOWN) for words in known))
     if stdin.kind == "text" and found.rank in (WRITE, DESTROY):
-        found = highest(found, *(change(judge, text, whole=True) for text in stdin.text.split()))
+        found = highest(found, *(change(judge, text, whole=True) for text in texts))
     return found
 
 

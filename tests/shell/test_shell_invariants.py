@@ -181,6 +181,8 @@ def test_no_text_at_all_raises(text: str) -> None:
 LONG = [
     "a ", "ls;", "ls\n", "ls|", "$(", "(", "`", "'", '"', "{a,b}", "{a,", "{a..b}", "{{,},", "${x:-", "[[ ", "x=(", "<<A ", "<<<a ", "\\\n",
     "$'\\'", "!", "! ", "cat <<E\n", "*/", "$a", "x=$x$x;", "cd a;", "> a ", "env ", "sh -c ", "/*", "a/../", "f(){ ", "x=1; for i in $x; do x=$i; done; ",
+    "cd $X; rm a; ", "pushd a; ", "cd -; ", "source x; ", "f() { cd $X; }; f; ", "GIT_TRACE=/x ", "GIT_CONFIG_PARAMETERS='a=b' ", "setarch ", "ln a b; ",
+    "git clone -c a=b ", "LD_PRELOAD=a: ", "foo --in-place a ", "\ud800", "\x1b",
 ]  # fmt: skip
 
 
@@ -194,7 +196,11 @@ def test_the_longest_lines_are_judged_in_a_moment(piece: str) -> None:
 @pytest.mark.parametrize(
     "script", ["sqlite3 x '{}'", "psql -c '{}'", "awk '{}'", "sed '{}'", "python -c '{}'"]
 )
-@pytest.mark.parametrize("piece", ["/*", '"a\\', "print ", "s/a/b/;", "\n", ",/\\", "select 1;"], ids=ascii)
+@pytest.mark.parametrize(
+    "piece",
+    ["/*", '"a\\', "print ", "s/a/b/;", "\n", ",/\\", "select 1;", "delete where a or ", ".connect( sh "],
+    ids=ascii,
+)
 def test_so_are_long_programs_in_other_languages(script: str, piece: str) -> None:
     start = time.process_time()
     judge(script.replace("{}", piece * (100_000 // len(piece))))

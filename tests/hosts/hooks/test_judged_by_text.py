@@ -78,14 +78,14 @@ ANYWHERE = (
     "HOME=~/docs; cd; rm plan.md", "OLDPWD=~/docs; cd -; rm plan.md", 'go() { cd "$1"; }; go ~/docs; rm plan.md',
     "f() { g; }; g() { cd $X; }; f; rm a.txt", "f() { rm a.txt; }; cd $X; f", "source ./setup.sh; rm a.txt", ". ./setup.sh; echo x > a.txt",
     "cd $X; cd /not/there; rm a.txt", "cd $X; (cd src; rm app.py)", "while read d; do rm a.txt; cd $d; done", "if make; then cd $X; fi; rm a.txt",
-    "bash -c 'cd $X; truncate -s0 a.txt'", "(cd src); cd -; rm a.txt", "cd $X; sed -i d a.txt",
+    "bash -c 'cd $X; truncate -s0 a.txt'", "(cd src); cd -; rm a.txt", "f() { . ./x.sh; }; f; rm a.txt", "cd $X; sed -i d a.txt",
 )  # fmt: skip
 SOMEWHERE = (
     "cd src && rm -f app.py", "cd src; echo x > app.py", "pushd src && rm app.py && popd && rm a.txt", "cd src; make; cd -; rm a.txt",
     "source .venv/bin/activate; rm -f a.txt", "python -m venv v && . v/bin/activate && pip freeze > requirements.txt", "f() { make; }; f; echo x > a.txt",
     'go() { cd "$1"; }; rm a.txt', 'cd "$(git rev-parse --show-toplevel)" && rm a.txt', 'cd "$(dirname "$0")"; echo x > a.txt', "cd $X; ls; make",
     "(cd $X; make); rm a.txt", "cd $X; echo y >> log.txt", "for d in s*; do (cd $d && echo x > app.py); done", "D=src; cd $D && rm app.py",
-    "T=$(mktemp -d); cd $T; echo x > a; rm a", "HOME=/tmp/h npm i > log.txt", "source .env && node x.js > b.txt", "cd $X; rm /not/there",
+    "T=$(mktemp -d); cd $T; echo x > a; rm a", "HOME=/tmp/h npm i > log.txt", "source .env && node x.js > b.txt", "cd $X; rm /not/there", "bash -c 'cd $X'; mkdir d; cd d; rm a.txt", "echo $(cd $X; pwd); rm a.txt", "pushd $X; popd; rm a.txt",
 )  # fmt: skip
 
 
