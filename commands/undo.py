@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,8 +21,9 @@ from sb.kernel.reversal_contracts import MutationState
 from sb.log.references import full_id, known_run
 from sb.parts import hosted_files, open_snapshots
 from sb.present.recovery import undone_sentence
-from sb.present.undo import WIDEST_OBJECT, call_args, object_of, undo_line
+from sb.present.undo import WIDEST_OBJECT, call_args, folder_of, object_of, undo_line
 from sb.redaction import one_line
+from sb.repository import project_folder
 from sb.text import plain, shorten
 from sb.tools.roots import absolute
 
@@ -105,7 +107,7 @@ def _all(
     if diff:
         _differences(opened, plans)
     if dry_run:
-        _show(plans, as_json)
+        _show(plans, opened, as_json=as_json)
     else:
         _undo(ctx, opened, plans, who, reason, yes=yes, as_json=as_json)
     if doubtful:
@@ -133,9 +135,9 @@ def _one(
     if diff:
         _differences(opened, [plan], real)
     if dry_run:
-        _show([plan], as_json)
+        _show([plan], opened, as_json=as_json)
         return
-    note(_sentence(plan))
+    note(_sentence(plan, opened))
     if not plan.ok:
         raise CheckFailed("nothing can be undone", "sb undo --force restores also what changed since")
     _confirm(1, yes)
@@ -253,20 +255,25 @@ def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: b
         output.table(["done", "what", "command or file", "undo", "id", *more], rows)
 
 
-def _show(plans: list[Plan], as_json: bool) -> None:
+def _show(plans: list[Plan], opened: Runtime, *, as_json: bool) -> None:
     if as_json:
         output.emit_json({"items": [plan.to_dict() for plan in plans]})
     else:
         for plan in plans:
-            output.line(_sentence(plan))
+            output.line(_sentence(plan, opened))
     if not any(plan.ok for plan in plans):
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _sentence(plan: Plan) -> str:
+def _sentence(plan: Plan, opened: Runtime) -> str:
+    """One plan on a line; it names the folder of a call that was not made in the project at hand."""
     ref = plan.ref
-    said = f"{ref.mutation_id} {ref.tool_id} by {ref.agent}: {'' if plan.ok else 'NO: '}{plan.detail}"
-    return plain(said, one_line=True)
+    folder = folder_of(ref, opened.log)
+    elsewhere = folder and project_folder(Path(folder)) != project_folder(Path.cwd())
+    by = f"{ref.agent} in {folder}" if elsewhere else ref.agent
+    return plain(
+        f"{ref.mutation_id} {ref.tool_id} by {by}: {'' if plan.ok else 'NO: '}{plan.detail}", one_line=True
+    )
 
 
 def _undo(
@@ -280,7 +287,7 @@ def _undo(
     as_json: bool,
 ) -> None:
     for plan in plans:
-        note(_sentence(plan))
+        note(_sentence(plan, opened))
     if not any(plan.ok for plan in plans):
         changed = len(plans) == 1 and plans[0].checked and snapshot_of(plans[0].ref)
         forced = f"sb undo {plans[0].ref.mutation_id} --force" if changed else ""

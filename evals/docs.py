@@ -15,7 +15,7 @@ from sb.commands.topics import TOPICS
 from sb.screens.actions import key_table
 
 from evals.output_schemas import output_schemas
-from evals.packs import TABLE, table
+from evals.packs import PROGRAM_TABLE, TABLE, program_table, table
 from evals.secret_table import TABLE as SECRETS
 from evals.secret_table import secret_table
 from sb.cli import COMMANDS, HELP, load, root_command
@@ -101,6 +101,7 @@ def files() -> dict[Path, str]:
         SCHEMAS: json.dumps(output_schemas(), indent=1) + "\n",
         ROOT / "config.example.yaml": render_example(),
         TABLE: table(),
+        PROGRAM_TABLE: program_table(),
         SECRETS: secret_table(),
         console: between(console, "keys", key_table()),
         configuration: between(

@@ -7,25 +7,34 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from sb.shell import program_packing, secret_packing
 from sb.shell.packing import Pack, read_pack
-from sb.shell.secret_packing import SECTIONS
+from sb.shell.program_packing import TRAITS, Program
 
 V = TypeVar("V")
 SHELL = Path(__file__).parents[1] / "sb" / "shell"
 TABLE = SHELL / "table.py"
+PROGRAM_TABLE = SHELL / "program_table.py"
 
 
 @cache
 def packs() -> dict[str, Pack]:
     """The shipped packs by name."""
+    sections = {**secret_packing.SECTIONS, **program_packing.SECTIONS}
     return {
-        path.stem: read_pack(path.read_bytes(), path.name, SECTIONS)
+        path.stem: read_pack(path.read_bytes(), path.name, sections)
         for path in sorted((SHELL / "packs").glob("*.yaml"))
     }
 
 
+def programs() -> Iterator[tuple[str, Program]]:
+    """Every record of every pack, with the program's name."""
+    for pack in packs().values():
+        yield from pack.sections.get("programs", {}).items()
+
+
 def table() -> str:
-    """The Python table of all packs."""
+    """The Python table of all packs, a line for each."""
     lines = [
         '"""The compiled rule packs, generated from `sb/shell/packs/*.yaml` by `make docs`."""\n',
         "from __future__ import annotations\n",
@@ -35,35 +44,52 @@ def table() -> str:
         "PACKS: dict[str, tuple[bool, Pairs, Pairs, tuple[tuple[str, str, str], ...], Pairs]] = {",
     ]
     for name, pack in packs().items():
-        if not pack.rules:
-            continue  # it is about something else
-        lines.append(f"    {name!r}: ({pack.required},")
-        lines += _block(f"({rule!r}, {keys!r})," for rule, keys in _grouped(pack.rules))
-        lines += _block(f"({words!r}, {keys!r})," for words, keys in _grouped(pack.options))
-        lines += _block(
-            f"({reason!r}, {words!r}, {keys!r})," for (reason, words), keys in _grouped(pack.verbs)
-        )
-        lines += _block(f"({preview!r}, {keys!r})," for preview, keys in _grouped(pack.previews))
-        lines[-1] += "),"
+        if pack.rules:  # else it is about something else
+            verbs = tuple((*value, keys) for value, keys in _grouped(pack.verbs))
+            row = (
+                pack.required,
+                _grouped(pack.rules),
+                _grouped(pack.options),
+                verbs,
+                _grouped(pack.previews),
+            )
+            lines.append(f"    {name!r}: {row!r},")
     return "\n".join([*lines, "}\n"])
 
 
-def _block(rows: Iterator[str]) -> list[str]:
-    inner = list(rows)
-    if not inner:
-        return ["        (),"]
-    first, *more = inner
-    lines = [f"        ({first}", *(f"         {row}" for row in more)]
-    lines[-1] += "),"
-    return lines
+def program_table() -> str:
+    """The Python table of the records of programs, a line for each trait and each fact."""
+    traits: dict[str, list[str]] = {trait: [] for trait in sorted(TRAITS)}
+    facts: dict[str, dict[str, str]] = {}
+    for name, program in programs():
+        for trait in program.traits:
+            traits[trait].append(name)
+        for fact, value in program.facts.items():
+            facts.setdefault(fact, {})[name] = value
+    variables = {
+        key: names for pack in packs().values() for key, names in pack.sections.get("variables", {}).items()
+    }
+    lines = [
+        '"""The compiled records of programs, generated from `sb/shell/packs/*.yaml` by `make docs`."""\n',
+        "from __future__ import annotations\n",
+        "TRAITS: dict[str, str] = {",
+        *(f"    {trait!r}: {'|'.join(names)!r}," for trait, names in traits.items()),
+        "}",
+        "FACTS: dict[str, dict[str, str]] = {",
+        *(f"    {fact!r}: {values!r}," for fact, values in sorted(facts.items())),
+        "}",
+        f"VARIABLES: dict[str, str] = {variables!r}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def _grouped(values: Mapping[str, V]) -> list[tuple[V, str]]:
+def _grouped(values: Mapping[str, V]) -> tuple[tuple[V, str], ...]:
     found: dict[V, list[str]] = {}
     for key, value in values.items():
         found.setdefault(value, []).append(key)
-    return [(value, "|".join(keys)) for value, keys in found.items()]
+    return tuple((value, "|".join(keys)) for value, keys in found.items())
 
 
 if __name__ == "__main__":
     TABLE.write_text(table(), encoding="utf-8")
+    PROGRAM_TABLE.write_text(program_table(), encoding="utf-8")

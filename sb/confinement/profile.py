@@ -13,20 +13,12 @@ from sb.confinement.needs import Need, caches
 from sb.confinement.repositories import Repository, repository_of
 from sb.frozen import frozen
 from sb.shell.guarded import Guarded
-from sb.shell.sensitive import HOST_SETTINGS, decisive_paths
+from sb.shell.sensitive import HOST_PROGRAMS, HOST_SETTINGS, decisive_paths
 
 MOST_SIBLINGS = 500  # entries of a folder that stay read-only one by one beside an approved path
 _MOST_WORKTREES = 50
 # Of these folders, and of no other, hosts' settings are a part.
 _SHARED_FOLDERS = (".github", ".config")
-# Beside `HOST_SETTINGS`: what gives a host agents or programs.
-_MORE_SETTINGS = (
-    ".github/agents",
-    ".github/skills",
-    ".github/prompts",
-    ".devcontainer",
-    ".devcontainer.json",
-)
 # Of a host's folder in a project, what agents work in.
 _WORK_IN_SETTINGS = (".claude/worktrees",)
 
@@ -34,13 +26,13 @@ _WORK_IN_SETTINGS = (".claude/worktrees",)
 def _project_settings() -> tuple[str, ...]:
     """Patterns of hosts' settings at the root of a project, folders whole."""
     patterns = dict[str, None]()
-    for setting in HOST_SETTINGS:
+    for setting in (*HOST_SETTINGS, *(tuple(name.split("/")) for name in HOST_PROGRAMS)):
         head = setting[0]
         if head in _SHARED_FOLDERS:
             patterns["/".join(setting[:2])] = None
         elif len(setting) == 1 or head.startswith("."):
             patterns[head] = None
-    return (*patterns, *_MORE_SETTINGS)
+    return tuple(patterns)
 
 
 PROJECT_SETTINGS = _project_settings()

@@ -80,6 +80,11 @@ def call_args(ref: MutationRef, log: EventLog) -> Mapping[str, Any]:
     return _call_facts(ref, log)[0]
 
 
+def folder_of(ref: MutationRef, log: EventLog) -> str:
+    """The folder in which a command line ran; "" for other calls, and once the log was pruned."""
+    return str(call_args(ref, log).get("cwd") or "")
+
+
 def _call_facts(ref: MutationRef, log: EventLog) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The arguments and the result of the call as the log has them; {} each once they were pruned."""
     args: Mapping[str, Any] = {}

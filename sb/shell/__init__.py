@@ -36,8 +36,8 @@ class ShellVerdict(NamedTuple):
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         scripts: absolute paths of scripts that it runs by their names.
+        replaced: files whose content may be gone afterwards, each with whether it is deleted.
         disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
-        replaced: of `writes`, those whose content may be gone afterwards.
         parsed: whether it is a command line that could be parsed.
         changes: all that it deletes and overwrites, and what is known of its other parts.
         secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
@@ -59,7 +59,7 @@ class ShellVerdict(NamedTuple):
     uploads: tuple[Upload, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
     understood: bool = True
-    replaced: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, bool], ...] = ()
     scripts: tuple[str, ...] = ()
     disclosed: tuple[str, ...] = ()
 
@@ -73,6 +73,7 @@ def classify(
     guarded: Guarded | None = None,
     env: Mapping[str, str] | None = None,
     wandered: bool = False,
+    gone: bool = False,
     rules: Ruleset = SHIPPED_RULES,
     follow: bool = True,
     guess: bool = True,
@@ -86,6 +87,7 @@ def classify(
         guarded: places that no command may change: what decides how calls are judged.
         env: the environment that it would have; by default this process's.
         wandered: whether an earlier command of its shell may have gone to another folder.
+        gone: whether the folder is not there, so that a host starts it in another one.
         rules: of programs; by default the shipped ones.
         follow: whether to look for flows in scripts on disk that it runs.
         guess: whether code counts that reads credentials and uses the network, wherever it sends what: it may use a key
@@ -94,6 +96,8 @@ def classify(
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
+    if gone:
+        judge.paths.here, judge.paths.lost = "", True
     judge.guesses = guess
     judge.comes_back = comes_back
     with judged_by(rules):
@@ -129,7 +133,7 @@ def classify(
         tuple(judge.trail.uploads),
         judge.commands.all(),
         parsed and judge.commands.understood,
-        tuple(judge.replaced),
+        tuple(judge.replaced.items()),
         tuple(judge.scripts.ran),
         tuple(judge.trail.disclosed),
     )

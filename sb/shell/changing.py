@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS
+from sb.repository import git_root
 from sb.shell.copying import copied
+from sb.shell.facts import WRAPPERS, WRITTEN_VARIABLES, having
 from sb.shell.guarded import refusal
 from sb.shell.options import Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
@@ -16,58 +17,26 @@ from sb.shell.words import compiled, display, is_literal
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
-# What happens to a folder happens to everything in it.
-_MOVE_OR_CLOSE = frozenset(("mv", "chmod", "chown", "chgrp"))
-_REMOVE = frozenset(("rm", "shred", "trash", "find"))
-# What their last argument names is written, and that is judged as a write.
-_COPY = frozenset(("cp", "rsync", "scp", "ditto", "install"))
+_MOVE_OR_CLOSE, _REMOVE, _COPY = having("moves_or_closes"), having("removes"), having("copies_over")
 # Programs that name others, or packages, and read the files that they name.
-_RUN_OR_READ = frozenset(
-    [
-        *(key.partition(" ")[0] for key in WRAPPERS if not key.startswith("git ")),
-        *(
-            "env",
-            "exec",
-            "xargs",
-            "sh",
-            "bash",
-            "zsh",
-            "dash",
-            "ksh",
-            "fish",
-            "eval",
-            "source",
-            ".",
-            "trap",
-            "alias",
-        ),
-        *(
-            "virtualenv",
-            "pip",
-            "pipx",
-            "uv",
-            "conda",
-            "zip",
-            "curl",
-            "wget",
-            "psql",
-            "mysql",
-            "sb",
-            "cd",
-        ),
-    ]
-)
-# Options that name a file, or a folder, which is written; and programs that mean something else by them.
+_RUN_OR_READ = having("reads_operands") | {
+    key.partition(" ")[0] for key in WRAPPERS if not key.startswith("git ")
+}
+# Options that name a file, or a folder, which is written.
 _WRITING = (
     r"(?i:--?(?:[a-z]+-)*(?:out|output|out(?:put)?-?(?:file|dir|path|directory)|log|log(?:ger)?-?file|junitxml|junit-xml|html-report))"
-    r"|--(?:dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
+    r"|--(?:export-marks|dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
     r"|-coverprofile|--generate-config-file"
 )
-_OTHERWISE = frozenset(
-    "ls ps pgrep grep egrep fgrep zgrep rg ag ack nm find test [ [[ mount set shopt ssh bash sh".split()
-)
-_GO = frozenset(("cd", "pushd", "popd", "chdir"))
-_IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
+# Of variables that name a file which is written, those that only add to it.
+_ADDED_TO = ("GIT_TRACE", "PIP_LOG", "TF_LOG", "SSLKEYLOG", "LESSHISTFILE")
+_NO_FILE = r"(?i)|\d+|true|false"  # as the value of a variable that may name one
+_EDITED = r"--in-?place(?:=.*)?"  # all operands are files, which are written
+_HARD = "-[a-zA-Z]*l[a-zA-Z]*|--link"
+_OTHERWISE = having("output_options_differ")
+_GO, _IN_PLACE = having("changes_folder"), having("edits_in_place")
+_ADDING = r"(?i).*log.*|--stderr|--hsts|--alt-svc"
+_EDITORS = frozenset(("sed", "gsed", "perl", "ruby"))  # which have rules of their own
 
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
@@ -78,6 +47,15 @@ def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
     if place and not place.asks:
         judge.refuse(refusal(display(word)))
     return Finding(DESTROY, f"{display(word)}: changes packages that sb uses") if place else QUIET
+
+
+def written_by_variable(judge: Judge, name: str, values: Sequence[str]) -> Finding:
+    """Judge the files that a variable has programs write."""
+    if name not in WRITTEN_VARIABLES and not name.startswith("GIT_TRACE"):
+        return QUIET
+    files = [value for value in values if is_literal(value) and not compiled(_NO_FILE).fullmatch(value)]
+    replaces = not name.startswith(_ADDED_TO)
+    return highest(*(judge.write(file, f"{name}=", replaces=replaces) for file in files))
 
 
 def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Finding:
@@ -94,8 +72,12 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
                 return written
         elif option == "--basetemp" and (own := judge.paths.holds(word)):
             judge.refuse(f"{display(word)}: would be emptied and contains {own}, which agents must not touch")
+        if not compiled(_ADDING).fullmatch(option):
+            judge.replace(judge.paths.entries(word))
     words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
+    if _links_hard(base, arguments):
+        found = highest(found, _linked_in(judge, base, arguments))
     if base == "ln":  # another name for a folder is another name for all that lies in it
         made = list(copied(judge, base, arguments))
         folders = (word for _, content in made if _is_folder(judge, word := _source(content)))
@@ -162,6 +144,37 @@ def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[st
             value = word[2:] if word[:2] in ("-o", "-O") and word[2] in "/~." else ""
         if value and is_literal(value):
             yield option, value
+    if base not in _EDITORS and any(map(compiled(_EDITED).fullmatch, arguments)):
+        words = (arguments[at] for at in operands(arguments))
+        yield from (("--in-place", word) for word in words if is_literal(word))
+
+
+def _links_hard(base: str, arguments: Sequence[str]) -> bool:
+    """Whether a command gives files a second name."""
+    if base not in ("cp", "ln", "link"):
+        return False
+    soft = any(compiled("-[a-zA-Z]*s[a-zA-Z]*|--symbolic.*").fullmatch(word) for word in arguments)
+    return (
+        base == "link"
+        or any(compiled(_HARD).fullmatch(word) for word in arguments)
+        or (base == "ln" and not soft)
+    )
+
+
+def _linked_in(judge: Judge, base: str, arguments: Sequence[str]) -> Finding:
+    """Judge second names of files outside of the project: what changes one by that name changes the other unseen."""
+    from sb.shell.keep_area import temporary_folders  # most lines link nothing
+
+    words = [arguments[at] for at in operands(arguments)]
+    own = git_root(judge.paths.folders[0]) or judge.paths.folders[0]
+    inside = tuple(f"{os.path.realpath(folder)}/" for folder in (own, *temporary_folders()))
+    for word in filter(is_literal, words[:-1] or words):
+        places = [os.path.realpath(place) for place in judge.paths.now(word) if os.path.isfile(place)]
+        if any(not place.startswith(inside) for place in places):
+            return Finding(
+                DESTROY, f"{base} {display(word, 40)}: gives a file outside of the project a second name"
+            )
+    return QUIET
 
 
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:
@@ -171,10 +184,7 @@ def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[
         inplace = any(compiled("-[a-z]*i.*|--in-?place.*").fullmatch(word) for word in arguments)
         return [(word, False) for word in words if inplace]
     if base in _COPY or base in ("ln", "link"):
-        soft = any(compiled("-[a-zA-Z]*s[a-zA-Z]*|--symbolic.*").fullmatch(word) for word in arguments)
-        second = base == "link" or (base == "ln" and not soft)
-        second = second or any(compiled("-[a-zA-Z]*l[a-zA-Z]*|--link").fullmatch(word) for word in arguments)
-        return [(word, False) for word in words if second and base != "rsync"]
+        return [(word, False) for word in words if _links_hard(base, arguments)]
     if base in _MOVE_OR_CLOSE:
         return [(word, True) for word in words[: -1 if base == "mv" and len(words) > 1 else None]]
     if rank not in (WRITE, DESTROY) or base in _RUN_OR_READ or base.startswith(("python", "pypy")):

@@ -9,29 +9,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sb.shell.arguments import (
-    COMMAND_VARIABLES,
-    GO,
-    HOST_VARIABLES,
-    INSTANT,
-    LOADER_VARIABLES,
-    OWN_FILES,
-    PLACES,
-    WHOLE_FOLDERS,
-    WRAPPERS,
-    WRITES,
-)
-from sb.shell.changing import change, changes
+from sb.shell.changing import change, changes, written_by_variable
 from sb.shell.command_patterns import TRUSTED_FOLDERS
 from sb.shell.commands import CommandList
 from sb.shell.computed import formatted, names_in
-from sb.shell.edits import inserted
+from sb.shell.edits import KEEPS, note_scripts
+from sb.shell.facts import COMMAND_VARIABLES, HOST_VARIABLES, LOADER_VARIABLES, WRAPPERS, having
 from sb.shell.flows import Trail
 from sb.shell.git import with_git_apart
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOT_KNOWN, NOTHING, Input
 from sb.shell.keeping import Keeping
+from sb.shell.moving import keeps_folder, lost_target
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
@@ -68,6 +58,7 @@ from sb.shell.words import (
     is_literal,
     is_sure,
 )
+from sb.shell.wrapping import with_loader_apart
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
@@ -75,16 +66,13 @@ _MOST_REPLACED = 4000
 _NUMBERS = ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
 # Variables of a machine or its CI that name scratch files and folders.
 _SCRATCH = ("TMPDIR", "TMP", "TEMP", "RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
-# Programs that replace the content of the files they name, but for these options.
-_REPLACING = frozenset(("tee", "truncate", "script", "shred", "ed", "ex"))
-_KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
-_OTHER_MACHINES = ("ssh", "autossh", "docker", "podman", "docker-compose", "kubectl", "oc")
+_DELETING, _MOVING = ("rm", "unlink"), ("mv", "cp")
+_SIZES = "-s --size -r --reference"
 _HOLDS_CODE = r"-[A-Za-z0-9]*[eE]"
 _IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
-_DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
-_ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
+_DECLARE, _ASSIGN = having("declares"), having("assigns")
 # Builtins that calculate what stands in brackets behind a name, even in quotes.
-_COUNTING = _DECLARE | _ASSIGN | {"printf", "test", "[", "wait", "compgen"}
+_COUNTING = having("declares", "assigns", "calculates")
 # Commands that name a host's settings and leave them as they are.
 _LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "log"])
 
@@ -111,6 +99,7 @@ class CommandJudge(ABC):
         self.values |= {name: [OPERAND] for name in _NUMBERS}
         self.values = {name: [OPERAND] for name in _SCRATCH} | self.values
         self.functions: set[str] = set()
+        self._goes: dict[str, bool] = {}  # those that leave the folder, each with whether it is then any
         self.aliases: set[str] = set()
         self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
@@ -118,7 +107,9 @@ class CommandJudge(ABC):
         self.programs: list[str] = []
         self.commands = CommandList()
         self.writes: list[str] = []
-        self.replaced: dict[str, None] = {}  # absolute paths whose content may be gone afterwards
+        self.replaced: dict[
+            str, bool
+        ] = {}  # absolute paths whose content may be gone: true where they are too
         self.touched: set[str] = set()  # what it has written before the current command
         self.links: list[str] = []  # which it has made, into folders that hold what is protected
         self.scripts, self.keeping, self.trail = ScriptFiles(), Keeping(), Trail(self)
@@ -128,6 +119,7 @@ class CommandJudge(ABC):
         self.repeats, self.guesses = False, True
         self.comes_back: Callable[[Sequence[str]], bool] = lambda argv: False
         self.settled = True  # no command before this one changed a file, or took a while
+        self._lost_again = False  # whether its parts that run again may do so in any folder
         self.moves = 0  # commands before this one that may have changed the folder
         self._doubtful = False  # whether the line may not be in `paths.here` by now
         # Of the current command.
@@ -155,7 +147,9 @@ class CommandJudge(ABC):
         before = self.paths.here
         self.paths.go(word)
         self.moves += 1
-        self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
+        sure = self.settled and os.path.isdir(self.paths.here)
+        self._doubtful = not sure and self.paths.here != before
+        self.paths.lost = self.paths.lost and not sure
 
     def expand(self, text: str) -> list[str]:
         if not self._splits_elsewhere:
@@ -211,7 +205,7 @@ class CommandJudge(ABC):
         if name in LOADER_VARIABLES or name.startswith(("DYLD_", "LD_", "GIT_CONFIG_", "BASH_FUNC_")):
             floor = Finding(NETWORK, f"{name}=: changes which programs or settings are used")
             return highest(floor, *(run_by_variable(self, name, value) for value in values))
-        return QUIET
+        return written_by_variable(self, name, values)
 
     def _set(self, name: str, values: Sequence[str], *, made: bool = False) -> None:
         """Add values that a variable may have from here on; beyond a limit the value is unknown."""
@@ -265,12 +259,12 @@ class CommandJudge(ABC):
         """Note absolute paths that something which is not followed may change."""
         self.keeping.name(places)
 
-    def replace(self, places: Iterable[str] | None) -> None:
+    def replace(self, places: Iterable[str] | None, *, deletes: bool = False) -> None:
         """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
         if places is None or len(self.replaced) >= _MOST_REPLACED:
             self._replaces_more = True
         elif not self.paths.elsewhere:
-            self.replaced.update((place, None) for place in places if place not in self.spared)
+            self.replaced.update((place, deletes) for place in places if place not in self.spared)
 
     def write(self, target: str, by: str, *, whole: bool = True, replaces: bool = True) -> Finding:
         """Judge a write to a path.
@@ -279,8 +273,10 @@ class CommandJudge(ABC):
             whole: not if it is a folder that only gets entries. replaces: what the file holds is gone afterwards.
         """
         self.look(target)
+        lost = lost_target(self, target, by) if replaces and (whole or by in _MOVING) else QUIET
         if whole and replaces:
-            self.replace(self.paths.present(target))
+            deletes = by in _DELETING
+            self.replace(self.paths.entries(target, followed=not deletes), deletes=deletes)
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
@@ -291,7 +287,7 @@ class CommandJudge(ABC):
             self.refuse(f"{display(target)}: configures agents; agents must not change it")
         if why := self.paths.sensitive(target):
             return highest(Finding(DESTROY, f"{by} {display(target)}: {why}"), change(self, target))
-        return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), change(self, target))
+        return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), lost, change(self, target))
 
     def refuse(self, why: str) -> None:
         """Refuse the whole line; the first reason stays."""
@@ -308,7 +304,7 @@ class CommandJudge(ABC):
         self._count(len(argv))
         if self.depth > 40:
             raise Unparsed("nested too deeply")
-        argv = with_git_apart(argv)
+        argv = with_git_apart(with_loader_apart(argv))
         name = argv[0]
         self.programs.append(display(name))
         if "dotglob" in argv:
@@ -326,8 +322,8 @@ class CommandJudge(ABC):
             self.paths.here = here if len(self.paths.folders) == folders else ""
         words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
-        replaced = None if base not in _OTHER_MACHINES else dict(self.replaced)
-        self._places_scripts(base, argv[1:], stdin)
+        replaced = None if base not in having("works_elsewhere") else dict(self.replaced)
+        note_scripts(self, base, argv[1:], stdin)
         found = self._program(name, list(argv[1:]), stdin)
         if replaced is not None and (base in ("ssh", "autossh") or "exec" in argv[1:6]):
             self.replaced = replaced  # its paths are another machine's
@@ -338,31 +334,19 @@ class CommandJudge(ABC):
         self.trail.command("[" if name == BRACKET else base, argv[1:], stdin, known=known)
         self.depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
-        if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
+        if self.paths.elsewhere and base in having("local_harm") and worst.rank == DESTROY:
             worst = Finding(NETWORK, f"{base}: changes files in the container only")
-        if base in self.functions or base in ("source", "."):  # it may go anywhere
+        self._lost_again |= base in self.functions and self.paths.lost
+        if base in self._goes or (base in ("source", ".") and not keeps_folder(self, argv[1:2])):
             self.paths.here = ""
+            self.paths.lost = self.paths.lost or self._goes.get(base, True)
             self.moves += 1
-        elif base not in GO:
+        elif base not in having("stays_in_folder"):
             self.paths.here = here
-        self.settled = self.settled and base in INSTANT
+        self.settled = self.settled and base in having("instant")
         if worst.rank == DESTROY and self.comes_back(argv):
             return Finding(WRITE, worst.reason)
         return worst
-
-    def _places_scripts(self, base: str, arguments: Sequence[str], stdin: Input) -> None:
-        """Note what a command writes to files that the line may run."""
-        if base == "tee":
-            append = any(map(compiled(_KEEPS).fullmatch, arguments))
-            for word in (arguments[at] for at in operands(arguments) if is_literal(arguments[at])):
-                self.scripts.write(self.paths.now(word), stdin, append=append)
-        elif base in ("cp", "mv", "ln", "install"):
-            words = [arguments[at] for at in operands(arguments)]
-            places = [self.paths.now(word) if is_literal(word) else [] for word in words]
-            self.scripts.copy(base, arguments, places)
-        elif texts := inserted(base, arguments):
-            for word in filter(is_literal, arguments):
-                self.scripts.edit(self.paths.now(word), texts)
 
     def _record(self, argv: Sequence[str], stdin: Input, before: int) -> None:
         """Record a command for policy; a function of the line stands for the commands in it."""
@@ -462,10 +446,13 @@ class CommandJudge(ABC):
         base, worst = argv[0].rpartition("/")[2], QUIET
         if found.rank == NETWORK and (where := self.paths.run_by_git()):
             worst = Finding(DESTROY, f"{base}: runs in {display(where, 60)}, from which git runs programs")
-        if base in WRITES:
-            named = [argv[1:][at] for at in operands(argv[1:])] if base == "tee" else []
+        if base in having("writes_operands"):
+            named = [argv[1:][at].replace(OPERAND, UNKNOWN) for at in operands(argv[1:], _SIZES)]
+            named = named if base in ("tee", "truncate") else []
             worst = highest(worst, unresolved_target(self.paths, named, base))
-            replaces = base in _REPLACING and not any(map(compiled(_KEEPS).fullmatch, argv[1:]))
+            replaces = base in having("replaces_content") and not any(
+                map(compiled(KEEPS).fullmatch, argv[1:])
+            )
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base, replaces=replaces))
         if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
@@ -478,7 +465,9 @@ class CommandJudge(ABC):
                     worst = highest(worst, self.write(word, f"{base} -i", replaces=not edits))
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
-        if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):
+        if found.rank > READ and (
+            base.lower() in having("has_destination") or base.startswith(("python", "pypy"))
+        ):
             from sb.shell.landing import landing_findings  # most lines need none of it
 
             worst = highest(worst, landing_findings(self, base.lower(), argv[1:], stdin))
@@ -493,7 +482,7 @@ class CommandJudge(ABC):
                 if folder := self.paths.settings_below(word):
                     worst = Finding(DESTROY, f"{base} {display(folder)}: may change the settings of agents")
         for word in (*affected_folders(base, argv[1:], found), *searched_folders(base, argv[1:])):
-            changed = base in WHOLE_FOLDERS and base != "rsync"
+            changed = base in having("takes_whole_folders") and base != "rsync"
             own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
             if own:
                 self.refuse(f"{display(word)}: contains {own}, which agents must not touch")

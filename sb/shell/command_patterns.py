@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sb.shell.facts import having, lists
 from sb.shell.programs import active
 from sb.shell.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, fits, is_literal, is_sure
 
@@ -17,35 +18,7 @@ TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "
 _MOST_READINGS = 256  # ways to read options whose values are not known
 _LONGEST_CODE = 20_000  # characters of inline code that are looked at
 _CODE_WORD = r"[\w./~+-]+"
-_INTERPRETERS = (
-    "python",
-    "pypy",
-    "node",
-    "bun",
-    "deno",
-    "perl",
-    "ruby",
-    "php",
-    "lua",
-    "osascript",
-    "rscript",
-    "julia",
-)
-# Programs that run another one, although a rule is about them.
-_RUN_OTHERS = frozenset("op aws-vault vault doppler gdb lldb nix nix-shell pwsh powershell cmd wsl".split())
-# Options before a subcommand that change neither it nor which programs run.
-_HARMLESS = {
-    "git": frozenset(
-        "-C --no-pager -P -p --paginate --no-optional-locks --literal-pathspecs --no-replace-objects".split()
-    ),
-    "kubectl": frozenset("-n --namespace --context --request-timeout".split()),
-    "npm": frozenset("--silent -s --loglevel -w --workspace".split()),
-    "cargo": frozenset("-q --quiet --color --locked --offline".split()),
-    "uv": frozenset("-q --quiet --color --offline".split()),
-    "docker": frozenset(("--log-level", "-l")),
-    "aws": frozenset("--profile --region --output --color".split()),
-    "gh": frozenset(("-R", "--repo")),
-}
+_INTERPRETERS = tuple(having("interprets"))
 _MODULE_FLAGS = r"-[IBuEsSOvqdxP]+"
 
 
@@ -94,9 +67,9 @@ def _forms(argv: Sequence[str]) -> list[Sequence[str]]:
                 else []
             )
             forms += _suffixes(words)
-    elif base in _RUN_OTHERS or base not in _known_programs():
+    elif base in having("any_program") or base not in _known_programs():
         forms += _suffixes(argv[1:])
-        forms += (word.split() for word in argv[1:] if base in _RUN_OTHERS and " " in word.strip())
+        forms += (word.split() for word in argv[1:] if base in having("any_program") and " " in word.strip())
     elif base == "git":
         following = (after for word, after in itertools.pairwise(argv) if word in ("-x", "--exec"))
         forms += (words for after in following if (words := after.split()))
@@ -210,7 +183,7 @@ def _is_abbreviated(word: str, option: str) -> bool:
 def _certain_operands(program: str, words: Sequence[str], count: int) -> list[str]:
     """The first operands of a command; fewer behind an option that may take a value, or change what runs."""
     found: list[str] = []
-    harmless = _HARMLESS.get(program, frozenset())
+    harmless = lists("options_before").get(program, ())
     valued = active().table.options.get(program, "").split()
     at = 0
     while at < len(words) and len(found) < count:

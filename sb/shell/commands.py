@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS
+from sb.shell.facts import WRAPPERS, having
 from sb.shell.words import is_sure
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
 
-_SHELLS = frozenset("sh bash zsh dash ksh ash mksh fish rbash csh tcsh".split())
-# Programs that run another one with the same rights and effects; in its place, so that only that one counts.
-_TRANSPARENT = frozenset(
-    "command builtin nohup nice ionice timeout gtimeout stdbuf setsid noglob nocorrect time exec env eval -".split()
-)
+_SHELLS, _TRANSPARENT = having("shell"), having("transparent")
 # Programs whose arguments, or input, are programs or commands.
-_RUNNERS = (
-    frozenset(key for key in WRAPPERS if " " not in key)
-    | _SHELLS
-    | frozenset("env exec eval source . xargs trap alias".split())
-)
-_READ_CODE = _SHELLS | frozenset("python python3 node ruby perl php".split())
+_RUNNERS = having("shell", "runs_arguments") | {key for key in WRAPPERS if " " not in key}
+_READ_CODE = having("shell", "reads_code")
 _QUIET_TARGETS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 
 

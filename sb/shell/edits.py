@@ -1,11 +1,17 @@
-"""Texts that `sed -i` and `perl -i` put into files which the same line runs afterwards."""
+"""What commands write to files which the same line may run afterwards: copies, and what `sed -i` and `perl -i` put in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from sb.shell.inputs import Input
+from sb.shell.rules import operands
 from sb.shell.words import compiled, is_literal
+
+if TYPE_CHECKING:
+    from sb.shell.judge import Judge
 
 _EDITORS = frozenset(("sed", "gsed", "perl"))
 _IN_PLACE = r"-[a-zA-Z]*i\S*|--in-place(?:=.*)?"
@@ -14,6 +20,8 @@ _SUBSTITUTION = rf"s([^\w\s\\]){_PART}\1{_PART}\1"
 _ADDED = r"(?m)(?:^|[\d/$!;{ ])[aic](?:\\\s*|\s+)(.+)$"
 _VALUE = r'"(?:[^"\\]|\\.)*"\s*:\s*"((?:[^"\\]|\\.)*)"'
 _MOST = 16  # texts of one command
+# With these, `tee` and `truncate` leave what a file holds.
+KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
 
 
 def inserted(program: str, arguments: Sequence[str]) -> list[str]:
@@ -30,3 +38,18 @@ def inserted(program: str, arguments: Sequence[str]) -> list[str]:
         )
     ]
     return [line for text in found for line in (compiled(_VALUE).findall(text) or [text]) if line][:_MOST]
+
+
+def note_scripts(judge: Judge, base: str, arguments: Sequence[str], stdin: Input) -> None:
+    """Note what a command writes to files that the line may run."""
+    if base == "tee":
+        append = any(map(compiled(KEEPS).fullmatch, arguments))
+        for word in (arguments[at] for at in operands(arguments) if is_literal(arguments[at])):
+            judge.scripts.write(judge.paths.now(word), stdin, append=append)
+    elif base in ("cp", "mv", "ln", "install"):
+        words = [arguments[at] for at in operands(arguments)]
+        places = [judge.paths.now(word) if is_literal(word) else [] for word in words]
+        judge.scripts.copy(base, arguments, places)
+    elif texts := inserted(base, arguments):
+        for word in filter(is_literal, arguments):
+            judge.scripts.edit(judge.paths.now(word), texts)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import WRAPPERS, XARGS_VALUED
+from sb.shell.facts import WRAPPERS, XARGS_VALUED, having
 from sb.shell.finding import found_files
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
@@ -94,7 +94,7 @@ _GIT_BRINGS = frozenset(
 _HERE = frozenset(
     "find xargs env time timeout command nice nohup stdbuf bash sh cd test [ [[ true export source . ls pwd wc stat".split()
 )
-_FILE_SERVERS = frozenset(("serve", "http-server", "miniserve"))
+_FILE_SERVERS = having("serves_files")
 
 
 class Trail(TextTrail):
@@ -120,7 +120,7 @@ class Trail(TextTrail):
 
     def _arguments_of(self, program: str, arguments: Sequence[str]) -> list[Taint]:
         """What is in the files whose lines become arguments."""
-        valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program][2]
+        valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program].values
         return list(map(self._of_file, argument_files(arguments, valued)))
 
     def _found(self, program: str, arguments: Sequence[str]) -> Taint:

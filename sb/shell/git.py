@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.inputs import NOTHING, Input
@@ -20,6 +20,7 @@ from sb.shell.rules import (
     operands,
     options_before,
     rule_finding,
+    run_by_options,
 )
 from sb.shell.words import compiled, display, is_literal
 
@@ -36,6 +37,9 @@ _RUN_UNSEEN = frozenset(("core.hookspath", "core.fsmonitor", "init.templatedir")
 _SHELLS = frozenset(
     "sh bash zsh dash ksh fish python python3 node perl ruby php env nc ncat curl wget".split()
 )
+_ANY = "./…"  # any program
+_OTHER_FILES = ("GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+_PARAMETER = r"'([^'=]+)(?:=|'=')([^']*)'"
 _RUN_NOTHING = ("", "true", "false", "0", "1", "/dev/null")
 
 
@@ -47,7 +51,12 @@ def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         if rest[0] == "-c" and len(rest) > 1:
             key, _, value = rest[1].partition("=")
             found = highest(found, _setting(judge, key.lower(), value))
-        elif rest[0].startswith(("--config-env", "--exec-path=")):
+        elif rest[0].startswith("--config-env"):
+            pair = rest[0].partition("=")[2] if "=" in rest[0] else "".join(rest[1:2])
+            key, _, name = pair.partition("=")
+            values = (value if is_literal(value) else _ANY for value in judge.values.get(name, (_ANY,)))
+            found = highest(found, *(_setting(judge, key.lower(), value) for value in values))
+        elif rest[0].startswith("--exec-path="):
             found = highest(
                 found, Finding(NETWORK, f"git {display(rest[0], 20)}: changes which programs are used")
             )
@@ -56,6 +65,8 @@ def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     own = special(judge, rest[1:]) if special else None
     if own is None:
         own = rule_finding("git", arguments) or found
+    if rest:
+        own = highest(own, *(judge.line(text) for text in run_by_options(f"git {rest[0]}", rest[1:])))
     if rest and f"git {rest[0]}" not in active().table.rules and found.rank and is_literal(rest[0]):
         return highest(found, own)
     return highest(own, found)
@@ -104,6 +115,8 @@ def _setting(judge: Judge, key: str, value: str) -> Finding:
     if key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager."):
         run = Finding(NETWORK, f"git {display(key, 30)}: makes git run a program")
         return highest(run, judge.line(value.lstrip("!"))) if value else run
+    if key.startswith("protocol.") and (key == "protocol.allow" or ".ext." in key) and value != "never":
+        return Finding(DESTROY, f"git {display(key, 30)}: lets remotes name programs")
     if key.startswith(("url.", "protocol.", "http.proxy", "remote.")):
         return Finding(NETWORK, f"git {display(key, 30)}: changes which remotes git uses")
     return QUIET
@@ -135,12 +148,7 @@ def _config(judge: Judge, arguments: Sequence[str]) -> Finding | None:
     names = [arguments[at] for at in operands(arguments, "-f --file --type --default --comment")]
     names = names[1:] if names[:1] == ["set"] else names
     if len(names) > 1 and "." in names[0]:
-        key, value = names[0].lower(), names[1]
-        found = _setting(judge, key, value)
-        if found.rank >= NETWORK and _runs_later(key, value):
-            found = Finding(
-                DESTROY, f"git {display(key, 30)}: makes git run a program later, whoever calls it"
-            )
+        found = _lasting(judge, names[0].lower(), names[1])
         return highest(Finding(WRITE, "git config: changes settings"), found)
     if (
         len(names) == 1
@@ -150,6 +158,50 @@ def _config(judge: Judge, arguments: Sequence[str]) -> Finding | None:
     ):
         return QUIET
     return None
+
+
+def _lasting(judge: Judge, key: str, value: str) -> Finding:
+    """Judge a setting that a repository keeps."""
+    found = _setting(judge, key, value)
+    if found.rank >= NETWORK and _runs_later(key, value):
+        return Finding(DESTROY, f"git {display(key, 30)}: makes git run a program later, whoever calls it")
+    return found
+
+
+def _clone(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    """Judge the settings that a clone begins with."""
+    found = QUIET
+    for at, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        if len(option) > len("--c") and "--config".startswith(option):
+            pair = value if equals else "".join(arguments[at + 1 : at + 2])
+        elif word[:2] == "-c":
+            pair = word[2:] or "".join(arguments[at + 1 : at + 2])
+        else:
+            continue
+        key, _, value = pair.partition("=")
+        found = highest(found, _lasting(judge, key.lower(), value or "true"))
+    return highest(rule_finding("git", ["clone", *arguments]) or QUIET, found)
+
+
+def by_variable(judge: Judge, name: str) -> Finding:
+    """Judge the settings that git is given by variables: in pairs, in a list, or as a file."""
+    values = judge.values
+    if name in _OTHER_FILES:
+        files = [value for value in values.get(name, ()) if value not in ("", "/dev/null")]
+        return (
+            Finding(DESTROY, f"{name}=: makes git go by another file, which may name programs")
+            if files
+            else QUIET
+        )
+    number = name.rpartition("_")[2]
+    pairs: Iterable[tuple[str, str]] = itertools.product(
+        values.get(f"GIT_CONFIG_KEY_{number}", ()), values.get(f"GIT_CONFIG_VALUE_{number}", ())
+    )
+    if name == "GIT_CONFIG_PARAMETERS":
+        listed = (compiled(_PARAMETER).findall(value) for value in values.get(name, ()))
+        pairs = ((key, value) for one in listed for key, value in one)
+    return highest(*(_setting(judge, key.lower(), value) for key, value in pairs))
 
 
 def _runs_later(key: str, value: str) -> bool:
@@ -208,4 +260,5 @@ _SPECIAL = {
     "config": _config,
     "submodule": _submodule,
     "bisect": _bisect,
+    "clone": _clone,
 }

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from sb.shell.arguments import WRAPPERS
 from sb.shell.containers import container
+from sb.shell.facts import WRAPPERS, texts
 from sb.shell.git import git
 from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
-from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
+from sb.shell.moving import cd
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
-from sb.shell.words import display, is_literal
-from sb.shell.wrapping import alias, cd, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
+from sb.shell.words import compiled, display, is_literal
+from sb.shell.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -188,105 +189,40 @@ def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
 
 
+_RUN_BY_SOCAT = r"(?is)(?:.*!!)?\s*(?:exec|system|shell)(?:-fd)?:([^,]*).*"
+
+
+def socat(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `socat`: an address that starts a program lets whoever is at the other one use it."""
+    found = rule_finding(name, arguments) or QUIET
+    for program in filter(None, map(compiled(_RUN_BY_SOCAT).fullmatch, arguments)):
+        line = judge.line(program[1].strip("'\"")) if program[1] else QUIET
+        found = highest(found, line, Finding(DESTROY, f"{name}: connects a program to the network"))
+    return found
+
+
+_BY_NAME: dict[str, Handler] = {
+    handler.__name__.rstrip("_"): handler
+    for handler in (
+        *(
+            alias,
+            awk,
+            by_arguments,
+            cd,
+            container,
+            crontab,
+            database,
+            env,
+            eval_,
+            exec_,
+            find,
+            git,
+            interpreter,
+        ),
+        *(kill, nix, pkill, redis, sb, sed, shell, socat, source, sqlite, trap, wrapped, xargs),
+    )
+}
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys((key.partition(" ")[0] for key in WRAPPERS), wrapped),
-    **dict.fromkeys(
-        ["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "rbash", "csh", "tcsh"], shell
-    ),
-    **dict.fromkeys(
-        [
-            "ipython",
-            "python",
-            "node",
-            "bun",
-            "deno",
-            "ruby",
-            "perl",
-            "php",
-            "lua",
-            "julia",
-            "r",
-            "rscript",
-            "osascript",
-            "tclsh",
-            "groovy",
-            "scala",
-            "swift",
-            "elixir",
-            "erl",
-            "ghc",
-            "java",
-        ],
-        interpreter,
-    ),
-    **dict.fromkeys(
-        [
-            *(
-                "vi",
-                "vim",
-                "nvim",
-                "ex",
-                "ed",
-                "emacs",
-                "gdb",
-                "lldb",
-                "expect",
-                "make",
-                "gmake",
-                "just",
-                "ninja",
-            ),
-            *("jshell", "xdotool", "script"),
-        ],
-        by_arguments,
-    ),
-    **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
-    **dict.fromkeys(["sed", "gsed"], sed),
-    **dict.fromkeys(["find", "fd", "fdfind"], find),
-    **dict.fromkeys(
-        [
-            "psql",
-            "mysql",
-            "mariadb",
-            "mongosh",
-            "mongo",
-            "clickhouse-client",
-            "duckdb",
-            "cockroach",
-            "sqlcmd",
-            *(
-                "influx",
-                "clickhouse",
-                "clickhouse-local",
-                "cqlsh",
-                "ysqlsh",
-                "usql",
-                "mycli",
-                "pgcli",
-                "trino",
-                "snowsql",
-            ),
-        ],
-        database,
-    ),
-    **dict.fromkeys(["sqlite3", "sqlite"], sqlite),
-    **dict.fromkeys(["redis-cli", "valkey-cli"], redis),
-    **dict.fromkeys(["source", "."], source),
-    **dict.fromkeys(["sb", "secondbrain-sb"], sb),
-    **dict.fromkeys(["cd", "pushd", "popd", "chdir"], cd),
-    "eval": eval_,
-    "env": env,
-    "nix": nix,
-    "nix-shell": nix,
-    "exec": exec_,
-    "xargs": xargs,
-    "trap": trap,
-    "alias": alias,
-    "kill": kill,
-    **dict.fromkeys(["pkill", "killall"], pkill),
-    "git": git,
-    "crontab": crontab,
-    **dict.fromkeys(
-        ["docker", "podman", "nerdctl", "docker-compose", "podman-compose", "kubectl", "oc"], container
-    ),
+    **{program: _BY_NAME[name] for program, name in texts("judged_as").items()},
 }

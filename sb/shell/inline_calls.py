@@ -89,7 +89,7 @@ _PERL = _Language(
         ("read", r"(?<![\w$@%>])(?:read_file|slurp)\b"),
         ("go", r"(?<![\w$@%>])chdir\b"),
         ("fetch", r"->(?:post|put|get|delete|request)\b|IO::Socket::\w+(?:::\w+)*->new"),
-        ("code", r"(?<![\w$@%>])eval(?=\s*[\"'$(])"),
+        ("code", r"(?<![\w$@%>])eval(?=\s*(?:[\"'$(`]|get\b|qx))"),
     ),
     bare=True,
     ticks=True,
@@ -176,9 +176,9 @@ def inline_calls(judge: Judge, name: str, kind: str, code: str) -> Finding | Non
             DESTROY,
             f"{name}: the code is too long to be judged ({len(code):,} characters, limit {LONGEST:,})",
         )
-    here = judge.paths.here
+    position = judge.paths.position
     found = _Search(judge, name, language, code).judge()
-    judge.paths.here = here
+    judge.paths.position = position
     return found
 
 

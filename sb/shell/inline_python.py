@@ -66,12 +66,12 @@ def inline_python(judge: Judge, name: str, code: str, argv: Sequence[str] = (), 
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return QUIET
-    here = judge.paths.here
+    position = judge.paths.position
     code_judge = _Code(judge, name, Values(tree, argv, judge.values), depth)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         code_judge.call(call)
-    judge.paths.here = here
+    judge.paths.position = position
     return code_judge.effects.settle()
 
 

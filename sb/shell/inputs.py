@@ -89,4 +89,6 @@ def redirected_input(redirect: Redirect, stdin: Input, expand: Callable[[str], l
     if redirect.operator in ("<", "<>"):
         text = redirect.target.text
         return NOT_KNOWN if redirect.target.scripts else Input("file", path=text if is_literal(text) else "")
+    if redirect.operator == "<&" and redirect.target.text not in ("0", "-"):
+        return NOT_KNOWN  # what else is open there
     return stdin

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
+from sb.shell.facts import having, lists
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, rule_finding
 from sb.shell.unpacking import json_files
 from sb.shell.words import OPERAND, UNKNOWN, compiled, display, is_literal
@@ -14,55 +15,6 @@ if TYPE_CHECKING:
     from sb.shell.inputs import Input
     from sb.shell.judge import Judge
 
-# Options that hold code, and options with another value.
-_CODE: dict[str, tuple[str, str]] = {
-    "python": ("-c", "-W -X -m --check-hash-based-pycs"),
-    "node": ("-e --eval -p --print -pe", "-r --require --import --loader -C --conditions"),
-    "bun": ("-e --eval -p --print", "-r --preload"),
-    "deno": ("", ""),
-    "ruby": ("-e", "-r -I -C"),
-    "perl": ("-e -E", "-I -M"),
-    "php": ("-r -B -E -R", "-d -c -z"),
-    "lua": ("-e", "-l"),
-    "julia": ("-e -E --eval --print", "-L -p -t"),
-    "r": ("-e", ""),
-    "rscript": ("-e", ""),
-    "osascript": ("-e", "-l -s"),
-    "tclsh": ("", ""),
-    "groovy": ("-e", "-cp"),
-    "scala": ("-e", "-cp"),
-    "swift": ("-e", ""),
-    "elixir": ("-e", "-r -S"),
-    "erl": ("-eval", "-s -sname -name"),
-    "ghc": ("-e", ""),
-    "java": ("", "-cp -classpath --class-path -jar"),
-}
-# Modules that are programs of their own when python -m runs them.
-_MODULES = frozenset(
-    [
-        "pip",
-        "twine",
-        "uv",
-        "black",
-        "isort",
-        "ruff",
-        "build",
-        "pytest",
-        "pre_commit",
-        "mypy",
-        "coverage",
-        "venv",
-        "virtualenv",
-        "poetry",
-        "hatch",
-        "flit",
-        "pdm",
-        "pipx",
-        "tox",
-        "nox",
-        "awscli",
-    ]
-)
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
 _OURS_IN_CODE = (
     "sb.cli",
@@ -90,6 +42,14 @@ _EDITOR_RUNS = (
     r"(?:spawn|exec|system|(?:platform[ \t]+)?shell)[ \t])[ \t]*([^;\n}\]'\")]+)"
 )
 _MOST_PATHS = 64
+# A statement that only running the line tells; in other places it is mostly a number or a name.
+_UNKNOWN_STATEMENT = rf"(?:^|[;\n])[ \t]*{UNKNOWN}"
+# A shell, and what another machine is reached by: together they let whoever answers run commands.
+_REACHES = (
+    r"\.connect(?:_ex)?\(|(?<![\w.])connect\b *\(|create_connection\(|\.(?:bind|listen)\(|IO::Socket|TCPSocket|TCPServer|fsockopen|stream_socket"
+    r"|\bnet['\"]?\)?\.(?:connect|createConnection|Socket)|/(?:inet|dev)/(?:tcp|udp)|require *\(?['\"]socket"
+)
+_STARTS_SHELL = r"(?:['\"`( ]|/bin/)(?:ba|z|da|k|tc|c)?sh(?:['\"`]| -i| <&| >&)|\bdup2\(|open *\(? *STD(?:IN|OUT|ERR)|\|& *getline|pty\.spawn"
 
 
 def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -149,7 +109,7 @@ def written_input(judge: Judge, stdin: Input) -> Input:
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge Python, Node and similar interpreters."""
     kind = "python" if name.startswith(("python", "pypy", "ipython")) else name
-    code, valued = (options.split() for options in _CODE[kind])
+    code, valued = (options.split() for options in lists("code")[kind])
     if arguments and arguments[0] in ("--version", "-V", "-v", "--help", "-h") and len(arguments) == 1:
         return Finding(READ, f"{name}: prints its help")
     at = 0
@@ -159,9 +119,7 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         if kind == "python" and m and flags[:1] == "-" and set(flags[1:]) <= _PYTHON_FLAGS:
             rest = [*([module] if module else []), *arguments[at + 1 :]]
             return _module(judge, name, rest, stdin)
-        if word in code or (
-            word[1:2] != "-" and any(word.startswith(option) or word.endswith(option[1:]) for option in code)
-        ):
+        if _holds_code(kind, word, code):
             text = "\n".join(arguments[at:])
             return highest(
                 inspect_code(judge, text),
@@ -202,6 +160,17 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
     return Finding(NETWORK, f"{name}: runs its input")
 
 
+def _holds_code(kind: str, word: str, options: Sequence[str]) -> bool:
+    """Whether an option of an interpreter holds code, alone, in a group of letters or with its value."""
+    if word[1:2] == "-":
+        return word.partition("=")[0] in options
+    names_module = kind in ("perl", "ruby") and word[1] in "MmIr" and len(word) > 2
+    return not names_module and any(
+        word == option or (option[1:2] != "-" and (word.startswith(option) or word.endswith(option[1:])))
+        for option in options
+    )
+
+
 def _code_of(word: str, rest: Sequence[str], options: Sequence[str]) -> str:
     """The code that an option holds: behind it, or in the same word (`-cimport os`, `--eval=…`)."""
     if word.startswith("--"):
@@ -214,6 +183,8 @@ def _code_of(word: str, rest: Sequence[str], options: Sequence[str]) -> str:
 def _inline(judge: Judge, name: str, kind: str, code: str, arguments: Sequence[str]) -> Finding:
     """Judge code of the line by what it calls."""
     judge.inline = True
+    if compiled(_UNKNOWN_STATEMENT).search(code):
+        return Finding(DESTROY, f"{name}: the code is unknown until it runs")
     if kind == "python":
         from sb.shell.inline_python import inline_python  # parsing it needs `ast`, which few lines do
 
@@ -229,7 +200,7 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
         return Finding(DESTROY, f"{name} -m {display(module)}: what it runs is unknown until it runs")
     if (program := module.partition(".")[0]) in ("sb", "dotenv"):
         return judge.command([program, *arguments[1:]], stdin)
-    if module in _MODULES:
+    if module in having("runs_as_module"):
         found = rule_finding(module, arguments[1:])
         if found:
             return found
@@ -263,6 +234,8 @@ def inspect_code(judge: Judge, code: str) -> Finding:
         judge.refuse(f"the code names {own}, which belongs to SecondBrain")
     if any(name in code for name in _OURS_IN_CODE) or compiled(_IMPORTS_OURS).search(code):
         judge.refuse("the code uses commands of sb that only an operator may run")
+    if compiled(_STARTS_SHELL).search(code) and compiled(_REACHES).search(code):
+        return Finding(DESTROY, "the code connects a shell to the network")
     if compiled(_CHANGES_FILES).search(code):
         whole = bool(compiled(_CHANGES_FOLDERS).search(code))
         for path in compiled(_QUOTED_PATH).findall(code)[:_MOST_PATHS]:

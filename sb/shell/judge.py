@@ -71,6 +71,11 @@ class Judge(Protocol):
         ...
 
     @property
+    def comes_back(self) -> Callable[[Sequence[str]], bool]:
+        """Whether what a command harms does, so that it counts as if it wrote files."""
+        ...
+
+    @property
     def several(self) -> bool:
         """Whether a word of the current command stands for several values of a variable."""
         ...
@@ -120,7 +125,7 @@ class Judge(Protocol):
         """Note absolute paths that something which is not followed may change."""
         ...
 
-    def replace(self, places: Iterable[str] | None) -> None:
+    def replace(self, places: Iterable[str] | None, *, deletes: bool = False) -> None:
         """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
         ...
 

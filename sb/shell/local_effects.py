@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sb.shell.facts import having
 from sb.shell.words import is_literal
 
-FILE_TOOLS = frozenset(
-    "rm rmdir unlink mv cp ln mkdir touch truncate dd sed tee find xargs cat ls grep egrep fgrep rg head tail sort uniq wc cut tr awk echo printf "
-    "test [ true false cd pushd popd dirname basename realpath stat file diff cmp sleep seq date env pwd read set export local for".split()
-)
+FILE_TOOLS = having("file_tool")
 # They reach what an agent itself has started, where processes have a namespace of their own.
-ENDS_PROCESSES = frozenset("kill pkill killall".split())
+ENDS_PROCESSES = having("ends_processes")
 REDIRECTIONS = (">", ">>", "<")  # in the list of a line's commands
 # Of git what moves or deletes what is in the working tree, the index or refs; not what prunes objects, and not what reaches others.
 OF_GIT = frozenset(

@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sb.shell.computed import alternatives
+from sb.shell.facts import having
 from sb.shell.nodes import Script, Simple, Word
 from sb.shell.words import MADE, OPERAND, UNKNOWN, compiled, is_literal
 
-# Programs whose output is one word that is no option: what of it may follow is the same for every such word.
-_TELLS_A_NAME = frozenset(
-    (
-        "pwd",
-        "date",
-        "whoami",
-        "nproc",
-        "hostname",
-        "mktemp",
-        "uname",
-        "git rev-parse",
-        "git branch --show-current",
-    )
-)
+_TELLS_A_NAME = having("tells_a_name")
 # What people put into the files of their shell, and repeat where these are not read.
 _SETS_UP = (
     ["ssh-agent"],
@@ -72,7 +60,7 @@ def _uses_a_port(arguments: Sequence[str]) -> bool:
 
 def is_made(word: Word) -> bool:
     """Whether a word is a new, empty file or folder, made by `mktemp` in the very same place."""
-    return _makes(_substituted(word))
+    return _makes(substituted(word))
 
 
 def _makes(words: Sequence[str]) -> bool:
@@ -82,21 +70,21 @@ def _makes(words: Sequence[str]) -> bool:
 
 def program_of(word: Word) -> str:
     """The program that a word looks up: `python` for `$(which python)`; "" for none."""
-    words = _substituted(word)
+    words = substituted(word)
     asked = words[1:] if words[:1] == ["which"] else words[2:] if words[:2] == ["command", "-v"] else []
     return asked[0] if len(asked) == 1 and asked[0][:1] != "-" else ""
 
 
 def sets_up(word: Word) -> bool:
     """Whether a word is what a known program prints to set up a shell."""
-    words = _substituted(word)
+    words = substituted(word)
     rests = (words[len(begin) :] for begin in _SETS_UP if words[: len(begin)] == begin)
     return any(all(part[:1] == "-" or part in ("bash", "hook") for part in rest) for rest in rests)
 
 
 def file_of(word: Word) -> str:
     """The file whose content a word is: `app.pid` for `$(cat app.pid)` and `$(< app.pid)`; "" for none."""
-    words = _substituted(word)
+    words = substituted(word)
     if len(words) == 2 and words[0] == "cat":
         return words[1]
     command = _only(word.scripts[0]) if len(word.scripts) == 1 else None
@@ -106,7 +94,7 @@ def file_of(word: Word) -> str:
     return targets[0] if len(targets) == len(command.redirects) == 1 and is_literal(targets[0]) else ""
 
 
-def _substituted(word: Word) -> list[str]:
+def substituted(word: Word) -> list[str]:
     """The command whose output a whole word is, as words; none if it is anything else."""
     command = _only(word.scripts[0]) if len(word.scripts) == 1 else None
     if command is None or command.assigned or word.text not in (UNKNOWN, OPERAND, MADE):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
+from sb.shell.facts import having, lists
 from sb.shell.guarded import refusal
 from sb.shell.programs import active
 from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands, rule_finding
@@ -17,22 +18,9 @@ if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
 _PIP = r"pip[\d.]*|easy_install[\d.-]*|python[\d.]*|pypy[\d.]*"
-_OTHERS = frozenset(
-    ("uv", "pipx", "virtualenv", "conda", "mamba", "micromamba", "poetry", "pdm", "hatch", "pipenv")
-)
 _CHANGING = frozenset(
     ("install", "uninstall", "sync", "remove", "update", "upgrade", "add", "ensurepip", "venv")
 )
-# Programs that manage interpreters, and the folders in which they keep them.
-_MANAGED = {
-    "pyenv": (".pyenv",),
-    "uv": ("uv",),
-    "asdf": (".asdf",),
-    "mise": ("mise",),
-    "rye": (".rye",),
-    "conda": ("envs", "miniconda3", "anaconda3", "miniforge3"),
-    "brew": ("cellar", "homebrew", "linuxbrew"),
-}
 _MODULES = frozenset(("pip", "ensurepip", "venv", "virtualenv", "easy_install", "uv", "pipx", "conda"))
 # Of pipx and `uv tool`: what leaves environments as they are.
 _LOOKING = frozenset(
@@ -60,7 +48,7 @@ _VALUED = (
 def environment_changes(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
     """Judge changes of packages or environments that `sb` runs from."""
     base = program.rpartition("/")[2].lower()
-    if base in _MANAGED:
+    if base in lists("manages"):
         _interpreters(judge, base, [arguments[at] for at in operands(arguments)], arguments)
     return highest(
         _beside(judge, program), _changed(judge, program, base, arguments), _local(base, arguments)
@@ -69,7 +57,7 @@ def environment_changes(judge: Judge, program: str, arguments: Sequence[str]) ->
 
 def _local(base: str, arguments: Sequence[str]) -> Finding:
     """Judge `pnpm PROGRAM …`, `yarn PROGRAM …` and `npm run SCRIPT -- …`, which run a program of the project."""
-    if base not in ("npm", "pnpm", "yarn", "bun"):
+    if base not in having("package_manager"):
         return QUIET
     words = [arguments[at] for at in operands(arguments, _VALUED)]
     words = words[1:] if words[:1] in (["run"], ["run-script"]) else words if base != "npm" else []
@@ -91,7 +79,7 @@ def _beside(judge: Judge, program: str) -> Finding:
 
 def _changed(judge: Judge, program: str, base: str, arguments: Sequence[str]) -> Finding:
     interpreter = base.startswith(("python", "pypy"))
-    if base not in _OTHERS and not compiled(_PIP).fullmatch(base):
+    if base not in having("changes_environment") and not compiled(_PIP).fullmatch(base):
         return QUIET
     words = [arguments[at] for at in operands(arguments, _VALUED)]
     if interpreter:
@@ -130,7 +118,7 @@ def _interpreters(judge: Judge, base: str, words: Sequence[str], arguments: Sequ
     programs = (place for place in judge.paths.guarded.places if "python" in os.path.basename(place.path))
     for place in programs:
         own = place.path.casefold()
-        managed = any(f"/{folder}/" in own for folder in _MANAGED.get(base, ()))
+        managed = any(f"/{folder}/" in own for folder in lists("manages").get(base, ()))
         if managed and ("--all" in arguments or any(name in own for name in names)):
             judge.refuse(refusal(place.path))
     return QUIET

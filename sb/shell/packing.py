@@ -94,6 +94,10 @@ class PackReader:
     def wrong(self, node: Node | Entry, key: str, message: str, hint: str = "") -> None:
         self.report.add(node.line, key, message, hint)
 
+    def rule(self, command: str) -> str:
+        """The compiled rule of a command in this pack, "" for none."""
+        return self._rules.get(command, "")
+
     def pack(self, document: Table) -> Pack:
         known = {
             "title": self._title,
@@ -103,7 +107,8 @@ class PackReader:
             "rules": self._read_rules,
         }
         values: dict[str, Any] = {}
-        for entry in document.entries:
+        # Further sections come last: some are about programs whose rules stand in the same pack.
+        for entry in sorted(document.entries, key=lambda entry: entry.key in self._more):
             if read := known.get(entry.key):
                 values[entry.key] = read(entry.value, entry.key)
             elif more := self._more.get(entry.key):

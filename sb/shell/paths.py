@@ -83,6 +83,9 @@ class Paths:
         self.anywhere = False
         self.elsewhere = False  # paths are those of a container that has none of this machine's
         self.here = self.folders[0]  # the folder that the line is in by now; "" where that is not sure
+        self.lost = False  # whether, where that is not sure, it may be in any folder
+        self.previous = ""  # the folder before the last `cd`
+        self.stack: list[str] = []  # of `pushd`
         self.wandered = False  # before the line began: then a protected place is known by its name alone
         self.dotglob = False
         self.arrived = False  # the line has brought files of which not all names are known
@@ -107,6 +110,12 @@ class Paths:
     def go(self, word: str) -> None:
         """Enter a folder; whether that succeeds is not checked."""
         places = self.now(word) if is_literal(word) and word != "-" else []
+        self.previous = self.here
+        if is_sure(word) and not places and word != "-":  # a pattern, which stands for folders that are there
+            for place in self._present(word):
+                self.enter(place)
+        elif not (places or word.startswith(MADE)):
+            self.lost = True
         if word.startswith(MADE):
             self.here = f"/{MADE}"
         else:
@@ -115,6 +124,15 @@ class Paths:
             )
             self.here = places[0] if sure else ""
 
+    @property
+    def position(self) -> tuple[str, bool, str]:
+        """Where the line is by now, to come back to it."""
+        return self.here, self.lost, self.previous
+
+    @position.setter
+    def position(self, position: tuple[str, bool, str]) -> None:
+        self.here, self.lost, self.previous = position
+
     def now(self, word: str) -> list[str]:
         """The absolute paths that a word may name in the current folder of the line."""
         if len(word) > _LONGEST_PATH:
@@ -122,13 +140,24 @@ class Paths:
         here = self.here if not (".." in word and MADE in self.here) else ""
         return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
 
-    def present(self, word: str) -> list[str]:
-        """The absolute paths that a word may name now; a pattern stands for what it fits."""
+    def entries(self, word: str, *, followed: bool = True) -> list[str]:
+        """The absolute paths that a word may name now; a pattern stands for what it fits.
+
+        Args:
+            followed: links stand for what they lead to, else for nothing.
+        """
+        found = self._present(word)
+        links = [] if followed else [place for place in found if os.path.islink(place)]
+        led = {path for place in links for path in (place, os.path.realpath(place))}
+        return [place for place in found if place not in led]
+
+    def _present(self, word: str) -> list[str]:
         if is_literal(word):
             return self.now(word)
         if not is_sure(word):
             return []
         folders = [self.here] if self.here else self.folders
+        word = self.home + word[1:] if word.startswith("~/") else word
         found = ((folder, matches(folder, word)) for folder in folders)
         return [os.path.join(folder, name) for folder, one in found if one for name in one[0]]
 

@@ -7,18 +7,17 @@ from collections.abc import Container, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from sb.shell.arguments import (
-    COPIES_TO_LAST,
-    DRY_FLAGS,
-    RUN_OPTIONS,
-    WHOLE_FOLDERS,
-)
+from sb.shell.facts import having, lists
 from sb.shell.programs import Table, active
 from sb.shell.reading import RUN_BY_ARITHMETIC
 from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 READ, WRITE, NETWORK, DESTROY = range(4)
 _DEEPEST = 4  # words of a subcommand
+# Options without a value that may stand before one that only prints what would be done.
+_DRY_FLAGS = frozenset(
+    "--delete --force --tags --all --mirror --prune --force-with-lease --verbose --progress --stats".split()
+)
 
 
 class Finding(NamedTuple):
@@ -163,7 +162,7 @@ def _only_says(preview: str, arguments: Sequence[str]) -> bool:
     before = ""
     for argument in arguments:
         dry = argument in named or (plain.fullmatch(argument) and set(short) & set(argument))
-        if dry and (before[:1] != "-" or before in DRY_FLAGS or "=" in before or plain.fullmatch(before)):
+        if dry and (before[:1] != "-" or before in _DRY_FLAGS or "=" in before or plain.fullmatch(before)):
             return True
         if argument == "--":
             return False
@@ -259,7 +258,7 @@ def run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
     """The commands that are values of a program's options."""
     found: list[str] = []
     for at, word in enumerate(arguments):
-        for option in RUN_OPTIONS.get(program, "").split():
+        for option in lists("runs_options").get(program, ()):
             cluster = len(option) == 2 and compiled(f"-[A-Za-z]+{option[1]}").fullmatch(word)
             if word == option or cluster:
                 found += arguments[at + 1 : at + 2]
@@ -288,7 +287,6 @@ def _scripts(setting: str) -> list[str]:
 
 
 _FOLLOWING = ("-H", "-L", "-P")  # options of find before the folders
-_PACKING = ("tar", "gtar", "bsdtar", "zip", "7z", "7za", "7zz", "pax")
 
 
 def affected_folders(base: str, arguments: list[str], found: Finding) -> list[str]:
@@ -298,16 +296,18 @@ def affected_folders(base: str, arguments: list[str], found: Finding) -> list[st
     if base == "find":  # where it looks; what it runs is judged by itself
         looks = (at for at, word in enumerate(arguments) if word[:1] in "-(!" and word not in _FOLLOWING)
         arguments = arguments[: next(looks, None)]
-    if base in WHOLE_FOLDERS and (found.rank == DESTROY or base in ("mv", "chmod", "chown", "chgrp")):
+    if base in having("takes_whole_folders") and (
+        found.rank == DESTROY or base in ("mv", "chmod", "chown", "chgrp")
+    ):
         return arguments
-    if base in COPIES_TO_LAST:
+    if base in having("copies_to_last"):
         whole = base in ("ln", "rsync") or any(
             word[:1] == "-" and set("rRa") & set(word) for word in arguments
         )
         return [arguments[at] for at in operands(arguments)[:-1]] if whole else []
     if base == "rclone":
         return [arguments[at] for at in operands(arguments)[:-1]]
-    if base in _PACKING and not any(
+    if base in having("packs") and not any(
         compiled("-?[a-zA-Z]*x[a-zA-Z]*|--(?:ext|get).*").fullmatch(w) for w in arguments
     ):
         return [arguments[at] for at in operands(arguments, "-C --directory -f")]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.computed import short_text
+from sb.shell.facts import having, lists
+from sb.shell.git import by_variable
 from sb.shell.inputs import NOTHING, Input
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, Finding, highest, operands
@@ -16,45 +18,6 @@ from sb.shell.words import compiled, display, is_literal
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
-# Of each program: options whose value is such a file, and the program that its text is judged as.
-_SQL_OPTIONS = "-f --file"
-_RUN_FILES: dict[str, tuple[tuple[str, str], ...]] = {
-    **dict.fromkeys(("sed", "gsed"), (("-f --file", "sed"),)),
-    **dict.fromkeys(
-        ("awk", "gawk", "mawk", "nawk"), (("-f --file -i --include -E --exec -l --load", "awk"),)
-    ),
-    **dict.fromkeys(("node", "nodejs"), (("-r --require --import --loader --experimental-loader", "node"),)),
-    "bun": (("-r --preload", "node"),),
-    "ruby": (("-r", "ruby"),),
-    "perl": (("-I -M -m", "perl"),),
-    "lua": (("-l", "lua"),),
-    "php": (("-f --file -F --process-file -B", "php"),),
-    "julia": (("-L --load", "julia"),),
-    **dict.fromkeys(
-        ("bash", "sh", "zsh", "ksh", "mksh", "rbash"), (("--rcfile --init-file --posix-rcfile", "sh"),)
-    ),
-    **dict.fromkeys(("vi", "vim", "nvim", "ex"), (("-S -s -u --cmd", "vim"),)),
-    "emacs": (("-l --load --script -q", "emacs"),),
-    **dict.fromkeys(("gdb", "lldb"), (("-x -s --command --source", "gdb"),)),
-    "expect": (("-f", "expect"),),
-    **dict.fromkeys(("psql", "pgcli", "ysqlsh"), ((_SQL_OPTIONS, "psql"),)),
-    **dict.fromkeys(("mongosh", "mongo"), ((_SQL_OPTIONS, "mongosh"),)),
-    **dict.fromkeys(("cockroach", "cqlsh", "snowsql", "trino", "usql", "duckdb"), ((_SQL_OPTIONS, "psql"),)),
-    "sqlcmd": (("-i", "psql"),),
-    **dict.fromkeys(("clickhouse-client", "clickhouse", "clickhouse-local"), (("--queries-file", "psql"),)),
-    **dict.fromkeys(("sqlite3", "sqlite"), (("-init", "sqlite3"),)),
-    **dict.fromkeys(("make", "gmake"), (("-f --file --makefile", "make"),)),
-    "just": (("-f --justfile", "make"),),
-    "rake": (("-f --rakefile -r --require", "ruby"),),
-}
-# What these run if no option names another file.
-_BY_DEFAULT: dict[str, tuple[str, ...]] = {
-    "make": ("GNUmakefile", "makefile", "Makefile"),
-    "gmake": ("GNUmakefile", "makefile", "Makefile"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "rake": ("rakefile", "Rakefile"),
-}
-_OF_PACKAGES = frozenset(("npm", "pnpm", "yarn", "bun"))
 # Variables that name a file which a program runs before anything else, and options for all its runs.
 _SHELL_FILES = frozenset(("BASH_ENV", "ENV"))
 _PROGRAM_OPTIONS = {"NODE_OPTIONS": "node", "RUBYOPT": "ruby", "PERL5OPT": "perl"}
@@ -69,6 +32,10 @@ _FOLDER_OPTIONS = ("-C", "--directory", "--prefix", "--cwd", "--dir")
 _MOST_LINES = 32  # of one file on disk
 _UNREAD = Finding(DESTROY, "package.json: cannot be read")
 
+# Libraries that every program loads; those of the system are allocators, sanitizers and tracers.
+_LOADED = frozenset(("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"))
+_LIBRARY = r"(?:/(?:usr/(?:local/)?|opt/homebrew/)?lib(?:32|64|exec)?/(?:[\w+@-][\w.+@-]*/)*)?[\w+-][\w.+-]*|"
+
 
 def run_files(judge: Judge, program: str, arguments: Sequence[str], stdin: Input = NOTHING) -> Finding:
     """Judge the files that a program's options have it run, as far as the line has written them."""
@@ -79,7 +46,9 @@ def run_files(judge: Judge, program: str, arguments: Sequence[str], stdin: Input
     found += [edited(judge, word, program) for word, runner in _named(program, arguments) if runner == "make"]
     if program in _SHELLS:
         found += [edited(judge, arguments[at], program) for at in operands(arguments)[:1]]
-    return highest(*found, _of_packages(judge, program, arguments) if program in _OF_PACKAGES else QUIET)
+    return highest(
+        *found, _of_packages(judge, program, arguments) if program in having("package_manager") else QUIET
+    )
 
 
 def _of_packages(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
@@ -120,7 +89,11 @@ def _on_disk(judge: Judge, word: str, lines_of: Callable[[str], Sequence[str]]) 
 
 
 def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
-    """Judge the files that a variable has shells and interpreters run."""
+    """Judge the files that a variable has shells, interpreters and all programs run."""
+    if name in _LOADED and not all(map(compiled(_LIBRARY).fullmatch, value.replace(":", " ").split())):
+        return Finding(DESTROY, f"{name}={display(value, 40)}: puts code into every program")
+    if name.startswith("GIT_CONFIG"):
+        return by_variable(judge, name)
     if name in _SHELL_FILES:
         return _written(judge, f"{name}=", value, "sh")
     if name == "MAKEFILES":
@@ -132,11 +105,11 @@ def run_by_variable(judge: Judge, name: str, value: str) -> Finding:
 def _named(program: str, arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The files, each with the program that its text is judged as."""
     any_named = False
-    for options, runner in _RUN_FILES.get(program, ()):
-        for word in _values(options.split(), arguments):
-            any_named = True
-            yield word, runner
-    for word in () if any_named else _BY_DEFAULT.get(program, ()):
+    runner, options = lists("runs_files").get(program, ("", ""))
+    for word in _values(options.split(), arguments):
+        any_named = True
+        yield word, runner
+    for word in () if any_named else lists("runs_by_default").get(program, ()):
         yield word, "ruby" if program == "rake" else "make"
     if program.startswith(("python", "pypy")):
         yield from _modules(arguments)

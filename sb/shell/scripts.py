@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sb.shell.facts import lists
 from sb.shell.interpreters import inspect_code, written_input
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands, rule_finding
@@ -257,28 +258,6 @@ def _dot(judge: Judge, name: str, line: str) -> Finding:
     )
 
 
-_STATEMENT_OPTIONS = {
-    "psql": ("-c", "--command"),
-    "mysql": ("-e", "--execute"),
-    "mariadb": ("-e", "--execute"),
-    "mongosh": ("--eval",),
-    "mongo": ("--eval",),
-    "clickhouse-client": ("-q", "--query"),
-    "duckdb": ("-c", "-s"),
-    "cockroach": ("-e", "--execute"),
-    "sqlcmd": ("-Q", "-q"),
-    "influx": ("-execute", "--execute"),
-    "clickhouse": ("-q", "--query"),
-    "clickhouse-local": ("-q", "--query"),
-    "cqlsh": ("-e", "--execute"),
-    "ysqlsh": ("-c", "--command"),
-    "usql": ("-c", "--command"),
-    "mycli": ("-e", "--execute"),
-    "pgcli": ("-c", "--command"),
-    "trino": ("--execute",),
-    "snowsql": ("-q", "--query"),
-    "bq": (),
-}
 _PSQL_TARGETS = r"(?i)(?:\\copy\b[^;\n]{0,400}?\bto|\\(?:o|out|g|w))[ \t]+'?([^'\s;|]{1,400})"
 _MONGO_DESTROYS = (
     r"\b(dropDatabase|drop|deleteMany|remove|deleteOne|dropIndexes|dropCollection|shutdownServer)\s*\("
@@ -289,7 +268,7 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
     """Judge the client of a database server."""
     floor = Finding(NETWORK, f"{name}: talks to a database")
     found = highest(floor, rule_finding(name, arguments) or floor)
-    options = _STATEMENT_OPTIONS[name]
+    options = lists("statements")[name]
     stdin = written_input(judge, stdin)
     texts = [stdin.text] if stdin.kind == "text" else []
     for at, word in enumerate(arguments):

@@ -8,12 +8,12 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from sb.shell.facts import having
 from sb.shell.rules import operands
 from sb.shell.words import compiled
 
 _GREPS = frozenset(("grep", "egrep", "fgrep", "zgrep", "ggrep"))
-_OTHERS = frozenset(("rgrep", "ugrep", "ug", "ack", "rg", "ag"))
-_SKIP_HIDDEN = frozenset(("rg", "ag", "ugrep", "ug"))  # unless they are told not to
+_OTHERS, _SKIP_HIDDEN = having("searches_folders"), having("skips_hidden")
 _VALUED = (
     "-e -f -m -A -B -C -d -D -g -t -T -G -j -M --regexp --file --include --exclude --exclude-dir --max-count --glob --iglob --type "
     "--type-not --context --after-context --before-context --max-depth --threads"

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
 
-from sb.shell.words import fits, is_literal
+from sb.shell.local_effects import FILE_TOOLS
+from sb.shell.words import compiled, fits, is_literal
 
 OPENCODE = "opencode.json*"
 WORKSPACE = "*.code-workspace"
@@ -119,7 +120,31 @@ _OF_A_LOGIN = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
     ".ssh", ".gnupg", ".aws", ".gitconfig", ".config/git", ".config/autostart", ".config/systemd", ".config/fish", ".netrc", ".pypirc",
     ".npmrc", ".kube", ".docker", "Library/LaunchAgents", ".local/share/systemd",
+    # Of the session, and of other shells.
+    ".xprofile", ".xinitrc", ".xsession", ".pam_environment", ".config/environment.d", ".local/share/applications", ".config/zsh", ".zlogout",
+    ".oh-my-zsh", ".inputrc", ".tmux.conf", ".config/tmux", ".screenrc", ".config/direnv",
+    # Programs start what these name, or run them.
+    ".vimrc", ".gvimrc", ".exrc", ".vim", ".config/nvim", ".config/helix", ".emacs", ".emacs.d", ".config/emacs", ".gdbinit", ".lldbinit",
+    ".psqlrc", ".sqliterc", ".irbrc", ".pryrc", ".pdbrc", ".pythonrc", ".rprofile", ".ipython/profile_default", ".jupyter", ".ansible.cfg",
+    ".hgrc", ".config/hg", ".subversion/config",
+    # Where programs and packages come from.
+    ".config/pip", ".pip", ".config/uv", ".condarc", ".curlrc", ".wgetrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", ".gemrc", ".bundle/config",
+    ".cargo/config", ".cargo/config.toml", ".config/go/env", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d",
+    ".gradle/gradle.properties", ".terraformrc",
 )  # fmt: skip
+_LOGIN_PATHS = frozenset(name.casefold() for name in _OF_A_LOGIN)
+_OWN_PROGRAMS = (".local/bin", "bin")  # of a home: they come first in PATH
+# Nobody installs these there; whoever does takes the place of the system's.
+_OF_EVERY_SYSTEM = FILE_TOOLS | frozenset(
+    "git ssh scp sftp rsync gpg sudo su doas sh bash zsh dash python python3 pip pip3 curl wget tar make cc gcc man less vi ps which".split()
+)
+# What gives a host agents or programs, in a home or a project: asked about, since scripts in them are run by their names.
+HOST_PROGRAMS = (
+    *(f"{host}/{kind}" for host in (".claude", ".gemini", ".cursor") for kind in ("agents", "skills", "commands")),
+    *(".github/agents", ".github/skills", ".github/prompts", ".devcontainer", ".devcontainer.json", ".vscode/launch.json"),
+)  # fmt: skip
+_OF_A_HOST = f"/(?:{'|'.join(map(re.escape, HOST_PROGRAMS))})/"
+_RUN_AT_START = r"/(?:site|dist)-packages/(?:[^/]+\.pth|(?:site|user)customize\.py)/"
 _OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
 # Without these commits, branches or what is staged are gone; git alone writes them.
 _RECORDS = (".git/head", ".git/index", ".git/refs", ".git/packed-refs", ".git/objects", ".git/logs")
@@ -260,6 +285,15 @@ def setting_below(parts: Sequence[str]) -> str:
     return ""
 
 
+def _of_a_home(parts: Sequence[str]) -> str:
+    """Why a write to a path of a home, given with its folded components in there, needs approval, or ""."""
+    if any("/".join(parts[:count]) in _LOGIN_PATHS for count in (1, 2, 3)):
+        return "changes files of a login or of another program"
+    if "/".join(parts[:-2]) in _OWN_PROGRAMS and parts[-2] in _OF_EVERY_SYSTEM:
+        return f"comes before the {parts[-2]} of the system"
+    return ""
+
+
 def sensitive(place: str, home: str) -> str:
     """Why a write to an absolute path needs approval, or ""."""
     if place.startswith(_HARMLESS_DEVICES):
@@ -267,8 +301,12 @@ def sensitive(place: str, home: str) -> str:
     if (place + "/").startswith(_OF_THE_SYSTEM):
         return "changes a device" if place.startswith("/dev/") else "changes the system"
     whole, own = f"{place}/".casefold(), home.casefold()  # some file systems do not tell the case of names
-    if any(whole.startswith(f"{own}/{name.casefold()}/") for name in _OF_A_LOGIN):
-        return "changes files of a login or of another program"
+    if whole.startswith(f"{own}/") and (why := _of_a_home(whole[len(own) + 1 :].split("/"))):
+        return why
+    if compiled(_OF_A_HOST).search(whole):
+        return "gives a host agents or programs"
+    if compiled(_RUN_AT_START).search(whole):
+        return "is run by every Python that finds it"
     if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY) or whole.endswith("/.git/"):
         return "changes what git runs"
     if any(f"/{name}/" in whole for name in _RECORDS) and not whole.endswith(".lock/"):

@@ -6,48 +6,21 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from sb.shell.facts import having, lists
 from sb.shell.rules import operands
 from sb.shell.secrets import secret_variable
 from sb.shell.words import OPERAND, compiled, display, is_literal
 
-# Programs that name a file and show nothing of it, use it as their own login, or put it in place for another one.
-SILENT = frozenset(
-    "ls ll dir exa eza lsd stat test [ [[ chmod chown chgrp touch mkdir rmdir rm unlink shred trash cd pushd popd basename dirname realpath "
-    "readlink which type file du df tree wc md5sum sha1sum sha256sum sha512sum shasum cksum md5 b2sum echo printf print : true false ssh ssh-add "
-    "ssh-keygen ssh-copy-id ssh-agent mosh autossh ansible ansible-playbook ansible-inventory helm k9s terraform tofu terragrunt pulumi gcloud az gh psql pg_dump mysql make npm "
-    "yarn pnpm direnv dotenv dotenvx env-cmd foreman honcho heroku vercel flyctl fly code open xdg-open subl idea cmp lsattr chattr getfacl setfacl source . export unset "
-    "declare typeset local readonly set alias shopt getopts for let hash umask ulimit trap kill wait mktemp date sleep sops git-crypt age-keygen certbot mkcert keytool update-ca-certificates "
-    "ln-check pass gopass vault op bw lpass aws-vault minikube kind k3d eksctl kubectx kubens stern skaffold tilt cargo go mvn gradle bundle gem pip pip3 poetry uv "
-    "nginx apachectl systemctl launchctl docker-compose podman-compose detect-secrets gitleaks trufflehog git-secrets pre-commit apt apt-get brew command uvicorn gunicorn flask django-admin "
-    "rails celery alembic prisma drizzle-kit supabase firebase wrangler netlify railway redis-server postgres mongod".split()
+SILENT, COUNTS, PASSES, PRINTS, VIEWERS, PRINTS_NAMES, FINDS, CODE, COPIES, GREPS, RUN_OTHERS, PACKS = map(
+    having,
+    (
+        *("silent", "counts", "passes", "prints", "views", "prints_names", "finds", "runs_code"),
+        *("copies", "searches_text", "runs_lines", "packs"),
+    ),
 )
+PATTERN_FIRST = having("searches_text", "pattern_first")
 SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash hash-object".split())
-COUNTS = frozenset(
-    "wc md5sum sha1sum sha256sum sha512sum shasum cksum md5 b2sum cmp true test [ sum ssh-keygen ssh-add pbcopy xclip xsel wl-copy clip.exe".split()
-)
-# Programs whose output holds what they are given.
-PASSES = frozenset(
-    "cat tac head tail less more most bat batcat nl tee sed gsed awk gawk mawk nawk grep egrep fgrep rg ag ack zgrep cut tr sort uniq rev fold fmt paste join column comm "
-    "base64 base32 basenc xxd od hexdump hd strings gzip gunzip zcat bzip2 xz zstd lz4 openssl jq yq dasel gron xargs parallel echo printf print diff sdiff vimdiff tar cpio pax zip 7z 7za dd pv "
-    "iconv expand unexpand shuf split csplit perl python python3 python2 ruby node php lua gpg gpg2 age rage uuencode uudecode look pr cp mv install rsync ln sponge ts "
-    "view vi vim nvim nano emacs ed ex qrencode enscript pandoc sqlite3 plutil dotenv xmllint tomlq toml cpp m4 envsubst logger wall figlet cowsay docker_ script espeak say notify-send read mapfile readarray".split()
-)
-PRINTS = frozenset(
-    "echo printf print cat tee base64 xxd od hexdump rev logger wall cowsay figlet say notify-send qrencode sed awk tr cut head tail grep jq python python3 perl ruby node".split()
-)
-# Programs that show files whole; of all files that a search finds only these are taken to show each.
-VIEWERS = frozenset(
-    "cat tac head tail less more most bat batcat nl view base64 base32 xxd od hexdump hd strings rev fold".split()
-)
-# Programs that may print a name that they are given.
-PRINTS_NAMES = frozenset("basename dirname realpath readlink stat awk gawk mawk nawk sed gsed".split())
-FINDS = frozenset(("find", "fd", "fdfind", "locate", "mdfind", "ls", "rg", "grep"))
-CODE = frozenset(("node", "ruby", "perl", "php", "lua", "bun", "deno", "osascript", "julia", "rscript"))
-COPIES = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "gcp", "gmv", "ditto"))
-GREPS = frozenset("grep egrep fgrep zgrep ggrep rg ag ack ugrep".split())
-PATTERN_FIRST = GREPS | {"sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq", "perl", "tr"}
 LOADING = frozenset(("export", "env", "declare", "local", "readonly", "typeset"))
-RUN_OTHERS = frozenset(("exec", "eval", "bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "trap", "coproc"))
 # Options whose value is a program's own login or configuration.
 _OWN_USE = (
     "--identity --identity-file --key --cert --cacert --netrc-file --env-file --env --kubeconfig --private-key --key-file --vault-password-file --password-file --var-file "
@@ -55,28 +28,6 @@ _OWN_USE = (
     "--tls-key --tls-cert --config-file --userconfig --globalconfig --netrc --age-key-file --defaults-file --defaults-extra-file --passphrase-file --keystore -keystore --mode --dotenv "
     "--authfile --cloud-config --ssh-key --certfile --keytab --key-filename --gpg-key --backend-config --client-certificate --client-key --certificate-authority --envfile --env-path"
 ).split()
-PACKS = frozenset(("tar", "gtar", "bsdtar", "zip", "7z", "7za", "pax"))
-_COPYING = ("cp", "mv", "ln", "install", "gcp", "gmv")
-_WITH_A_PATTERN = (*GREPS, "git", "tar", "rsync", "zip")
-# Options of which the next argument is no file that the program shows, for these programs.
-_OPTIONS_BESIDE: dict[str, Sequence[str]] = {
-    "-i": ("ssh", "scp", "sftp", "rsync", "mosh", "autossh", "age", "rage", "ansible", "gcloud"),
-    "-E": ("curl",),
-    "-t": _COPYING,
-    "--target-directory": _COPYING,
-    "--output-dir": ("curl",),
-    "-P": ("wget",),
-    "--directory-prefix": ("wget",),
-    "-d": ("aria2c", "unzip"),
-    "-o": ("curl", "sort", "gcc", "openssl", "aria2c", "gpg"),
-    "-O": ("wget",),
-    "--output": ("curl", "sort", "gpg"),
-    "-C": ("tar", "git", *GREPS),
-    **dict.fromkeys(("-m", "--message", "-A", "-B"), _WITH_A_PATTERN),
-    **dict.fromkeys(
-        ("-e", "--regexp", "--include", "--exclude", "--glob", "-g", "--exclude-dir"), _WITH_A_PATTERN
-    ),
-}
 _BESIDE_JOINED = ("--exclude", "--include", "--glob=", "--ignore")
 _PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "-E")
 _OPENSSL_SHOWS = frozenset("enc base64 rsa ec pkey pkcs8 pkcs12 dsa asn1parse".split())
@@ -85,7 +36,6 @@ _TAKES_LOGIN = (
     r"|ssh-add|gpg2? .*--import|kubectl .*(?:create|apply)|(?:gh|glab) secret set|(?:vault|op|doppler|wrangler|fly|flyctl|heroku|kubeseal|pass|gcloud secrets|aws secretsmanager) "
     r"|wrangler secret|security add|sudo -S|sshpass|passwd|chpasswd|cryptsetup|kubeseal|ansible-vault encrypt|git credential approve|git credential-\S+ store|secret-tool store"
 )
-_MAY_TELL_NAMES = frozenset("grep egrep rg cut awk gawk sed gsed jq ssh-keygen".split())
 _ONLY_NAMES = (
     r"(?:(?:grep|egrep|rg)\b.* (?:-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--silent|--files-with-matches|--files-without-match)\b.*"
     r"|(?:grep|egrep)\b.* -[a-zA-Z]*o[a-zA-Z]* \^\S*=?"
@@ -119,7 +69,7 @@ def tells_names_only(program: str, arguments: Sequence[str]) -> bool:
     if program in COUNTS:
         return True
     return (
-        program in _MAY_TELL_NAMES
+        program in having("may_tell_names")
         and compiled(_ONLY_NAMES, re.DOTALL).fullmatch(" ".join([program, *arguments[:40]])) is not None
     )
 
@@ -265,7 +215,7 @@ def _takes(option: str, program: str) -> bool:
         return False
     cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)
     short = f"-{option[-1]}" if cluster else option
-    return option in _OWN_USE or program in _OPTIONS_BESIDE.get(short, ())
+    return option in _OWN_USE or short in lists("beside").get(program, ())
 
 
 def _unpacks(program: str, arguments: Sequence[str]) -> bool:

@@ -6,63 +6,15 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sb.shell.facts import having, lists
 from sb.shell.secrets import is_loopback
 from sb.shell.showing import git_verb
 from sb.shell.taints import UNKNOWN_REMOTE
 from sb.shell.words import BRACKET, OPERAND, QUESTION, UNKNOWN, compiled, display, is_sure
 
-_HTTP = frozenset("curl wget http https xh curlie httpie aria2c".split())
-_COPIES = frozenset(("scp", "rsync", "rclone", "sftp", "pscp"))
-_STREAMS = frozenset(
-    "nc ncat netcat socat telnet ssh autossh mosh websocat wscat tftp ftp lftp smbclient cryptcat".split()
+_HTTP, _COPIES, _STREAMS, _MAIL, _NAMES, _PUBLISH = map(
+    having, ("http", "copies_to_hosts", "streams", "mails", "asks_names", "publishes")
 )
-_MAIL = frozenset("mail mailx mutt neomutt sendmail msmtp swaks ssmtp s-nail".split())
-_NAMES = frozenset(
-    "dig nslookup host drill kdig ping ping6 traceroute whois dog doggo fping hping3 mtr".split()
-)
-_PUBLISH = frozenset(
-    "pastebinit wgetpaste wormhole croc ffsend ipfs telegram-send ntfy slackcat mosquitto_pub kcat kafkacat nostril termbin transfer "
-    "gist s3cmd b2 mc megaput dropbox_uploader.sh gdrive sprunge 0x0".split()
-)
-# Programs that send with these words among their first ones.
-_CLOUD = {
-    "aws": (
-        "s3 cp",
-        "s3 mv",
-        "s3 sync",
-        "s3api put-object",
-        "lambda invoke",
-        "sns publish",
-        "sqs send-message",
-        "ses send-email",
-        "secretsmanager put-secret-value",
-    ),
-    "gsutil": ("cp", "mv", "rsync"),
-    "gcloud": ("storage cp", "storage rsync", "compute scp", "pubsub topics publish"),
-    "az": ("storage blob upload", "storage copy", "storage file upload", "storage blob upload-batch"),
-    "azcopy": ("copy", "cp", "sync"),
-    "gh": (
-        "gist create",
-        "gist edit",
-        "release upload",
-        "issue create",
-        "issue comment",
-        "pr create",
-        "pr comment",
-        "api",
-    ),
-    "glab": ("snippet create", "issue create", "issue note", "mr note", "api"),
-    "kubectl": ("cp",),
-    "oc": ("cp", "rsync"),
-    "npm": ("publish",),
-    "twine": ("upload",),
-    "docker": ("push",),
-    "wrangler": ("r2 object put", "kv key put"),
-    "openssl": ("s_client",),
-    "busybox": ("nc", "wget", "telnet", "ftpput", "httpd"),
-    "git": ("push", "send-pack", "send-email", "http-push"),
-    "hub": ("push",),
-}
 _COPYING = ("s3 cp", "s3 mv", "s3 sync", "cp", "mv", "rsync", "storage cp", "storage rsync")  # either way
 _BODY = (
     r"-d.*|--data.*|-F.*|--form.*|-T.*|--upload-file.*|--json.*|--post-(?:data|file).*|--body-(?:data|file).*|-[a-zA-Z]*[dFT]"
@@ -290,7 +242,7 @@ def _stream(program: str, arguments: Sequence[str]) -> Sink | None:
 
 
 def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
-    known = _CLOUD.get(program)
+    known = lists("sends_with").get(program)
     if known is None:
         return None
     words = [word for word in arguments if word[:1] != "-"]

@@ -8,7 +8,13 @@ from sb.shell.rules import DESTROY, WRITE, Finding, highest
 from sb.shell.words import UNKNOWN, compiled, is_literal
 
 _SQL_QUIET = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*(?:\"|\Z)"
-_SQL_WORD = r"[a-z_]+"
+_SQL_WORD, _SQL_NO_WORD = r"[a-z_]+", r"\W"
+# What ends a condition, and a column that is compared with itself.
+_ENDS = r"\b(?:returning|order\s+by|limit|on\s+conflict)\b"
+_ITSELF = r"(?<![\w.])([\w.]+)\s*(?:[<>]?=|is\s+not\s+distinct\s+from|like)\s*\1(?![\w.(])"
+_NO_COLUMNS = frozenset(
+    "and or not true false null is in like between exists select distinct any all some unknown on off yes no".split()
+)
 _SQL_DESTROYS = frozenset(("drop", "truncate", "vacuum_full", "flushall", "program", "purge"))
 _SQL_READS = frozenset(
     ("select", "explain", "show", "describe", "desc", "pragma", "values", "with", "table", "analyze")
@@ -29,6 +35,7 @@ _SQL_CHANGES = frozenset(
         "call",
     )
 )
+_NO_BRACKETS = str.maketrans("()", "  ")
 
 
 def sql(text: str, name: str, floor: Finding) -> Finding:
@@ -40,15 +47,36 @@ def sql(text: str, name: str, floor: Finding) -> Finding:
     if not is_literal(text) and text.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the statements are unknown until they run")
     found = floor
-    for statement in compiled(_SQL_QUIET, re.DOTALL).sub(" ", text.lower()).split(";"):
+    for statement in compiled(_SQL_QUIET, re.DOTALL).sub(_placeholder, text.lower()).split(";"):
         words = compiled(_SQL_WORD).findall(statement)
         known = set(words)
         if hits := known & _SQL_DESTROYS:
             return Finding(DESTROY, f"{name} {min(hits).upper()}: destroys data")
-        if known & {"delete", "update"} and "where" not in known and not known & {"create", "grant"}:
+        changes_rows = known & {"delete", "update"} and not known & {"create", "grant"}
+        if changes_rows and ("where" not in known or _holds_for_all(statement)):
             return Finding(DESTROY, f"{name}: changes every row")
         if words and (
             words[0] not in _SQL_READS or known & _SQL_CHANGES or "into" in known or "writefile" in known
         ):
             found = highest(found, Finding(WRITE, f"{name} {words[0].upper()}: changes data"))
     return found
+
+
+def _placeholder(quoted: re.Match[str]) -> str:
+    """A number for a text, a name for what MySQL alone takes for one, and a blank for a comment."""
+    if quoted[0][0] == '"':
+        return f"_{compiled(_SQL_NO_WORD).sub('_', quoted[0][1:-1])}"
+    return " 0 " if quoted[0][0] == "'" else " "
+
+
+def _holds_for_all(statement: str) -> bool:
+    """Whether a condition is true of every row as it is written: a part of it names no column, or compares one with itself.
+
+    Brackets do not count, so that `a and (b or true)` is among them.
+    """
+    for clause in compiled(r"\bwhere\b").split(statement)[1:]:
+        condition = compiled(_ENDS).split(clause)[0].translate(_NO_BRACKETS)
+        for part in compiled(r"\bor\b").split(compiled(_ITSELF).sub(" ", condition)):
+            if not set(compiled(r"[a-z_]\w*").findall(part)) - _NO_COLUMNS:
+                return True
+    return False

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from sb.shell.facts import lists
 from sb.shell.options import ANYTHING, Arrival, Content, in_folder, is_remote, parsed
 from sb.shell.words import compiled, is_literal
 
@@ -175,22 +176,12 @@ def copied_in(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[
 
 def into(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
     """Programs that write unknown files into the folder of an option."""
-    short, long, default = INTO[program]
+    short, long, default = lists("fills")[program]
     options = parsed(arguments, short, long)
     folders = options.of(*(f"-{letter}" for letter in short[:1]), *long.split())
     if default and not folders and options.rest:
         folders = [default]
     yield from (Arrival(folder, ANYTHING) for folder in folders)
-
-
-INTO = {
-    "stow": ("td", "--target", ".."),
-    "unar": ("opPe", "--output-directory", "."),
-    "cabextract": ("dpFe", "--directory", "."),
-    "aunpack": ("X", "--extract-to", "."),
-    "ouch": ("d", "--dir", ""),
-    "bsdcpio": ("C", "", ""),
-}
 
 
 def patched(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:

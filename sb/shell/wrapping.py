@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import ENVIRONMENT_RUNNERS, FLAGS, WRAPPERS, XARGS_VALUED
 from sb.shell.changing import change
+from sb.shell.facts import WRAPPERS, XARGS_VALUED, having
 from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.interpreters import shell, written_input
 from sb.shell.rules import (
@@ -35,9 +36,18 @@ _FLOORS = {
     "D": "runs a program with other privileges",
 }
 _RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach", "bws run"))
+_GIVE_SECRETS = having("gives_secrets")
+_RUNS_EACH = ("hyperfine",)  # of its operands, by a shell
+_LOADER = r"ld(?:64)?(?:-(?:linux|musl)[\w.-]*)?\.so(?:\.\d+)?"
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
+_LOADS = ("--preload", "--audit")
 _IN_NIX = ("-c", "--command", "--run")
 _DECRYPTED = "decrypted.env"  # in place of the file that `sops exec-file` makes
+
+
+def with_loader_apart(argv: Sequence[str]) -> Sequence[str]:
+    """`/lib64/ld-linux-x86-64.so.2 …` as `ld.so …`, by which a file runs as by its own name; others as they are."""
+    return ("ld.so", *argv[1:]) if compiled(_LOADER).fullmatch(argv[0].rpartition("/")[2]) else argv
 
 
 def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -45,18 +55,18 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     key, rest = subcommand(name, arguments, WRAPPERS)
     if key not in WRAPPERS:
         return rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
-    with judge.given_variables(key) if key in ENVIRONMENT_RUNNERS else contextlib.nullcontext():
+    with judge.given_variables(key) if key in _GIVE_SECRETS else contextlib.nullcontext():
         return _wrapped(judge, key, (name, arguments, rest), stdin)
 
 
 def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]], stdin: Input) -> Finding:
     name, arguments, rest = words
-    letter, before, valued = WRAPPERS[key]
+    letter, before, valued, flags = WRAPPERS[key]
     floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return QUIET
-    doubtful, commands, at = _options(rest, valued, FLAGS.get(key, ""))
-    gives = key in ENVIRONMENT_RUNNERS
+    doubtful, commands, at = _options(rest, valued, flags)
+    gives = key in _GIVE_SECRETS
     if gives and "--" in rest:  # `chamber` takes several stores before it
         at, before = rest.index("--") + 1, 0
     # The words of the other program are no subcommands of this one, such as `rm` in `op run -- rm`.
@@ -78,6 +88,10 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
         return found if found.rank else Finding(READ, f"{key}: only reads")
     if key == "parallel" and ":::" not in command:
         command.append(UNKNOWN)  # what it reads
+    if key in _RUNS_EACH:
+        return highest(found, *(judge.line(text, stdin) for text in command))
+    if key == "ld.so" and (loaded := [value for option, value in pairwise(arguments) if option in _LOADS]):
+        found = highest(found, *(judge.assign("LD_PRELOAD", value) for value in loaded))
     if command[0] in _COMMAND_OPTIONS and len(command) > 1:
         return highest(found, judge.line(command[1], stdin))
     return highest(
@@ -250,17 +264,6 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
                 Finding(WRITE, f"{name} {display(word)}: what it does with the files it finds is unknown"),
             )
     return found
-
-
-def cd(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """Judge `cd` and similar builtins, which move relative paths."""
-    positions = operands(arguments)
-    word = arguments[positions[-1]] if positions else "~"
-    judge.paths.enter(word)
-    if name == "popd" or (name == "pushd" and not positions) or "CDPATH" in judge.values:
-        word = "-"
-    judge.go(word)
-    return Finding(READ, f"{name}: changes the working folder")
 
 
 def trap(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:

@@ -65,6 +65,19 @@ def test_a_long_path_stays_within_a_hundred_columns(sb: CommandLine, host: Host)
     assert (len(row) <= 100, "cart.py" in row) == (True, True)
 
 
+def test_last_call_of_another_project_is_named_with_its_folder(
+    sb: CommandLine, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (host.project / "cart.py").write_text("x", "utf-8")
+    host.before("Bash", "t1", command="rm cart.py")
+    (host.project / "cart.py").unlink()
+    host.after("Bash", "t1", command="rm cart.py")
+    monkeypatch.chdir(tmp_path)
+    assert f"by claude-code in {host.project}: " in sb("undo", "--dry-run").out
+    monkeypatch.chdir(host.project)
+    assert "by claude-code: " in sb("undo", "--dry-run").out
+
+
 def test_path_undoes_the_last_change_of_that_file(sb: CommandLine, host: Host) -> None:
     cart = write(host, "cart.py", "1", "t1")
     write(host, "cart.py", "2", "t2")

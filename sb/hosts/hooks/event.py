@@ -76,6 +76,11 @@ class NativeCall(NamedTuple):
         except NotCanonical:
             return self.tool, True
 
+    @property
+    def in_background(self) -> bool:
+        """True for a command that its host does not wait for."""
+        return bool(self.args.get("run_in_background") or self.args.get("is_background"))
+
 
 class Server(NamedTuple):
     """The server of a tool.
@@ -144,7 +149,7 @@ class GovernedCall(NamedTuple):
         writes: files that a command line writes, as far as that is known; no snapshot is taken of them.
         rule: what refused it, if that is not what keeps agents from SecondBrain itself.
         asks: what a person must agree to, whatever the policy says.
-        replaced: of `writes`, those whose content may be gone afterwards.
+        replaced: files whose content a command line may take away, each with whether it deletes them.
         scripts: files that a command line runs by their names.
         commands: of a command line, programs with their arguments, as far as they are known.
         disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
@@ -163,7 +168,7 @@ class GovernedCall(NamedTuple):
     writes: tuple[str, ...] = ()
     rule: str = ""
     asks: tuple[Ask, ...] = ()
-    replaced: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, bool], ...] = ()
     scripts: tuple[str, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
     disclosed: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from sb.canonical import NotCanonical, canonical_bytes
@@ -242,15 +242,17 @@ class _Session:
         from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
         own = confined and self._confining.has_own_processes
-        first = with_snapshot(
-            governed, self._context, self._runtime, self._ctx, confined=confined, own_processes=own
-        )
+        kept = partial(with_snapshot, governed, self._context, self._runtime, self._ctx)
+        first = kept(confined=confined, own_processes=own)
         if "tree" in first.args:
             self._end_background()
         with with_extra(first):
             result = self._announce(call, first, secrets)
-        queued = isinstance(result.data, dict) and "approval_id" in result.data
-        if first.tool_id in KEPT_TOOLS and not (result.success or queued):
+        if "tree" in first.args and not _is_decided(result) and (named := kept()).tool_id in KEPT_TOOLS:
+            first = named  # a tree that takes too long is not needed where the line names all that it changes
+            with with_extra(first):
+                result = self._announce(call, first, secrets)
+        if first.tool_id in KEPT_TOOLS and not _is_decided(result):
             loses = changes is not None and any(change.loses() for change in changes.changes or ())
             no_room = loses and not first.args.get("partly") and self._files.too_large(first.args["paths"])
             first = unkept(governed, str(result.error_message), no_room=no_room)
@@ -385,7 +387,7 @@ class _Session:
     def _goes_on(self, call: NativeCall, pending: Intent, args: dict[str, Any]) -> bool:
         """True for a reported call that goes on in the background; a later tree ends it."""
         tree = args.get("tree")
-        if not (call.args.get("run_in_background") and isinstance(tree, str) and self._files.trees):
+        if not (call.in_background and isinstance(tree, str) and self._files.trees):
             return False
         if call.error or call.interrupted or self._files.trees.in_background(tree, pending.idempotency_key):
             return False
@@ -418,6 +420,11 @@ class _Session:
             if change is not None and change.rows:
                 return True
         return bool(paths) and self._files.have_changed(paths, intent.idempotency_key)
+
+
+def _is_decided(result: ToolResult) -> bool:
+    """True for a call that goes on, or whose request waits."""
+    return result.success or (isinstance(result.data, dict) and "approval_id" in result.data)
 
 
 def _shown(response: Any) -> Any:

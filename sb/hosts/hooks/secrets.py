@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
 from sb.hosts.hooks.remotes import is_known, remotes_of
+from sb.hosts.hooks.tools import OF_SERVERS, tools
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.execution.external import ExternalCalls
@@ -31,21 +32,11 @@ WITHHELD = {"withheld": "the call read credentials"}  # in place of a result
 NO_MESSAGE = "failed; the message is withheld, since the call read credentials"
 _MOST_TEXTS = 2_000  # of one call
 _MOST_COMMANDS = 16
-_LISTING = frozenset(("Glob", "glob", "LS", "list_directory", "list_dir", "list", "file_search", "LSP"))
-# Of these tools the texts are about the session itself, whatever files they mention.
-_TALKING = frozenset(
-    "TodoRead TodoWrite ToolSearch AskUserQuestion EnterPlanMode ExitPlanMode TaskCreate TaskUpdate TaskGet TaskList TaskStop TaskOutput BashOutput "
-    "EnterWorktree CronList KillShell StructuredOutput ask_user todowrite todoread update_plan read_bash report_intent write_todos enter_plan_mode "
-    "exit_plan_mode get_errors get_terminal_output manage_todo_list semantic_search WebSearch web_search google_web_search websearch".split()
-)
-_SEARCHING = frozenset(("Grep", "grep", "grep_search", "search_file_content"))
 _SEARCHES = (
     r"(?i)(?:^|[_\W])(?:grep|rg|ripgrep|search_?(?:file_?)?(?:contents?|text|code|files?|in_files?))(?![a-z])"
 )
-_OF_SERVERS = ("mcp__", "mcp_", "MCP:")
 _TYPICAL = (".env", ".env.local", "id_rsa", "id_ed25519", ".netrc", ".npmrc", ".pgpass", ".git-credentials")
 _MOST_PATTERNS = 64
-_PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotification"))
 _SENDING = r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
 # Tools that write a file, or tell names alone.
 _SHOWS_NOTHING = (
@@ -181,7 +172,7 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
     """The call with the credentials that its arguments name; a command line has been judged before."""
     own = _own_name(call.tool)
     shows = not compiled(_SHOWS_NOTHING).search(own) or compiled(_SHOWS).search(own)
-    if call.tool in _TALKING or call.tool in _LISTING or not shows:
+    if call.tool in tools("talks") or call.tool in tools("lists") or not shows:
         return governed
     with judged_by(context.rules):
         return _with_found(call, governed, context)
@@ -198,7 +189,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
         if count > _MOST_TEXTS:
             break
         is_line = compiled(_COMMAND).fullmatch(name) or (
-            call.tool.startswith(_OF_SERVERS) and is_like_a_line(name, text)
+            call.tool.startswith(OF_SERVERS) and is_like_a_line(name, text)
         )
         if is_line and commands < _MOST_COMMANDS:
             commands += 1
@@ -216,21 +207,21 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
             uploads += verdict.uploads
         elif what := _secret_in(name, text, context) or _searched(call, name, text, context):
             reads.setdefault(what)
-            if call.tool.startswith(_OF_SERVERS) or _may_be_there(text, context):
+            if call.tool.startswith(OF_SERVERS) or _may_be_there(text, context):
                 disclosed[""] = None
         elif "://" in text and not compiled(_CONTENT).fullmatch(name) and (host := _sent_to(text)):
             uploads.append(
                 Upload(f"{one_line(call.tool, 60)}: sends to {one_line(host, 60)}", host, destination=host)
             )
-    by_host = call.tool in _SEARCHING
+    by_host = call.tool in tools("searches")
     if by_host or _is_search(call.tool):
         from sb.hosts.hooks.searching import shown_by_search  # few calls search
 
         if what := shown_by_search(call, context, by_host=by_host):
             reads.setdefault(what)
             disclosed[""] = None
-    if call.tool in _PUBLISHING or (
-        call.tool.startswith(_OF_SERVERS) and compiled(_SENDING).search(_own_name(call.tool))
+    if call.tool in tools("publishes") or (
+        call.tool.startswith(OF_SERVERS) and compiled(_SENDING).search(_own_name(call.tool))
     ):
         uploads.append(Upload(f"{one_line(call.tool, 60)}: sends or publishes"))
         flow = flow or (f"{one_line(call.tool, 60)}: {next(iter(reads))}" if reads else "")
@@ -241,7 +232,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
 
 def _is_search(tool: str) -> bool:
     """Whether a server's tool searches files for a text."""
-    return tool.startswith(_OF_SERVERS) and compiled(_SEARCHES).search(_own_name(tool)) is not None
+    return tool.startswith(OF_SERVERS) and compiled(_SEARCHES).search(_own_name(tool)) is not None
 
 
 def _own_name(tool: str) -> str:
@@ -288,7 +279,7 @@ def _may_be_there(text: str, context: JudgingContext) -> bool:
 
 def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -> str:
     """Why a search shows credentials: its file pattern finds some, or it looks into all of a home; or ""."""
-    if call.tool not in _SEARCHING or len(text) > LONGEST_PATH:
+    if call.tool not in tools("searches") or len(text) > LONGEST_PATH:
         return ""
     if name in ("glob", "include", "include_pattern", "includePattern"):
         shapes = (shape.rpartition("/")[2] for shape in _braces(text))

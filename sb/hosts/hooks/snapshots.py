@@ -55,7 +55,7 @@ def with_snapshot(
     runtime: Runtime,
     ctx: RunContext,
     *,
-    confined: bool = False,
+    confined: bool | None = None,
     own_processes: bool = False,
 ) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
@@ -64,7 +64,8 @@ def with_snapshot(
     that is known, goes on after a snapshot of the files that it names.
 
     Args:
-        confined: the system holds the call to the project and scratch. own_processes: it reaches no process of the person.
+        confined: the system holds the call to the project and scratch; None for a snapshot of what the line names alone.
+        own_processes: it reaches no process of the person.
     """
     if not runtime.config.hooks.keep:
         return governed
@@ -73,6 +74,8 @@ def with_snapshot(
         return governed
     with judged_by(context.rules):
         area = partial(area_of, context, runtime.config, *_first_event(runtime.log, ctx))
+        if confined is None:
+            return _named_kept(governed, cache(area))
         return kept_in(governed, area, context if confined else None, own_processes=own_processes)
 
 
@@ -123,8 +126,6 @@ def _changes_beside(
     governed: GovernedCall, area: Area, context: JudgingContext, own_processes: bool
 ) -> tuple[Change, ...] | None:
     """The changes of a line's commands that only harm files, as far as each tells them alone; None if another one destroys."""
-    if any(argv[0] in _GOES for argv in governed.commands):
-        return None
     judged = partial(
         classify,
         cwd=context.cwd / str(governed.args.get("cwd", "")),
@@ -133,6 +134,10 @@ def _changes_beside(
         guarded=context.guarded,
         rules=context.rules,
     )
+
+    if any(argv[0] in _GOES for argv in governed.commands):  # which files they change is not known
+        found_then = judged(str(governed.args["command"]), comes_back=lambda argv: argv[0] in _GOES)
+        return None if found_then.safety_class is SafetyClass.DESTRUCTIVE else ()
 
     def comes_back(argv: Sequence[str]) -> bool:
         # An unknown program is held as a known one is: it may be any of the project's.
@@ -165,8 +170,7 @@ def _partly_or_lost(governed: GovernedCall, area: Callable[[], Area]) -> Governe
     named = governed.changes.changes or () if governed.changes else ()
     planned = plan(named, area()) if named else Plan()
     if planned.refused is not None and _is_lost(planned.refused):
-        does = f"rm {one_line(planned.refused.path, MOST_OF_AN_ERROR)}: deletes a file for good"
-        return _destructive(governed, does, planned.why)
+        return _destructive(governed, _loses(planned.refused.path, deletes=True), planned.why)
     if planned.no_room:
         return unkept(governed, planned.why, no_room=True)
     return _partly(governed, area)
@@ -178,12 +182,12 @@ def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCal
     if governed.refused or governed.safety_class is SafetyClass.READ_ONLY:
         return governed
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
-    if replaced := list(filter(_has_content, governed.replaced)):
-        path, why = unguarded_file(replaced, area())
+    if replaced := {path: deletes for path, deletes in governed.replaced if _has_content(path)}:
+        path, why = unguarded_file(list(replaced), area())
         if path and destroys:
             return unkept(governed, why)
         if path:
-            return _destructive(governed, f"overwrites {one_line(path, MOST_OF_AN_ERROR)}", why)
+            return _destructive(governed, _loses(path, deletes=replaced.get(path, False)), why)
     known = found is not None and bool(found.changes)
     if found is None or (not destroys and (not known or found.others != READ)):
         return _partly_or_lost(governed, area)  # what is not followed would not be undone
@@ -195,8 +199,7 @@ def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCal
         why = f"it changes more than {MOST_PATHS} paths"
     lost = planned.refused
     if lost is not None and not destroys and _is_lost(lost):
-        does = f"rm {one_line(lost.path, MOST_OF_AN_ERROR)}: deletes a file for good"
-        return _destructive(governed, does, why)
+        return _destructive(governed, _loses(lost.path, deletes=True), why)
     if why and not destroys and not planned.no_room:
         return _partly(governed, area)
     if why:
@@ -227,9 +230,27 @@ def _partly(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     return governed._replace(tool_id=tool_id, args=args)
 
 
+def _loses(path: str, *, deletes: bool) -> str:
+    """What a line does to a file of which no snapshot may be taken."""
+    shown = one_line(path, MOST_OF_AN_ERROR)
+    return f"rm {shown}: deletes a file for good" if deletes else f"overwrites {shown}"
+
+
 def _is_lost(change: Change) -> bool:
     """Whether a change deletes a file with something in it that is no program's cache."""
     return change.removed and not os.path.islink(change.path) and _has_content(change.path)
+
+
+def _caches() -> tuple[str, ...]:
+    """The folders in which the programs of this user keep what they can make again."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    own = os.environ.get("XDG_CACHE_HOME", "")
+    folders = (
+        f"{home}/.cache",
+        f"{home}/Library/Caches",
+        *([os.path.realpath(own)] if os.path.isabs(own) else []),
+    )
+    return tuple(f"{folder}/" for folder in folders)
 
 
 def _has_content(path: str) -> bool:
@@ -238,7 +259,7 @@ def _has_content(path: str) -> bool:
         status = os.stat(path)
     except (OSError, ValueError):
         return False
-    cached = "/.cache/" in path or "/Caches/" in path
+    cached = os.path.realpath(path).startswith(_caches())
     return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not cached
 
 

@@ -27,6 +27,7 @@ from sb.hosts.hooks.overwriting import edits_named_text, holds_credentials
 from sb.hosts.hooks.patches import changed_paths
 from sb.hosts.hooks.secrets import with_secrets
 from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
+from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.shell import ShellVerdict, classify
@@ -41,140 +42,7 @@ MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to thr
 MOST_OF_A_PATH = 300  # characters
 FOLDER = "(folder)"  # is put among the arguments of a tool of which nothing is known
 
-# Tools by the names that hosts give them; what they do is in the hosts' own documentation.
-_READS = frozenset(
-    [
-        "Read",
-        "Glob",
-        "Grep",
-        "LS",
-        "LSP",
-        "NotebookRead",
-        "TodoRead",
-        "TodoWrite",
-        "ToolSearch",
-        "AskUserQuestion",
-        "EnterPlanMode",
-        "ExitPlanMode",
-        "ListMcpResourcesTool",
-        "ReadMcpResourceTool",
-        "TaskCreate",
-        "TaskUpdate",
-        "TaskGet",
-        "TaskList",
-        "TaskStop",
-        "TaskOutput",
-        "BashOutput",
-        "EnterWorktree",
-        "CronList",
-        "KillShell",
-        "ReadMcpResourceDirTool",
-        "StructuredOutput",
-        "read_file",
-        "read_many_files",
-        "list_directory",
-        "glob",
-        "grep_search",
-        "grep",
-        "list",
-        "view",
-        "ask_user",
-        "todowrite",
-        "todoread",
-        "update_plan",
-        "read",
-        "read_bash",
-        "report_intent",
-        "write_todos",
-        "enter_plan_mode",
-        "exit_plan_mode",
-        "list_dir",
-        "file_search",
-        "semantic_search",
-        "get_errors",
-        "get_terminal_output",
-        "manage_todo_list",
-    ]
-)
-_FETCHES = frozenset(
-    [
-        "WebFetch",
-        "WebSearch",
-        "web_fetch",
-        "web_search",
-        "google_web_search",
-        "webfetch",
-        "websearch",
-        "Artifact",
-        "SendUserFile",
-        "SendMessage",
-        "PushNotification",
-        "fetch_webpage",
-    ]
-)
-_AGENTS = frozenset(
-    [
-        "Agent",
-        "Task",
-        "Workflow",
-        "Skill",
-        "CronCreate",
-        "CronDelete",
-        "SlashCommand",
-        "ScheduleWakeup",
-        "RemoteTrigger",
-        "invoke_agent",
-        "activate_skill",
-        "task",
-        "subagent",
-        "runSubagent",
-    ]
-)
-_SHELLS = frozenset(
-    [
-        "Bash",
-        "PowerShell",
-        "Monitor",
-        "Shell",
-        "bash",
-        "shell",
-        "shell_command",
-        "run_shell_command",
-        "powershell",
-        "run_in_terminal",
-    ]
-)
-_POWERSHELLS = frozenset(("PowerShell", "powershell"))
-# Tools that find files by their "pattern"; others that search look into those that another argument tells.
-_FINDERS = frozenset(("Glob", "glob", "file_search"))
-# Tools that show lines of the files in a folder, hidden ones too.
-_SEARCHERS = frozenset(("Grep", "grep", "grep_search"))
 _PATTERNS = ("glob", "include", "include_pattern", "includePattern")
-_WRITES = frozenset(
-    [
-        "Edit",
-        "MultiEdit",
-        "Write",
-        "NotebookEdit",
-        "Delete",
-        "write_file",
-        "replace",
-        "create",
-        "edit",
-        "write",
-        "str_replace_editor",
-        "StrReplace",
-        "create_file",
-        "create_directory",
-        "replace_string_in_file",
-        "multi_replace_string_in_file",
-        "insert_edit_into_file",
-        "edit_notebook_file",
-    ]
-)
-_PATCHES = frozenset(("apply_patch", "patch"))
-_KNOWN = _READS | _FETCHES | _AGENTS | _SHELLS | _WRITES | _PATCHES
-_OF_SERVERS = ("mcp__", "mcp_", "MCP:")  # how names of MCP servers' tools begin
 
 
 def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
@@ -188,14 +56,14 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
 
         call = mcp_named(call, context.server(call))
     governed = _governed(call, context)
-    apart = call.tool in _SHELLS or call.tool in _WRITES or call.tool in _PATCHES
+    apart = call.tool in tools("shell") or call.tool in tools("write") or call.tool in tools("patch")
     return governed if apart else with_secrets(call, governed, context)
 
 
 def _is_known(call: NativeCall, context: JudgingContext) -> bool:
     """Whether the name tells the tool; one of a host's own that a server's name may begin does not."""
-    own = call.tool in _KNOWN and call.separator not in call.tool
-    return own or call.tool.startswith(_OF_SERVERS) or _only_reads(call.tool, context)
+    own = call.tool in known_tools() and call.separator not in call.tool
+    return own or call.tool.startswith(OF_SERVERS) or _only_reads(call.tool, context)
 
 
 def _only_reads(tool: str, context: JudgingContext) -> bool:
@@ -204,21 +72,21 @@ def _only_reads(tool: str, context: JudgingContext) -> bool:
 
 def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
     """The contract, the arguments and the class of a call, whatever credentials it reads."""
-    if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
+    if call.tool in tools("shell") and call.args.get("command") and isinstance(call.args["command"], str):
         return _shell(call, context)
-    if call.tool in _WRITES:
+    if call.tool in tools("write"):
         return changing(call, named_paths(call.args), context)
-    if call.tool in _PATCHES:
+    if call.tool in tools("patch"):
         return changing(call, changed_paths("\n".join(texts(call.args))), context)
     args = {"tool": call.tool, "input": for_record(call.args)}
-    if call.tool in _READS or _only_reads(call.tool, context):
+    if call.tool in tools("read") or _only_reads(call.tool, context):
         refused = own_read_refusal(call.args, context) or _search_refusal(call, context)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
-    if call.tool in _FETCHES:
+    if call.tool in tools("fetch"):
         return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
-    if call.tool in _AGENTS:
+    if call.tool in tools("agent"):
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
-    if call.tool.startswith(_OF_SERVERS):
+    if call.tool.startswith(OF_SERVERS):
         from sb.hosts.hooks.mcp import govern_mcp
 
         inspected = _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
@@ -303,9 +171,10 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         protected=context.protected,
         guarded=context.guarded,
         wandered=folder_unknown,
+        gone=context.placed and not os.path.isdir(context.cwd),
         rules=context.rules,
     )
-    if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
+    if call.tool in tools("powershell"):  # read as bash, it still shows what is refused, but not what it does
         unread = "cannot be parsed: PowerShell"
         verdict = verdict._replace(safety_class=SafetyClass.DESTRUCTIVE, reason=unread, changes=NOTHING_KNOWN)
     verdict = _patching(call, verdict, context)
@@ -332,7 +201,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:
         args["input"] = for_record(rest)
-    changes = None if call.args.get("run_in_background") else verdict.changes
+    changes = None if call.in_background else verdict.changes
     governed = GovernedCall(
         SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused, changes=changes
     )
@@ -422,8 +291,8 @@ def _search_refusal(call: NativeCall, context: JudgingContext) -> str:
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
     )
     folders = [str(context.cwd), *(reading for text in readable for reading in readings(text, context))]
-    names = ("pattern", "query", "glob_pattern") if call.tool in _FINDERS else _PATTERNS
-    if call.tool in _SEARCHERS and not any(call.args.get(name) for name in names):
+    names = ("pattern", "query", "glob_pattern") if call.tool in tools("finds") else _PATTERNS
+    if call.tool in tools("searches") and not any(call.args.get(name) for name in names):
         searched = folders[1:] or folders
         for own in map(os.path.realpath, context.protected):
             if any(folded(own)[: len(folded(folder))] == folded(folder) for folder in searched):

@@ -293,7 +293,7 @@ HELD = (
     "seq 3 > /tmp/sb-not-there-1; rm -f /tmp/sb-not-there-*", "GIT_SEQUENCE_EDITOR='sed -i 2d' git rebase -i HEAD~2", "npm run build && git branch -D old", "python3 gen.py; git checkout -- .",
     'python3 -m http.server 8777 & echo $! > /tmp/sb-pid; sleep 1; kill "$(cat /tmp/sb-pid)"', "pkill -f server; npm run dev &", "killall node",
     "$(go env GOPATH)/bin/golangci-lint run ./...", "perf stat -e cycles,instructions ./build/bench | tail", "parallel -j2 'python3 x.py --in {}' ::: data/*",
-    "git switch -C main", "for f in *.txt; do rm $f; done", "git tag -d v1", "git stash drop; git checkout -f main",
+    "git switch -C main", "for f in *.txt; do rm $f; done", "cd $DIR; rm cart.py", "cd $DIR && make > log.txt", "git tag -d v1", "git stash drop; git checkout -f main",
 )  # fmt: skip
 STILL_ASKED = (
     "git push --force", "git gc --prune=now", "git reflog expire --all", "rm -rf $DIR", "docker compose down -v", "psql -c 'drop table orders'",

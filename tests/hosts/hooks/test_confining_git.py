@@ -90,11 +90,11 @@ def test_usual_key_does_not(command: str, repository: Host) -> None:
 
 
 def test_innocent_neighbour_allows_nothing_beside_it(repository: Host) -> None:
-    command = "echo '{}' > .vscode/launch.json"
+    command = "echo '{}' > .vscode/extensions.json"
     vscode = repository.project / ".vscode"
     repository.before("Bash", "t1", command=command)
     vscode.mkdir()
-    (vscode / "launch.json").write_text("{}")
+    (vscode / "extensions.json").write_text("{}")
     (vscode / "tasks.json").write_text("evil")
     repository.after("Bash", "t1", command=command)
-    assert [path.name for path in vscode.iterdir()] == ["launch.json"]
+    assert [path.name for path in vscode.iterdir()] == ["extensions.json"]

@@ -16,6 +16,7 @@ from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
+from tests.rows import rows
 
 ADA = Label("ada")
 QUEUED = "hooks: {approval: queue}\n"
@@ -186,10 +187,21 @@ def test_settings_of_every_host_need_approval_in_edits_and_are_refused_in_shells
     assert "configures agents" in by_shell.refused
 
 
-@pytest.mark.parametrize("name", ["src/settings.json", ".claude/projects/-shop/memory/MEMORY.md", "docs/cursor/user.md", ".vscode/launch.json", "AGENTS.md"])  # fmt: skip
+@pytest.mark.parametrize("name", ["src/settings.json", ".claude/projects/-shop/memory/MEMORY.md", "docs/cursor/user.md", ".vscode/extensions.json", "AGENTS.md"])  # fmt: skip
 def test_a_projects_own_files_are_edited_unasked(host: Host, name: str) -> None:
     for named in WRITES:
         assert governed(host, named, write(named, name, host.project)).tool_id == "host.write"
+
+
+PROGRAMS = (".claude/agents/a.md", ".claude/skills/a/SKILL.md", ".claude/commands/a.md", ".gemini/commands/a.toml", ".cursor/agents/a.md", ".github/agents/a.md", ".github/skills/a/SKILL.md", ".devcontainer/devcontainer.json", ".devcontainer.json", ".vscode/launch.json")  # fmt: skip
+
+
+@rows("name", PROGRAMS)
+def test_what_gives_a_host_agents_or_programs_needs_approval(host: Host, name: str) -> None:
+    for named in WRITES:
+        assert governed(host, named, write(named, name, host.project)).tool_id == "host.write_config", named
+    by_shell = governed(host, "gemini-cli", command("gemini-cli", f"echo x > {name}", host.project))
+    assert (by_shell.tool_id, by_shell.refused) == ("host.shell.destructive", "")
 
 
 @pytest.fixture

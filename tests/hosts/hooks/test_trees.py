@@ -214,6 +214,16 @@ def test_tree_that_takes_too_long_is_stored_behind_the_call_and_the_reason_is_on
     assert "takes longer than 1 ms" in newest.no_way_back
 
 
+def test_line_that_names_all_that_it_changes_needs_no_tree(shop: Host) -> None:
+    shop.configure("undo: {tree_ms: 1}\n")
+    (shop.project / "src" / "b.py").write_text("b = 2\n", "utf-8")
+    before = of_work(shop.project)
+    assert run(shop, "git restore --staged src/b.py && git restore src/b.py", "t1") == HookVerdict()
+    assert of_work(shop.project) != before
+    assert undo_all(shop) == ["reversed"]
+    assert of_work(shop.project) == before
+
+
 def test_call_that_changes_nothing_leaves_no_undo_record(shop: Host) -> None:
     assert run(shop, "ruff format src/none.py || true", "t1") == HookVerdict()
     with shop.open() as runtime:
