@@ -104,9 +104,7 @@ systemctl mask :: {mask>status} :: shows the service, before it is switched off 
 """
 # Answers in advance, which a command that only looks does not take.
 _YES = frozenset(("-auto-approve", "--auto-approve", "--yes", "-y"))
-_ELSEWHERE = frozenset(
-    "ssh autossh docker podman kubectl oc chroot su nsenter".split()
-)  # may run others in other places
+_ELSEWHERE = frozenset("ssh autossh docker podman kubectl oc chroot su nsenter".split())  # which run others
 ADVICE = tuple(map(_row, _TABLE.strip().splitlines()))
 
 
@@ -152,9 +150,8 @@ def _goes_to(commands: Sequence[Sequence[str]], argv: Sequence[str]) -> str | No
     """The commands with which a line goes to its folder, as a prefix; None if a command may run in an unknown place."""
     others = [one for one in commands if one and one is not argv]
     goes = [one for one in others if one[0] in ("cd", "pushd")]
-    if any(one[0] in _ELSEWHERE for one in others) or not all(
-        is_literal(word) for one in goes for word in one
-    ):
+    known = all(is_literal(word) and word != "-" for one in goes for word in one)
+    if not known or any(one[0] in _ELSEWHERE for one in others):
         return None
     return "".join(f"{_joined(one)} && " for one in goes)
 

@@ -102,7 +102,6 @@ def _writes_to_store(arguments: Sequence[str]) -> bool:
         "stat",
         "du",
         "tree",
-        "find",
         "diff",
         "ping",
         "config",

@@ -198,7 +198,10 @@ def _sends(script: str) -> bool:
         return False
     sends = "\0" not in text and compiled(f"(?:{SENDS_IN_CODE})|{_SENDS_IN_SHELL}").search(text) is not None
     hosts = [host_of(address) for address in compiled(_ADDRESS_IN_TEXT).findall(text)]
-    return sends and not (hosts and all(map(is_loopback, hosts)))
+    in_shell, address = compiled(_SENDS_IN_SHELL), compiled(_ADDRESS_IN_TEXT)
+    # A command may name its host without a scheme.
+    whole = all(len(in_shell.findall(line)) <= len(address.findall(line)) for line in text.splitlines())
+    return sends and not (whole and hosts and all(map(is_loopback, hosts)))
 
 
 def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
