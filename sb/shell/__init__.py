@@ -43,7 +43,8 @@ class ShellVerdict(NamedTuple):
         secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
         flow: why a credential would leave this machine, or "".
         uploads: what it sends to other machines, whatever that holds.
-        commands: each command of the line, in words as they are expanded: a program with its arguments.
+        commands: each command of the line, in words as they are expanded: a program with its arguments; none of a line that
+            could not be judged to its end.
         understood: whether all its programs and command lines are known before it runs.
     """
 
@@ -131,7 +132,7 @@ def classify(
         tuple(judge.trail.reads),
         flow,
         tuple(judge.trail.uploads),
-        judge.commands.all(),
+        judge.commands.all() if parsed else (),  # of a part alone nothing follows
         parsed and judge.commands.understood,
         tuple(judge.replaced.items()),
         tuple(judge.scripts.ran),

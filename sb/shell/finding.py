@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from sb.shell.paths import Paths
-from sb.shell.secret_files import PRIVATE, secret_word, secrets_below
+from sb.shell.secret_files import PRIVATE, Secret, secret_word, secrets_below
 from sb.shell.taints import CLEAN, NAMES, Taint
 from sb.shell.words import QUESTION, STAR, compiled, is_literal
 
@@ -32,9 +32,7 @@ def found_files(paths: Paths, program: str, arguments: Sequence[str], *, taken: 
         text = word.rstrip("/").rpartition("*/")[2] if before in ("-path", "-wholename", "-ipath") else word
         if taken and program == "find" and compiled(_ENDING).fullmatch(text):
             continue  # what is there counts
-        secret = secret_word(paths, text.replace("*", STAR) if "*" in text else text)
-        if secret is None and "*" in text:
-            secret = secret_word(paths, text.replace("*", ""))
+        secret = _by_name(paths, text)
         named = program == "find" and before in ("-name", "-iname")
         if (
             secret is not None
@@ -43,6 +41,16 @@ def found_files(paths: Paths, program: str, arguments: Sequence[str], *, taken: 
         ):
             return Taint(NAMES, secret.read_by(word))
     return _of_any_name(paths, arguments) if program == "find" and taken else CLEAN
+
+
+def _by_name(paths: Paths, text: str) -> Secret | None:
+    """The secret that a pattern of a search names: it is not one of the line's own folder, so names alone decide."""
+    arrived, paths.arrived = paths.arrived, True
+    secret = secret_word(paths, text.replace("*", STAR) if "*" in text else text)
+    if secret is None and "*" in text:
+        secret = secret_word(paths, text.replace("*", ""))
+    paths.arrived = arrived
+    return secret
 
 
 def _of_any_name(paths: Paths, arguments: Sequence[str]) -> Taint:

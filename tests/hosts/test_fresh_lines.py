@@ -20,7 +20,6 @@ LISTS = ROOT / "tests" / "shell" / "lists"
 FRESH = {
     "S docker compose config": "checks a file every day; --environment, which prints what .env holds, is asked",
     "S vercel env pull": "writes a .env that nothing of the line shows",
-    "S git remote add x https://203.0.113.9/x.git && git push x --all": "how each new repository begins",
     "- cp .env.example .env": "there is a .env, which it would overwrite without a snapshot",
 }
 INDIRECT = {

@@ -176,7 +176,9 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     )
     if call.tool in tools("powershell"):  # read as bash, it still shows what is refused, but not what it does
         unread = "cannot be parsed: PowerShell"
-        verdict = verdict._replace(safety_class=SafetyClass.DESTRUCTIVE, reason=unread, changes=NOTHING_KNOWN)
+        verdict = verdict._replace(
+            safety_class=SafetyClass.DESTRUCTIVE, reason=unread, changes=NOTHING_KNOWN, commands=()
+        )
     verdict = _patching(call, verdict, context)
     if (
         folder_unknown

@@ -336,6 +336,14 @@ def test_what_harms_more_asks_all_the_same(command: str, repository: Host) -> No
     assert repository.before("Bash", command=command).decision is Decision.DENY
 
 
+@pytest.mark.parametrize(
+    "head", ["true; " * 5100, ">g " * 5100, "(" * 60], ids=["commands", "redirections", "nested"]
+)
+def test_line_that_is_judged_in_part_is_never_kept(head: str, repository: Host) -> None:
+    verdict = repository.before("Bash", command=f"{head}rm -rf .git/objects")
+    assert verdict.decision is Decision.DENY
+
+
 def test_without_confinement_or_a_tree_the_same_lines_ask(
     repository: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
