@@ -83,17 +83,7 @@ _OF_PROCESS = r"\benv(?:\.|\[['\"])(\w+)"
 _TRACES = "-[a-z]*[vx][a-z]*|xtrace|verbose"
 _FILES_OF_SQL = r"(?i)\b(?:readfile|read_text|read_blob|read_csv\w*|pg_read_\w+|lo_import)\s*\("
 _MOVING = "(?i)proxy|rsh|ssh|curl|wget"  # in names of variables by which programs send elsewhere
-# Programs that bring files of names that the line does not tell.
-_BRING = PACKS | frozenset(
-    "unzip unrar cpio rsync scp sftp rclone aws gsutil gcloud az docker podman kubectl patch hg svn wget sops".split()
-)
-_GIT_BRINGS = frozenset(
-    "clone pull checkout switch restore merge rebase reset stash cherry-pick am apply worktree submodule".split()
-)
-# Programs that make no file, nor run another one with other files than this machine's.
-_HERE = frozenset(
-    "find xargs env time timeout command nice nohup stdbuf bash sh cd test [ [[ true export source . ls pwd wc stat".split()
-)
+_BRING, _HERE = having("packs", "brings"), having("stays_here")
 _FILE_SERVERS = having("serves_files")
 _TO_HOSTS = ("http", "copy", "stream", "publish")
 
@@ -108,7 +98,7 @@ class Trail(TextTrail):
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
         self._before = len(self.reads)
-        brings = program in _BRING or (program == "git" and git_verb(arguments) in _GIT_BRINGS)
+        brings = program in _BRING or (program == "git" and f"git {git_verb(arguments)}" in _BRING)
         self._judge.paths.arrived = self._judge.paths.arrived or brings
         self._changes = self._changes or not (program in _HERE or reads_disk(program))
         if program == "parallel" or (program == "xargs" and operands(arguments, XARGS_VALUED)):
