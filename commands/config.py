@@ -77,7 +77,7 @@ def check_file(
 
 def _problems(path: Path) -> list[Problem]:
     """What is wrong with a configuration file, or with the rule packs that it names."""
-    from sb.shell.custom_packs import pack_problems
+    from sb.shell.packs.custom_packs import pack_problems
 
     return [*check(path, env=os.environ), *pack_problems(path, env=os.environ)]
 

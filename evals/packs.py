@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from sb.shell import program_packing, secret_packing
-from sb.shell.packing import Pack, read_pack
-from sb.shell.program_packing import TRAITS, Program
+from sb.shell.packs import program_packing, secret_packing
+from sb.shell.packs.packing import Pack, read_pack
+from sb.shell.packs.program_packing import TRAITS, Program
 
 V = TypeVar("V")
-SHELL = Path(__file__).parents[1] / "sb" / "shell"
-TABLE = SHELL / "table.py"
-PROGRAM_TABLE = SHELL / "program_table.py"
+PACKS = Path(__file__).parents[1] / "sb" / "shell" / "packs"
+TABLE = PACKS / "table.py"
+PROGRAM_TABLE = PACKS / "program_table.py"
 
 
 @cache
@@ -22,8 +22,7 @@ def packs() -> dict[str, Pack]:
     """The shipped packs by name."""
     sections = {**secret_packing.SECTIONS, **program_packing.SECTIONS}
     return {
-        path.stem: read_pack(path.read_bytes(), path.name, sections)
-        for path in sorted((SHELL / "packs").glob("*.yaml"))
+        path.stem: read_pack(path.read_bytes(), path.name, sections) for path in sorted(PACKS.glob("*.yaml"))
     }
 
 

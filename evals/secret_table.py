@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from evals.packs import SHELL, packs
-from sb.shell.secret_index import index
-from sb.shell.secret_packing import Illustration
+from evals.packs import PACKS, packs
+from sb.shell.packs.secret_index import index
+from sb.shell.packs.secret_packing import Illustration
 
-TABLE = SHELL / "secret_table.py"
+TABLE = PACKS / "secret_table.py"
 
 
 def examples() -> list[Illustration]:

@@ -30,7 +30,7 @@ from sb.kernel.registry.registry import SHIPPED, ToolRegistry
 from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
-from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
+from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, judged_by
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import database_files, open_database
 from sb.tools import register_builtin
@@ -162,8 +162,8 @@ def _is_encrypted(database: Path) -> bool:
 
 def open_trees(config: Config) -> TreeStore:
     """The trees of projects, as they were before calls."""
-    from sb.shell.secret_files import PRIVATE, secret_path
-    from sb.shell.sensitive import folded
+    from sb.shell.credentials.files import PRIVATE, secret_path
+    from sb.shell.places.sensitive import folded
     from sb.store.trees.part import Rules
     from sb.store.trees.store import TreeStore
 
@@ -207,7 +207,7 @@ def shell_rules(config: Config) -> Ruleset:
     """
     if not config.hooks.packs and not config.hooks.packs_disabled:
         return SHIPPED_RULES
-    from sb.shell.custom_packs import ruleset
+    from sb.shell.packs.custom_packs import ruleset
 
     return ruleset(config.hooks.packs_disabled, config.hooks.packs, config.home.compiled_packs)
 

@@ -19,7 +19,7 @@ from sb.confinement.credentials import credentials_of
 from sb.confinement.profile import Grounds, make_profile, own_and_private
 from sb.confinement.store import ConfineStore
 from sb.hosts.install.confine_script import script
-from sb.shell.guarded import Guarded
+from sb.shell.places.guarded import Guarded
 from sb.sources import SYSTEM_CLOCK
 
 RUNS = 60

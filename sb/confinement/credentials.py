@@ -1,6 +1,6 @@
 """Credentials on this machine: the files and folders that a confined command cannot read.
 
-The table of `sb.shell.secret_files` says which paths hold credentials; here the ones that exist are listed. Only a
+The table of `sb.shell.credentials.files` says which paths hold credentials; here the ones that exist are listed. Only a
 user's home and the system are searched: credentials in a project stay readable, since its programs need them.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from glob import glob
 
-from sb.shell.secret_files import PRIVATE, secret_path, secret_patterns, secrets_inside
-from sb.shell.secret_files import glob as fits
-from sb.shell.sensitive import folded
+from sb.shell.credentials.files import PRIVATE, secret_path, secret_patterns, secrets_inside
+from sb.shell.credentials.files import glob as fits
+from sb.shell.places.sensitive import folded
 
 # Folders below which patterns of the table begin, besides the root.
 _BASES = ("", ".config", ".local/share", ".cache", "Library", "Library/Application Support")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sb.confinement import no_links
 from sb.confinement.repositories import git_folder_of, git_program, modules_of
-from sb.shell.words import is_literal
+from sb.shell.parsing.words import is_literal
 
 LARGEST = 1 << 20  # bytes of a configuration that is read
 _GIT_S = 5.0

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sb.shell.local_effects import FILE_TOOLS, OF_GIT, REDIRECTIONS
+from sb.shell.snapshots.local_effects import FILE_TOOLS, OF_GIT, REDIRECTIONS
 
 DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING, HELPER = (
     "docker",

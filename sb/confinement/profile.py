@@ -12,8 +12,8 @@ from sb.config.home import Home
 from sb.confinement.needs import Need, caches
 from sb.confinement.repositories import Repository, repository_of
 from sb.frozen import frozen
-from sb.shell.guarded import Guarded
-from sb.shell.sensitive import HOST_PROGRAMS, HOST_SETTINGS, decisive_paths
+from sb.shell.places.guarded import Guarded
+from sb.shell.places.sensitive import HOST_PROGRAMS, HOST_SETTINGS, decisive_paths
 
 MOST_SIBLINGS = 500  # entries of a folder that stay read-only one by one beside an approved path
 _MOST_WORKTREES = 50

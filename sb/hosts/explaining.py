@@ -13,8 +13,8 @@ from sb.hosts.hooks.preview import Outcome, Preview, Previewed
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.reversal_contracts import ReversalClass
 from sb.shell import ShellVerdict
-from sb.shell.advice import Advice
-from sb.shell.words import display
+from sb.shell.parsing.words import display
+from sb.shell.programs.advice import Advice
 from sb.text import counted
 
 HOST = "claude-code"  # whose rules about agents apply, unless another is named

@@ -27,10 +27,12 @@ _MODULES = (
         f"sb.hosts.hooks.{name}"
         for name in ("advising", "arguments", "mcp", "scratch", "searching", "snapshots")
     ),
-    *(
-        f"sb.shell.{name}"
-        for name in ("command_patterns", "derived", "git_keeping", "inline_python", "landing")
-    ),  # with all that these import
+    # With all that these import.
+    "sb.shell.destinations.landing",
+    "sb.shell.inline.python",
+    "sb.shell.parsing.derived",
+    "sb.shell.programs.patterns",
+    "sb.shell.snapshots.git",
     "sb.kernel.calls.narrative",
     "sb.memory.brain",
     "sb.memory.context_package",
@@ -75,7 +77,7 @@ def warm() -> None:
         import_module(name)
     from sb.hosts.hooks.secrets import PATTERNS
     from sb.secret_shapes import compile_all
-    from sb.shell.words import compiled
+    from sb.shell.parsing.words import compiled
 
     for pattern in PATTERNS:
         compiled(pattern)

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sb.kernel.contracts import SafetyClass
-from sb.shell.guarded import Guarded
+from sb.shell.credentials.taints import Upload
+from sb.shell.handlers.script_files import line_of, may_leak
 from sb.shell.judging import LineJudge
-from sb.shell.keeping import NOTHING_KNOWN, Kept
-from sb.shell.nodes import Unparsed
-from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
-from sb.shell.rules import DESTROY, Finding
-from sb.shell.script_files import line_of, may_leak
-from sb.shell.syntax import parse
-from sb.shell.taints import Upload
+from sb.shell.parsing.nodes import Unparsed
+from sb.shell.parsing.syntax import parse
+from sb.shell.places.guarded import Guarded
+from sb.shell.programs.rules import DESTROY, Finding
+from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, judged_by
+from sb.shell.snapshots.keeping import NOTHING_KNOWN, Kept
 
 _MOST_SCRIPTS = 4
 

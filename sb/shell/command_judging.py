@@ -9,23 +9,40 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sb.shell.changing import change, changes, written_by_variable
-from sb.shell.command_patterns import TRUSTED_FOLDERS
-from sb.shell.commands import CommandList
-from sb.shell.computed import formatted, names_in
-from sb.shell.edits import KEEPS, note_scripts
-from sb.shell.facts import COMMAND_VARIABLES, HOST_VARIABLES, LOADER_VARIABLES, WRAPPERS, having
-from sb.shell.flows import Trail
-from sb.shell.git import with_git_apart
-from sb.shell.guarded import Guarded
-from sb.shell.handlers import HANDLERS
-from sb.shell.inputs import NOT_KNOWN, NOTHING, Input
-from sb.shell.keeping import Keeping
-from sb.shell.moving import keeps_folder, lost_target
-from sb.shell.nodes import Script, Unparsed
-from sb.shell.packages import environment_changes
-from sb.shell.paths import Paths
-from sb.shell.rules import (
+from sb.shell.credentials.files import secret_word
+from sb.shell.credentials.flows import Trail
+from sb.shell.credentials.searching import searched_folders
+from sb.shell.destinations.changing import change, changes, written_by_variable
+from sb.shell.handlers.git import with_git_apart
+from sb.shell.handlers.handlers import HANDLERS
+from sb.shell.handlers.packages import environment_changes
+from sb.shell.handlers.run_files import edited, run_by_variable, run_files
+from sb.shell.handlers.script_files import ScriptFiles
+from sb.shell.handlers.scripts import is_edit
+from sb.shell.handlers.wrapping import with_loader_apart
+from sb.shell.parsing.computed import formatted, names_in
+from sb.shell.parsing.edits import KEEPS, note_scripts
+from sb.shell.parsing.inputs import NOT_KNOWN, NOTHING, Input
+from sb.shell.parsing.nodes import Script, Unparsed
+from sb.shell.parsing.words import (
+    BRACKET,
+    OPERAND,
+    SPLIT_VARIABLE,
+    UNKNOWN,
+    VARIABLE,
+    compiled,
+    display,
+    expand,
+    is_literal,
+    is_sure,
+)
+from sb.shell.places.guarded import Guarded
+from sb.shell.places.moving import keeps_folder, lost_target
+from sb.shell.places.paths import Paths
+from sb.shell.programs.commands import CommandList
+from sb.shell.programs.facts import COMMAND_VARIABLES, HOST_VARIABLES, LOADER_VARIABLES, WRAPPERS, having
+from sb.shell.programs.patterns import TRUSTED_FOLDERS
+from sb.shell.programs.rules import (
     DESTROY,
     NETWORK,
     QUIET,
@@ -40,25 +57,8 @@ from sb.shell.rules import (
     run_by_options,
     subscripts,
 )
-from sb.shell.run_files import edited, run_by_variable, run_files
-from sb.shell.script_files import ScriptFiles
-from sb.shell.scripts import is_edit
-from sb.shell.searching import searched_folders
-from sb.shell.secret_files import secret_word
-from sb.shell.targets import unresolved_target
-from sb.shell.words import (
-    BRACKET,
-    OPERAND,
-    SPLIT_VARIABLE,
-    UNKNOWN,
-    VARIABLE,
-    compiled,
-    display,
-    expand,
-    is_literal,
-    is_sure,
-)
-from sb.shell.wrapping import with_loader_apart
+from sb.shell.programs.targets import unresolved_target
+from sb.shell.snapshots.keeping import Keeping
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
@@ -468,7 +468,7 @@ class CommandJudge(ABC):
         if found.rank > READ and (
             base.lower() in having("has_destination") or base.startswith(("python", "pypy"))
         ):
-            from sb.shell.landing import landing_findings  # most lines need none of it
+            from sb.shell.destinations.landing import landing_findings  # most lines need none of it
 
             worst = highest(worst, landing_findings(self, base.lower(), argv[1:], stdin))
         if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:

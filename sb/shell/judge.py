@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from sb.shell.inputs import NOTHING, Input
-from sb.shell.nodes import Script
-from sb.shell.paths import Paths
-from sb.shell.rules import Finding
-from sb.shell.script_files import ScriptFiles
+from sb.shell.handlers.script_files import ScriptFiles
+from sb.shell.parsing.inputs import NOTHING, Input
+from sb.shell.parsing.nodes import Script
+from sb.shell.places.paths import Paths
+from sb.shell.programs.rules import Finding
 
 
 class Judge(Protocol):

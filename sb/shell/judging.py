@@ -8,24 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from sb.shell.command_judging import CommandJudge
-from sb.shell.conditions import only_if_absent
-from sb.shell.facts import having
-from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input, text_of
-from sb.shell.moving import known_folder
-from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
-from sb.shell.outputs import file_of, is_made, program_of, sets_up
-from sb.shell.rules import (
-    DESTROY,
-    NETWORK,
-    QUIET,
-    WRITE,
-    Finding,
-    highest,
-    subscripts,
-)
-from sb.shell.syntax import parse
-from sb.shell.targets import unresolved_target
-from sb.shell.words import (
+from sb.shell.parsing.conditions import only_if_absent
+from sb.shell.parsing.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input, text_of
+from sb.shell.parsing.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
+from sb.shell.parsing.outputs import file_of, is_made, program_of, sets_up
+from sb.shell.parsing.syntax import parse
+from sb.shell.parsing.words import (
     MADE,
     OPERAND,
     SPLIT_VARIABLE,
@@ -34,6 +22,18 @@ from sb.shell.words import (
     display,
     is_literal,
 )
+from sb.shell.places.moving import known_folder
+from sb.shell.programs.facts import having
+from sb.shell.programs.rules import (
+    DESTROY,
+    NETWORK,
+    QUIET,
+    WRITE,
+    Finding,
+    highest,
+    subscripts,
+)
+from sb.shell.programs.targets import unresolved_target
 
 _APPENDING = (">>", "&>>", "<>")
 # Options that name a file with names of files.
@@ -270,7 +270,7 @@ class LineJudge(CommandJudge):
 
     def _of_processes(self, word: str) -> bool:
         """Whether a file in the session's folder holds process ids only, or does not exist."""
-        from sb.shell.listing import holds_processes
+        from sb.shell.destinations.listing import holds_processes
 
         places = self.paths.now(word) if word and is_literal(word) else []
         project = os.path.realpath(self.paths.folders[0]) + "/"

@@ -159,7 +159,7 @@ def _changes(rows: Rows, pack: Pack) -> list[Change]:
 
 def tracked_by(row: Mapping[str, Any]) -> dict[str, str]:
     """What an index of git says is staged, as a field of its row."""
-    from sb.shell.git_index import tracked_digest  # few calls change one
+    from sb.shell.snapshots.git_index import tracked_digest  # few calls change one
 
     digest = tracked_digest(path_of(row))
     return {"tracked": digest} if digest else {}

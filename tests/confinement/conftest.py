@@ -15,7 +15,7 @@ from sb.confinement.credentials import credentials_of
 from sb.confinement.needs import Need
 from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.sockets import control_sockets
-from sb.shell.guarded import Guarded
+from sb.shell.places.guarded import Guarded
 
 GIT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",

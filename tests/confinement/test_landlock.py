@@ -29,7 +29,7 @@ from sb.hosts.hooks.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
 from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.install.confine_script import write_script
-from sb.shell.guarded import Guarded, Place
+from sb.shell.places.guarded import Guarded, Place
 from sb.sources import SYSTEM_CLOCK
 
 DISK = os.path.realpath("/var/tmp")  # /dev/shm, where tests have their files else, is open to every command

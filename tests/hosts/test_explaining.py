@@ -10,7 +10,7 @@ from sb.config import Config, load_config
 from sb.hosts.explaining import explain_line
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
-from sb.shell.advice import ADVICE, Advice, advice_for
+from sb.shell.programs.advice import ADVICE, Advice, advice_for
 from tests.rows import rows
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
-from sb.shell.inputs import NOTHING, Input
 from sb.shell.judging import LineJudge
-from sb.shell.rules import Finding
-from sb.shell.syntax import parse
+from sb.shell.parsing.inputs import NOTHING, Input
+from sb.shell.parsing.syntax import parse
+from sb.shell.programs.rules import Finding
 
 HOME = Path("/data/somebody")
 ROUNDS = 40 if "SB_PROVE_ROUNDS" in os.environ else 2  # processes of bash: 10,000 lines, or 500

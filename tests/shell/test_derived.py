@@ -7,8 +7,8 @@ import subprocess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sb.shell.derived import derived, operation
-from sb.shell.words import UNKNOWN, expand
+from sb.shell.parsing.derived import derived, operation
+from sb.shell.parsing.words import UNKNOWN, expand
 
 PIECES = st.sampled_from([".env", ".", "X", "env", "a/b", "-", "ENV", "x.bak", "_"])
 VALUES = st.lists(PIECES, min_size=1, max_size=4).map("".join)

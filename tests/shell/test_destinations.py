@@ -235,7 +235,7 @@ def test_a_link_by_which_the_home_is_found_is_neither_taken_away_nor_led_elsewhe
 def test_a_folder_with_more_entries_than_are_looked_at_waits(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sb.shell.listing.MOST_ENTRIES", 20)
+    monkeypatch.setattr("sb.shell.destinations.listing.MOST_ENTRIES", 20)
     (world.project / "many").mkdir()
     for number in range(25):
         (world.project / "many" / str(number)).touch()

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.shell import classify
-from sb.shell.git_ignore import Ignored
-from sb.shell.keep_area import Area, plan
+from sb.shell.snapshots.area import Area, plan
+from sb.shell.snapshots.git_ignore import Ignored
 from sb.store.packs import PackStore
 from sb.store.path_states import rows_after
 from sb.tools.pack_restoring import PackRestoring

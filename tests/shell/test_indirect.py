@@ -10,7 +10,7 @@ import pytest
 
 from sb.cli import COMMANDS, load
 from sb.shell import ShellVerdict, classify
-from sb.shell.handlers import OF_EVALS, WRITING_OPTIONS
+from sb.shell.handlers.handlers import OF_EVALS, WRITING_OPTIONS
 from tests.rows import rows
 
 SECRET = "hunter2-hunter2"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
-from sb.shell.keep_area import Area, Limits, Plan, plan, project_of_area
+from sb.shell.snapshots.area import Area, Limits, Plan, plan, project_of_area
 from sb.store.packs import PackStore
 from sb.store.path_states import rows_after
 from sb.tools.pack_restoring import PackRestoring
@@ -265,7 +265,7 @@ def test_line_that_could_destroy_something_else_gets_no_snapshot(line: str, proj
 
 
 def _elsewhere(line: str, project: Path) -> Plan:
-    from sb.shell import keep_area
+    from sb.shell.snapshots import area as keep_area
 
     folders = keep_area.temporary_folders
     keep_area.temporary_folders = lambda: ()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.kernel.approvals.disclosure import arguments_of
-from sb.shell.literals import secret_literals
+from sb.shell.parsing.literals import secret_literals
 from sb.text import revealed_line
 from tests.rows import rows
 

@@ -14,9 +14,9 @@ from sb.errors import ConfigError
 from sb.kernel.contracts import SafetyClass
 from sb.parts import shell_rules
 from sb.shell import ShellVerdict, classify
-from sb.shell.custom_packs import pack_problems, ruleset
-from sb.shell.packing import read_pack
-from sb.shell.programs import SHIPPED_RULES, Ruleset
+from sb.shell.packs.custom_packs import pack_problems, ruleset
+from sb.shell.packs.packing import read_pack
+from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset
 from tests.rows import rows
 
 HOME = Path("/data/somebody")

@@ -8,10 +8,10 @@ import pytest
 
 from evals.packs import programs
 from sb.errors import ConfigError
-from sb.shell.arrivals import HOW_IT_LANDS
-from sb.shell.handlers import HANDLERS
-from sb.shell.packing import read_pack
-from sb.shell.program_packing import SECTIONS, TRAITS
+from sb.shell.destinations.arrivals import HOW_IT_LANDS
+from sb.shell.handlers.handlers import HANDLERS
+from sb.shell.packs.packing import read_pack
+from sb.shell.packs.program_packing import SECTIONS, TRAITS
 
 PACK = """\
 title: Some tools

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from evals.secret_table import TABLE, examples, secret_table
 from sb.config.pack_files import PackFile
 from sb.shell import ShellVerdict, classify
-from sb.shell.custom_packs import ruleset
-from sb.shell.programs import Ruleset
+from sb.shell.packs.custom_packs import ruleset
+from sb.shell.programs.ruleset import Ruleset
 from tests.rows import rows
 
 LIST = Path(__file__).parent / "lists" / "secrets.txt"

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
-from sb.shell.nodes import Simple, Unparsed
-from sb.shell.syntax import LONGEST, parse
-from sb.shell.words import UNKNOWN, expand
+from sb.shell.parsing.nodes import Simple, Unparsed
+from sb.shell.parsing.syntax import LONGEST, parse
+from sb.shell.parsing.words import UNKNOWN, expand
 from tests.rows import rows
 from tests.shell.test_commands import ROWS
 

@@ -6,7 +6,7 @@ from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.preview import Preview
 from sb.shell import ShellVerdict, classify
-from sb.shell.advice import Advice, advice_for
+from sb.shell.programs.advice import Advice, advice_for
 
 
 def shell_call(command: str) -> NativeCall:

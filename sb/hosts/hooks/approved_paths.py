@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from sb.shell.sensitive import folded, held_by, host_setting, sensitive
-from sb.shell.words import is_literal
+from sb.shell.parsing.words import is_literal
+from sb.shell.places.sensitive import folded, held_by, host_setting, sensitive
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _REDIRECTIONS = (">", ">>")

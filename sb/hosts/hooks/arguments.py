@@ -28,10 +28,10 @@ from sb.hosts.hooks.judging_context import (
 from sb.hosts.hooks.overwriting import edits_named_text, holds_credentials
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
-from sb.shell.guarded import refusal
-from sb.shell.handlers import HANDLERS
-from sb.shell.rules import rule_finding
-from sb.shell.sensitive import folded, host_setting, repository_below, sensitive, setting_below
+from sb.shell.handlers.handlers import HANDLERS
+from sb.shell.places.guarded import refusal
+from sb.shell.places.sensitive import folded, host_setting, repository_below, sensitive, setting_below
+from sb.shell.programs.rules import rule_finding
 
 _MOST_COMMANDS = 64  # of one call
 _MOST_FOLDERS = 4

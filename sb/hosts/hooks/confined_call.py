@@ -31,7 +31,7 @@ from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.repository import project_folder
-from sb.shell.local_effects import harms_files_alone
+from sb.shell.snapshots.local_effects import harms_files_alone
 
 LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5

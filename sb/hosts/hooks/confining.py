@@ -34,8 +34,8 @@ from sb.hosts.hooks.session_settings import make_settings, remove_settings
 from sb.hosts.runs import Run, Runs
 from sb.redaction import one_line
 from sb.repository import project_folder
-from sb.shell.keep_area import project_of_area, temporary_folders
-from sb.shell.sensitive import decisive_paths
+from sb.shell.places.sensitive import decisive_paths
+from sb.shell.snapshots.area import project_of_area, temporary_folders
 from sb.sources import Clock
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass
-from sb.shell.taints import Upload
+from sb.shell.credentials.taints import Upload
 
 if TYPE_CHECKING:
     from sb.kernel.calls.call import Ask
-    from sb.shell.keeping import Kept
+    from sb.shell.snapshots.keeping import Kept
 
 # What an agent is told to do after a denial.
 INSTEAD = "Do not work around it. If the task needs it, ask the user."

@@ -35,7 +35,7 @@ from sb.log.event import Subject
 from sb.parts import hosted_files, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
-from sb.shell.programs import SHIPPED_RULES, Ruleset
+from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
 

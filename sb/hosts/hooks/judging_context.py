@@ -15,8 +15,8 @@ from sb.hosts.hooks.event import HookEvent, NativeCall, Server
 from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.spellings import spellings
 from sb.parts import judging_files, protected
-from sb.shell.guarded import Guarded
-from sb.shell.programs import SHIPPED_RULES, Ruleset
+from sb.shell.places.guarded import Guarded
+from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.files import HostedFiles
 from sb.tools.hosted.guarding import guarded
 

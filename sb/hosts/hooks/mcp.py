@@ -16,7 +16,7 @@ from sb.hosts.hooks.event import GovernedCall, NativeCall, Server
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
-from sb.shell.rules import DESTROY, QUIET, READ
+from sb.shell.programs.rules import DESTROY, QUIET, READ
 from sb.tools.hosted.contracts import MCP, MCP_DESTRUCTIVE
 
 PASSES, ONCE, ALWAYS = "read", "server", "ask"  # what hooks.mcp says of a tool
@@ -180,7 +180,7 @@ def _statements(tool: str, args: dict[str, Any]) -> Iterator[str]:
 
 def _data_verb(tool: str, args: dict[str, Any]) -> str:
     """What a statement among the arguments would destroy or run, or ""."""
-    from sb.shell.sql import sql
+    from sb.shell.handlers.sql import sql
 
     for text in _statements(tool, args):
         text = text.replace("/*!", " ")  # MySQL runs what such a comment holds
@@ -206,7 +206,7 @@ def _without_texts(statement: str) -> str:
 
 def _changes_data(tool: str, args: dict[str, Any]) -> bool:
     """Whether a statement among the arguments changes data."""
-    from sb.shell.sql import sql
+    from sb.shell.handlers.sql import sql
 
     mutates = any(_GRAPHQL.match(text) for name, text in _leaves(args) if set(_tokens(name)) & _QUERIES)
     return mutates or any(sql(text, "SQL", QUIET).rank > READ for text in _statements(tool, args))

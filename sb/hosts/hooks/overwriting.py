@@ -8,8 +8,8 @@ import stat
 
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.judging_context import texts
-from sb.shell.secret_files import PRIVATE, secret_path
-from sb.shell.sensitive import folded
+from sb.shell.credentials.files import PRIVATE, secret_path
+from sb.shell.places.sensitive import folded
 
 _OLD_TEXT = re.compile(r"(?i)old_?(?:str(?:ing)?|text)")
 _PATCH_REPLACES = re.compile(r"(?m)^[^\S\n]*\*\*\* (?:Add|Delete) File:|^[^\S\n]*\*\*\* Move to:")

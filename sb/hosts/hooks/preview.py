@@ -24,8 +24,8 @@ from sb.kernel.reversal_contracts import ReversalClass
 from sb.kernel.review.explain import Judge
 from sb.kernel.run_context import SafetyMode
 from sb.parts import granted_permissions, hosted_files, judging_files, open_policy, open_registry, shell_rules
-from sb.shell.keep_area import Area
-from sb.shell.programs import judged_by
+from sb.shell.programs.ruleset import judged_by
+from sb.shell.snapshots.area import Area
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import guarded
 

@@ -6,7 +6,7 @@ import os
 import re
 from hashlib import sha256
 
-from sb.shell.repositories import settings_of
+from sb.shell.places.repositories import settings_of
 
 _LONGEST = 1 << 20  # bytes of a repository's settings
 _SECTION = re.compile(r"""\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]""")

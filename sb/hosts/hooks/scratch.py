@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 
 from sb.repository import git_root
-from sb.shell.git_ignore import Ignored
-from sb.shell.git_index import read_index
-from sb.shell.git_objects import Repository, Unreadable, blob_id
+from sb.shell.snapshots.git_ignore import Ignored
+from sb.shell.snapshots.git_index import read_index
+from sb.shell.snapshots.git_objects import Repository, Unreadable, blob_id
 
 BUILT = frozenset(
     "node_modules dist build target out .venv venv __pycache__ .next .nuxt .turbo .parcel-cache .cache .pytest_cache "

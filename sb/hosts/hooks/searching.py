@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, readings
 from sb.redaction import one_line
-from sb.shell.git_ignore import Ignored
-from sb.shell.searching import may_print
-from sb.shell.secret_files import secrets_below
+from sb.shell.credentials.files import secrets_below
+from sb.shell.credentials.searching import may_print
+from sb.shell.snapshots.git_ignore import Ignored
 
 # What hosts call the argument that each of these is; the first one that is given counts.
 _PATTERNS = ("pattern", "query", "regex", "search")

@@ -18,14 +18,14 @@ from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.redaction import one_line
 from sb.shell import classify
-from sb.shell.addresses import metadata_address
-from sb.shell.programs import judged_by
-from sb.shell.secret_files import PRIVATE, may_be_there, secret_path, secrets_below
-from sb.shell.secrets import is_loopback
-from sb.shell.sensitive import folded
-from sb.shell.sinks import SENDS_IN_CODE, carries_data, host_of
-from sb.shell.taints import MOST_UPLOADS, UNKNOWN_REMOTE, Upload
-from sb.shell.words import compiled, is_literal
+from sb.shell.credentials.files import PRIVATE, may_be_there, secret_path, secrets_below
+from sb.shell.credentials.secrets import is_loopback
+from sb.shell.credentials.sinks import SENDS_IN_CODE, carries_data, host_of
+from sb.shell.credentials.taints import MOST_UPLOADS, UNKNOWN_REMOTE, Upload
+from sb.shell.parsing.words import compiled, is_literal
+from sb.shell.places.addresses import metadata_address
+from sb.shell.places.sensitive import folded
+from sb.shell.programs.ruleset import judged_by
 
 SECRET, FLOW, UPLOAD = CREDENTIALS_READ, CREDENTIALS_LEAVE, SENT_AFTER_READING
 READ_SECRET = "read_secret"  # the note of a call that reads credentials which are there

@@ -24,13 +24,19 @@ from sb.parts import trees_off
 from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.shell import classify
-from sb.shell.keep_area import Area, Limits, Plan, named_files, plan, project_of_area, unguarded_file
-from sb.shell.keeping import NOTHING_KNOWN
-from sb.shell.local_effects import ENDS_PROCESSES, FILE_TOOLS, REDIRECTIONS, harms_files_alone, is_of_files
-from sb.shell.overwriting import Change
-from sb.shell.programs import judged_by
-from sb.shell.rules import DESTROY, NETWORK, READ
-from sb.shell.words import BRACKET, QUESTION, STAR, is_literal
+from sb.shell.parsing.words import BRACKET, QUESTION, STAR, is_literal
+from sb.shell.programs.rules import DESTROY, NETWORK, READ
+from sb.shell.programs.ruleset import judged_by
+from sb.shell.snapshots.area import Area, Limits, Plan, named_files, plan, project_of_area, unguarded_file
+from sb.shell.snapshots.keeping import NOTHING_KNOWN
+from sb.shell.snapshots.local_effects import (
+    ENDS_PROCESSES,
+    FILE_TOOLS,
+    REDIRECTIONS,
+    harms_files_alone,
+    is_of_files,
+)
+from sb.shell.snapshots.overwriting import Change
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, SESSION, HostedFiles
 from sb.tools.hosted.trees import TreeChange

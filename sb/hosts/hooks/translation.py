@@ -31,9 +31,9 @@ from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
 from sb.shell import ShellVerdict, classify
-from sb.shell.guarded import refusal
-from sb.shell.keeping import NOTHING_KNOWN
-from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
+from sb.shell.places.guarded import refusal
+from sb.shell.places.sensitive import folded, host_setting, matches_below, sensitive
+from sb.shell.snapshots.keeping import NOTHING_KNOWN
 from sb.tools.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
 from sb.tools.hosted.files import MOST_FILES
 

@@ -45,7 +45,7 @@ def denied(result: ToolResult, refused: str, host: str) -> str:
         refused: why no agent may make it, "" where something else stopped it.
         host: the agent's name.
     """
-    from sb.shell.handlers import NEEDS_AGENT
+    from sb.shell.handlers.handlers import NEEDS_AGENT
 
     why = result.error_message
     if refused.endswith(NEEDS_AGENT):

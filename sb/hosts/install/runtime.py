@@ -26,7 +26,7 @@ from sb.hosts.install.client_file import NAME as CLIENT
 from sb.hosts.install.environment import NAME, Environment
 from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.inventory import SKIPPED, Inventory, content, inventory, sizes
-from sb.shell.guarded import with_links_followed
+from sb.shell.places.guarded import with_links_followed
 from sb.tools.hosted.guarding import (
     RECORD,
     Kind,

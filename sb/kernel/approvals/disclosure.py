@@ -279,7 +279,7 @@ def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tu
 
 
 def _command_line(command: str) -> tuple[Segment, ...]:
-    from sb.shell.literals import secret_literals  # only who shows a command line needs the parser
+    from sb.shell.parsing.literals import secret_literals  # only who shows a command line needs the parser
 
     segments, at = [Segment('"')], 0
     for start, end in secret_literals(command):

@@ -39,7 +39,7 @@ def fits_commands(rule: PolicyRule, args: dict[str, Any], *, allows: bool) -> bo
     Args:
         allows: whether the rule allows, and so needs every command, surely; else one that may be it is enough.
     """
-    from sb.shell.command_patterns import may_run, surely_runs  # only where a rule says `runs`
+    from sb.shell.programs.patterns import may_run, surely_runs  # only where a rule says `runs`
 
     lines = [*commands_of_call(args)]
     patterns = [_pattern(text) for text in rule.runs]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import sb
 from sb.config.home import Home
-from sb.shell.guarded import Guarded, Place, with_links_followed
+from sb.shell.places.guarded import Guarded, Place, with_links_followed
 
 LAUNCHER = "sb"
 RECORD = "record.json"

@@ -213,7 +213,7 @@ class HostedTrees:
     def _change(
         self, call: OpenCall, before: StoredTree, after: StoredTree, bounds: Bounds, session: str
     ) -> TreeChange:
-        from sb.shell.git_index import tracked_digest
+        from sb.shell.snapshots.git_index import tracked_digest
         from sb.sources import SYSTEM_CLOCK
         from sb.store.trees.difference import Comparing
         from sb.store.trees.git_program import Deadline

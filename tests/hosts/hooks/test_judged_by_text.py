@@ -20,7 +20,7 @@ Judged = Callable[..., Previewed]
 @pytest.fixture
 def judged(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
     """Judges lines in a repository below a user's home, with nothing in temporary folders."""
-    monkeypatch.setattr("sb.shell.keep_area.temporary_folders", tuple)
+    monkeypatch.setattr("sb.shell.snapshots.area.temporary_folders", tuple)
     user = tmp_path / "ada"
     project = user / "work" / "shop"
     for name in (

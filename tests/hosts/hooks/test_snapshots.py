@@ -23,8 +23,8 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.recovery.settling import Settlement, Settling
 from sb.parts import open_authority, open_log, open_snapshots, shipped_registry
 from sb.present.undo import undo_line
-from sb.shell.keep_area import Area, Limits, plan
-from sb.shell.overwriting import Change
+from sb.shell.snapshots.area import Area, Limits, plan
+from sb.shell.snapshots.overwriting import Change
 from sb.tools.hosted import contracts
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.rows import rows
@@ -67,7 +67,7 @@ def tree(folder: Path) -> dict[str, object]:
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that is no temporary one."""
-    monkeypatch.setattr("sb.shell.keep_area.temporary_folders", tuple)
+    monkeypatch.setattr("sb.shell.snapshots.area.temporary_folders", tuple)
     return tmp_path
 
 

@@ -20,7 +20,7 @@ from sb.hosts.hooks.translation import govern
 from sb.kernel.contracts import ToolError
 from sb.parts import shipped_registry
 from sb.shell import ShellVerdict, classify
-from sb.shell.guarded import Guarded, Place
+from sb.shell.places.guarded import Guarded, Place
 from sb.tools.hosted.guarding import (
     Kind,
     guarded,

@@ -15,7 +15,7 @@ from sb.config.sources import read_rules
 from sb.errors import ConfigError
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.rules import WrittenPolicy, in_words
-from sb.shell.command_patterns import may_run, surely_runs
+from sb.shell.programs.patterns import may_run, surely_runs
 from tests.rows import rows
 
 SPELLINGS = [

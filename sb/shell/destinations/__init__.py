@@ -1,0 +1,1 @@
+"""What lands where: copies, downloads, archives, patches, and changes of guarded places."""

@@ -1,0 +1,1 @@
+"""Programs that need more than a record: interpreters, wrappers, git, databases, containers."""

@@ -1,0 +1,238 @@
+"""Handlers of programs that need more than a row of the table."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
+
+from sb.shell.handlers.containers import container
+from sb.shell.handlers.git import git
+from sb.shell.handlers.interpreters import by_arguments, eval_, interpreter, shell, source
+from sb.shell.handlers.scripts import awk, database, redis, sed, sqlite
+from sb.shell.handlers.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
+from sb.shell.parsing.words import compiled, display, is_literal
+from sb.shell.places.moving import cd
+from sb.shell.programs.facts import WRAPPERS, texts
+from sb.shell.programs.rules import (
+    DESTROY,
+    NETWORK,
+    QUIET,
+    READ,
+    WRITE,
+    Finding,
+    highest,
+    operands,
+    rule_finding,
+)
+
+if TYPE_CHECKING:
+    from sb.shell.judge import Judge
+    from sb.shell.parsing.inputs import Input
+
+Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
+
+# What of `sb` only an operator does: with these subcommands, or whatever follows.
+_OPERATOR: dict[str, frozenset[str]] = {
+    # Whoever decides is shown secrets that one agent used, which no other agent may read.
+    "approvals": frozenset(("approve", "deny", "revoke", "list", "show", "servers", "watch")),
+    "operator": frozenset(),
+    "recovery": frozenset(("approve", "dismiss", "settle", "show")),
+    "runtime-guard": frozenset(("approve-contract", "snapshot")),
+    "agent": frozenset(("approve",)),
+    "release": frozenset(("pin", "unpin")),
+    "serve": frozenset(),  # answers as any agent that it is told, and makes tokens for any
+    "config": frozenset(("trust",)),
+    "quarantine": frozenset(),  # shows what no agent may read
+    "log": frozenset(("prune",)),
+    "audit": frozenset(("prune",)),  # the older name of `log`
+    "incident": frozenset(("close",)),
+    "undo": frozenset(),
+    "install": frozenset(),
+    "uninstall": frozenset(),
+    "hook": frozenset(),
+    "run": frozenset(),  # gives a program credentials, with --with
+    "console": frozenset(),
+    "status": frozenset(),  # shows calls that wait
+    "watch": frozenset(),  # the same, and runs a command for each
+    "store": frozenset(),
+    "blame": frozenset(),  # shows what the user wrote in other sessions, and any file
+    "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
+}
+NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"
+_WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
+_LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "sources", "statusline"))
+_RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
+# What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
+_OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
+    "memory": (frozenset(("search", "think", "graph", "show", "why", "history", "orient", "access")), None),
+    "entity": (frozenset(("search", "load", "status")), None),
+    "stack": (frozenset(("list", "show", "search", "load", "dump")), frozenset()),
+    "suggestions": (frozenset(("list", "show")), frozenset()),
+    "trust": (frozenset(("list", "show")), frozenset()),
+    "checkpoint": (frozenset(("list", "show", "diff")), frozenset(("save",))),
+}
+# Options that name a file which `sb` writes, and commands of which an operand is one.
+WRITING_OPTIONS = frozenset(
+    "--junit --sarif --markdown --write-baseline --save-baseline --record --output -o".split()
+)
+OF_EVALS = frozenset(("--json", "--to"))  # which name a file there; elsewhere a flag, and an agent
+WRITING_COMMANDS = (("memory", "export"), ("stack", "export"), ("demo",))
+_HARMLESS = frozenset(("-h", "--help", "--version", "--show-completion"))
+_FLAGS = frozenset(
+    "--json --private --explain --fusion --benchmark --foundational --protect --raw --no-raw --forgotten".split()
+)
+
+
+def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `sb` itself: agents may read and stop calls; operator commands are refused."""
+    written = (judge.write(word, "sb writes") for word in _written(arguments))
+    return highest(_sb(judge, arguments, stdin), *written)
+
+
+def _written(arguments: list[str]) -> list[str]:
+    """The files that a command of `sb` writes."""
+    words = [arguments[at] for at in operands(arguments, "--db")]
+    found = [
+        word
+        for command in WRITING_COMMANDS
+        if tuple(words[: len(command)]) == command
+        for word in words[len(command) :]
+    ]
+    writing = WRITING_OPTIONS | (OF_EVALS if words[:2] == ["agent", "eval"] else frozenset())
+    for at, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        if option in writing:
+            found.append(value if equals else "".join(arguments[at + 1 : at + 2]))
+        elif word[:2] == "-o" and word[2:]:
+            found.append(word[2:])
+    return [word for word in found if word and not (word == "-" or word.startswith("--"))]
+
+
+def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
+    words = [arguments[at] for at in operands(arguments, "--db")]
+    if len(judge.values["HOME"]) > 1:
+        judge.refuse("HOME=…: makes sb use another home")
+    unknown = next((word for word in arguments if not is_literal(word)), "")
+    if unknown:
+        judge.refuse(f"sb {display(unknown)}: the command is unknown until it runs")
+        return Finding(NETWORK, f"sb {display(unknown)}: the command is unknown until it runs")
+    if not words and len(arguments) == 1 and arguments[0] in _HARMLESS:
+        return Finding(READ, f"sb {arguments[0]}: only prints")
+    if not words:
+        return _operators(judge, "status")  # what it runs without a command
+    group = words[0]
+    if group in _OPERATOR and (not _OPERATOR[group] or _OPERATOR[group] & set(words[1:])):
+        return _operators(judge, " ".join(words[:2]) if _OPERATOR[group] else group)
+    if group == "kill" and any(
+        len(word) > 2 and "--lift".startswith(word.partition("=")[0]) for word in arguments
+    ):
+        return _operators(judge, "kill --lift")
+    if group == "doctor" and any(len(word) > 2 and "--fix".startswith(word) for word in arguments):
+        return _operators(judge, "doctor --fix")
+    if group == "memory" and "import" in words[1:]:
+        return _operators(judge, "memory import")  # whether others' memories are trusted is no agent's affair
+    if group == "agent" and "eval" in words[1:]:
+        return _agent_eval(judge, arguments, stdin)
+    if group in _OWN and len(words) > 1:
+        return _own(judge, group, words[1], arguments)
+    if group in _WRITING and not {"list", "show"} & set(words[1:]):
+        return Finding(WRITE, f"sb {group}: changes SecondBrain's data")
+    if group in ("kernel", "recovery", "log", "audit", "harness") and (
+        _RUNNING & set(words[1:]) or group == "harness"
+    ):
+        return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
+    if group in _OPERATOR or group in (*_LOOKING, *_OWN, *_WRITING):
+        return Finding(READ, f"sb {group}: only reads")
+    return Finding(NETWORK, f"sb {display(group)}: unknown command")
+
+
+def _agent_eval(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
+    """Judge a run of evals by the program that it starts; functions beside a suite run too."""
+    if arguments[:3] == ["agent", "eval", "diff"]:
+        return Finding(READ, "sb agent eval diff: only reads")
+    found = [Finding(NETWORK, "sb agent eval: runs an agent, and functions of its suite")]
+    for word in arguments:
+        named = word.partition("=")[2] if word.startswith("--") else word
+        kind, _, line = named.partition(":")
+        if kind not in ("cmd", "mcp"):
+            continue
+        line = line.rpartition("#")[0] or line if kind == "mcp" else line
+        with suppress(ValueError):  # nor does sb run it
+            words = shlex.split(line)
+            words = shlex.split(words[0]) if len(words) == 1 else words  # quotes around all of it go
+            found += [judge.command(words, stdin)] if words else []
+    return highest(*found)
+
+
+def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
+    """Judge a command on memory: an agent needs --agent, else it acts as an operator."""
+    looking, writing = _OWN[group]
+    if verb not in looking and writing is not None and verb not in writing:
+        return _operators(judge, f"{group} {verb}")
+    what = f"sb {group} {verb}"
+    named = [at for at, word in enumerate(arguments) if word.partition("=")[0] == "--agent"]
+    if len(named) != 1 or "--" in arguments or not _names(arguments, named[0]):
+        judge.refuse(f"{what}: {NEEDS_AGENT}")
+        return Finding(NETWORK, f"{what}: operator command")
+    if verb in looking:
+        return Finding(READ, f"{what}: only reads")
+    return Finding(WRITE, f"{what}: changes SecondBrain's data")
+
+
+def _names(arguments: list[str], at: int) -> bool:
+    """Whether this `--agent` has a value and is no value of the option before it."""
+    before, rest = arguments[at - 1], arguments[at + 1 :]
+    stands = before[:1] != "-" or before in _FLAGS or "=" in before
+    _, equals, value = arguments[at].partition("=")
+    return stands and bool(value if equals else rest and rest[0])
+
+
+def _operators(judge: Judge, what: str) -> Finding:
+    judge.refuse(f"sb {what}: only an operator may run this")
+    return Finding(NETWORK, f"sb {what}: operator command")
+
+
+def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `crontab`: listing is harmless, the rest changes scheduled commands."""
+    return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
+
+
+_RUN_BY_SOCAT = r"(?is)(?:.*!!)?\s*(?:exec|system|shell)(?:-fd)?:([^,]*).*"
+
+
+def socat(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `socat`: an address that starts a program lets whoever is at the other one use it."""
+    found = rule_finding(name, arguments) or QUIET
+    for program in filter(None, map(compiled(_RUN_BY_SOCAT).fullmatch, arguments)):
+        line = judge.line(program[1].strip("'\"")) if program[1] else QUIET
+        found = highest(found, line, Finding(DESTROY, f"{name}: connects a program to the network"))
+    return found
+
+
+_BY_NAME: dict[str, Handler] = {
+    handler.__name__.rstrip("_"): handler
+    for handler in (
+        *(
+            alias,
+            awk,
+            by_arguments,
+            cd,
+            container,
+            crontab,
+            database,
+            env,
+            eval_,
+            exec_,
+            find,
+            git,
+            interpreter,
+        ),
+        *(kill, nix, pkill, redis, sb, sed, shell, socat, source, sqlite, trap, wrapped, xargs),
+    )
+}
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys((key.partition(" ")[0] for key in WRAPPERS), wrapped),
+    **{program: _BY_NAME[name] for program, name in texts("judged_as").items()},
+}

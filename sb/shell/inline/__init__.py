@@ -1,0 +1,1 @@
+"""Code of other languages in a line, judged by the calls that it makes."""

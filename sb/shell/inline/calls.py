@@ -1,0 +1,380 @@
+"""Judge code for node, perl, ruby and php in a command line, by a table of their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sb.shell.inline.effects import Effects
+from sb.shell.parsing.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled
+from sb.shell.programs.rules import DESTROY, Finding
+
+if TYPE_CHECKING:
+    from sb.shell.judge import Judge
+
+LONGEST = 64 << 10  # characters of code that are searched
+_MOST_CALLS = 200
+_LONGEST_CALL = 4096  # characters of one call's arguments that are read
+_MOST_JOINED = 8  # times that neighbours are joined
+_GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
+
+
+class _Language(NamedTuple):
+    """The calls of one language: a pattern of names for each effect.
+
+    Args:
+        bare: whether arguments may stand without brackets.
+        ticks: whether backticks hold a command line.
+        interpolates: what begins an unknown part of a text in double quotes.
+    """
+
+    calls: tuple[tuple[str, str], ...]
+    bare: bool = False
+    ticks: bool = False
+    interpolates: str = ""
+
+
+_FS = r"(?<![\w$])(?:(?:\w+|require\([^)]*\)|await import\([^)]*\))\.)?(?:promises\.)?"
+_NODE = _Language(
+    (
+        (
+            "line",
+            r"(?:child_process['\"]?\)?|cp|childProcess)\.exec\b|(?<![\w$.])execSync|\bexecSync\b|(?<![\w$.])exec(?=\()|execaCommand(?:Sync)?|\$\.sync",
+        ),
+        (
+            "argv",
+            r"\b(?:spawn|spawnSync|execFile|execFileSync|execa|execaSync|Bun\.spawn|Bun\.spawnSync|Deno\.Command|Deno\.run)\b",
+        ),
+        (
+            "removes",
+            _FS
+            + r"(?:rmSync|rm|rmdirSync|rmdir|removeSync|emptyDirSync|emptyDir|rimraf|rimrafSync|rimraf\.sync|Deno\.remove(?:Sync)?|outputRemove)\b",
+        ),
+        ("remove", _FS + r"(?:unlinkSync|unlink)\b"),
+        (
+            "write",
+            _FS
+            + r"(?:writeFileSync|writeFile|appendFileSync|appendFile|createWriteStream|outputFileSync|outputFile|writeJsonSync|writeJson|truncateSync|truncate|Bun\.write|Deno\.writeTextFile(?:Sync)?|Deno\.writeFile(?:Sync)?)\b",
+        ),
+        ("move", _FS + r"(?:renameSync|rename|moveSync|Deno\.rename(?:Sync)?)\b"),
+        ("copy", _FS + r"(?:copyFileSync|copyFile|cpSync|copySync|Deno\.copyFile(?:Sync)?)\b"),
+        ("link", _FS + r"(?:symlinkSync|symlink|linkSync|Deno\.symlink(?:Sync)?)\b"),
+        ("mode", _FS + r"(?:chmodSync|chmod|chownSync|chown)\b"),
+        (
+            "read",
+            _FS
+            + r"(?:readFileSync|readFile|createReadStream|readJsonSync|Bun\.file|Deno\.readTextFile(?:Sync)?|Deno\.readFile(?:Sync)?)\b",
+        ),
+        ("go", r"process\.chdir|Deno\.chdir"),
+        ("kill", r"process\.kill"),
+        (
+            "fetch",
+            r"(?<![\w$.])fetch|axios(?:\.\w+)?|https?\.(?:request|get)|got(?:\.\w+)?|undici\.\w+|net\.(?:connect|createConnection)|tls\.connect",
+        ),
+        ("code", r"(?<![\w$.])eval|new Function|vm\.runIn\w+"),
+    ),
+)
+_PERL = _Language(
+    (
+        ("run", r"(?<![\w$@%>])(?:system|exec)\b"),
+        ("line", r"\bqx(?=[{(/|!])|\bopen3\b"),
+        ("removes", r"(?<![\w$@%>])(?:rmtree|remove_tree|File::Path::\w*tree)\b"),
+        ("remove", r"(?<![\w$@%>])unlink\b"),
+        ("empty", r"(?<![\w$@%>])rmdir\b"),
+        ("open", r"(?<![\w$@%>])(?:sysopen|open)\b"),
+        ("write", r"(?<![\w$@%>])(?:truncate|write_file|append_file|spew|spurt)\b"),
+        ("move", r"(?<![\w$@%>])(?:rename|move|mv)\b(?!\s*=)"),
+        ("copy", r"(?<![\w$@%>])(?:copy|cp)\b(?!\s*=)"),
+        ("link", r"(?<![\w$@%>])(?:symlink|link)\b"),
+        ("read", r"(?<![\w$@%>])(?:read_file|slurp)\b"),
+        ("go", r"(?<![\w$@%>])chdir\b"),
+        ("fetch", r"->(?:post|put|get|delete|request)\b|IO::Socket::\w+(?:::\w+)*->new"),
+        ("code", r"(?<![\w$@%>])eval(?=\s*(?:[\"'$(`]|get\b|qx))"),
+    ),
+    bare=True,
+    ticks=True,
+    interpolates="$@",
+)
+_RUBY = _Language(
+    (
+        (
+            "run",
+            r"(?<![\w.@:$])(?:Kernel\.|Process\.)?(?:system|exec|spawn)\b|Open3\.\w+|IO\.popen|PTY\.spawn",
+        ),
+        ("line", r"%x(?=[{(\[|!/])"),
+        (
+            "removes",
+            r"FileUtils\.(?:rm_r|rm_rf|rmtree|remove_dir|remove_entry\w*|remove_entry_secure|safe_unlink)\b|\.rmtree\b",
+        ),
+        ("remove", r"(?:File|Pathname)\.(?:delete|unlink)\b|FileUtils\.(?:rm|rm_f|remove)\b"),
+        ("empty", r"Dir\.(?:rmdir|delete|unlink)\b|FileUtils\.rmdir\b"),
+        ("open", r"(?:File|IO)\.(?:open|new)\b|(?<![\w.@:$])open\b"),
+        ("write", r"(?:File|IO)\.(?:write|binwrite|truncate)\b|FileUtils\.touch\b"),
+        ("move", r"File\.rename\b|FileUtils\.(?:mv|move)\b"),
+        ("copy", r"FileUtils\.(?:cp|cp_r|copy\w*|install)\b|IO\.copy_stream\b"),
+        ("link", r"File\.(?:symlink|link)\b|FileUtils\.ln(?:_s|_sf)?\b"),
+        ("mode", r"File\.(?:chmod|chown)\b|FileUtils\.ch(?:mod|own)(?:_R)?\b"),
+        ("read", r"(?:File|IO)\.(?:read|binread|readlines|foreach)\b"),
+        ("go", r"Dir\.chdir\b"),
+        ("kill", r"Process\.kill\b"),
+        ("fetch", r"Net::HTTP\.\w+|HTTParty\.\w+|Faraday\.\w+|RestClient\.\w+|TCPSocket\.\w+|URI\.open"),
+        ("code", r"(?<![\w.@:$])(?:eval|instance_eval|class_eval)\b"),
+    ),
+    bare=True,
+    ticks=True,
+    interpolates="#",
+)
+_PHP = _Language(
+    (
+        ("line", r"(?<![\w$>:])(?:exec|shell_exec|system|passthru|popen|proc_open|pcntl_exec)\b"),
+        ("remove", r"(?<![\w$>:])unlink\b"),
+        ("empty", r"(?<![\w$>:])rmdir\b"),
+        ("open", r"(?<![\w$>:])fopen\b"),
+        ("write", r"(?<![\w$>:])(?:file_put_contents|touch)\b"),
+        ("move", r"(?<![\w$>:])(?:rename|move_uploaded_file)\b"),
+        ("copy", r"(?<![\w$>:])copy\b"),
+        ("link", r"(?<![\w$>:])(?:symlink|link)\b"),
+        ("mode", r"(?<![\w$>:])(?:chmod|chown|chgrp)\b"),
+        ("read", r"(?<![\w$>:])(?:file_get_contents|readfile|file|fpassthru|parse_ini_file)\b"),
+        ("go", r"(?<![\w$>:])chdir\b"),
+        ("fetch", r"(?<![\w$>:])(?:curl_exec|curl_init|fsockopen|stream_socket_client|mail)\b"),
+        ("code", r"(?<![\w$>:])(?:eval|assert|create_function)\b"),
+    ),
+    ticks=True,
+    interpolates="$",
+)
+_LANGUAGES = {"node": _NODE, "bun": _NODE, "deno": _NODE, "perl": _PERL, "ruby": _RUBY, "php": _PHP}
+_TEXT = r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`|q\{([^}]*)\}|\[?\"?(__FILE__)"
+_BACKTICKS = r"`((?:[^`\\]|\\.)*)`"
+_ESCAPED = r"\\(.)"
+_SPACE = r"[\s,()\[\]{}]*"
+# The user's home, within a text and beside one.
+_HOME_IN_TEXT = (
+    r"\$\{(?:process\.env\.HOME|(?:os|require\(['\"](?:node:)?os['\"]\))\.homedir\(\))\}"
+    r"|#\{(?:ENV(?:\[['\"]HOME['\"]\]|\.fetch\(['\"]HOME['\"]\))|Dir\.home)\}|(?<=\")\$ENV\{['\"]?HOME['\"]?\}"
+)
+_HOME = (
+    r"process\.env(?:\.HOME\b|\[['\"]HOME['\"]\])|(?:os|require\(['\"](?:node:)?os['\"]\))\.homedir\(\)|Deno\.env\.get\(['\"]HOME['\"]\)"
+    r"|\$ENV\{['\"]?HOME['\"]?\}|ENV(?:\[['\"]HOME['\"]\]|\.fetch\(['\"]HOME['\"]\))|Dir\.home\b|getenv\(['\"]HOME['\"]\)|\$_(?:SERVER|ENV)\[['\"]HOME['\"]\]"
+)
+_QUOTED = r"(?:'[^'\\\n]*'|\"[^\"\\\n]*\")"
+_JOINING = rf"(?:(?:path|require\(['\"](?:node:)?path['\"]\)|File)\.(?:join|resolve)|File\.expand_path|catfile|realpath)\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)"
+_ADDING = rf"({_QUOTED})\s*(?:\+|\.(?!\w))\s*({_QUOTED})"
+
+
+def inline_calls(judge: Judge, name: str, kind: str, code: str) -> Finding | None:
+    """Judge code by the calls in it; None for a language without a table.
+
+    Args:
+        name: of the interpreter, for reasons. kind: of the language.
+    """
+    language = _LANGUAGES.get(kind)
+    if language is None:
+        return None
+    if len(code) > LONGEST:
+        return Finding(
+            DESTROY,
+            f"{name}: the code is too long to be judged ({len(code):,} characters, limit {LONGEST:,})",
+        )
+    position = judge.paths.position
+    found = _Search(judge, name, language, code).judge()
+    judge.paths.position = position
+    return found
+
+
+class _Search:
+    """The calls of one piece of code."""
+
+    def __init__(self, judge: Judge, name: str, language: _Language, code: str) -> None:
+        self._language = language
+        self._code = _folded(code, judge.paths.home)
+        self._name = name
+        self._effects = Effects(judge, name)
+
+    def judge(self) -> Finding:
+        hits = [
+            (match.end(), effect, match[0])
+            for effect, pattern in self._language.calls
+            for match in compiled(pattern).finditer(self._code)
+        ]
+        if len(hits) > _MOST_CALLS:
+            return Finding(
+                DESTROY, f"{self._name}: the code does more than can be judged ({len(hits)} calls)"
+            )
+        for end, effect, call in sorted(hits):
+            rest = self._code[end : end + _LONGEST_CALL].lstrip()
+            if rest.startswith(("=>", "}", "=")):  # a key or a variable of that name
+                continue
+            if rest[:1] in ("(", "{", "[", "/", "!", "|", ".") or self._language.bare:
+                self._one(effect, call.split(".")[-1].split(":")[-1], end)
+        if self._language.ticks:
+            for match in compiled(_BACKTICKS).finditer(self._code):
+                self._effects.line("``", self._literal(match[1], double=True))
+        return self._effects.settle()
+
+    def _one(self, effect: str, call: str, end: int) -> None:
+        """Judge one call by the texts among its arguments."""
+        texts, rest = self._arguments(end)
+        first = texts[0] if texts else UNKNOWN
+        second = texts[1] if len(texts) > 1 else UNKNOWN
+        effects = self._effects
+        if effect in ("line", "run"):
+            self._runs(call, end, texts, whole=effect == "line")
+        elif effect == "argv":
+            shell = "shell:" in rest and compiled(r"shell:\s*(?:true|['\"])").search(rest)
+            texts = [text for text in texts if text not in ("inherit", "pipe", "ignore", "utf8", "utf-8")]
+            if shell:
+                effects.line(call, " ".join(texts) or UNKNOWN)
+            else:
+                effects.run(call, texts)
+        elif effect in ("remove", "removes"):
+            whole = effect == "removes" and not (
+                call in ("rm", "rmSync", "rmdir", "rmdirSync") and "recursive" not in rest
+            )
+            for text in texts or [UNKNOWN]:
+                effects.remove(call, text, whole=whole)
+        elif effect == "empty":
+            effects.change(call, "rmdir", "--", first)
+        elif effect == "write":
+            effects.write(call, first, replaces=not call.lower().startswith("append"))
+        elif effect == "open":
+            self._opens(call, texts)
+        elif effect in ("move", "copy", "link"):
+            effects.place(call, {"move": "mv", "copy": "cp -R", "link": "ln -s"}[effect], first, second)
+        elif effect == "mode":
+            effects.change(
+                call, "chmod", "600", next((text for text in texts if not text.isdigit()), UNKNOWN)
+            )
+        elif effect == "read":
+            effects.read(call, first)
+        elif effect == "go":
+            effects.go(first)
+        elif effect == "kill":
+            effects.change(call, "kill", "-9", "-1" if compiled(r"\W-1\b").search(rest) else "1234")
+        elif effect == "fetch":
+            self._fetches(call, first, rest)
+        elif effect == "code" and (not texts or UNKNOWN in "".join(texts)):
+            effects.note(Finding(DESTROY, f"{self._name} {call}: runs code that is unknown until it runs"))
+
+    def _runs(self, call: str, end: int, texts: list[str], *, whole: bool) -> None:
+        delimiter = self._code[end : end + 1]
+        if call in ("qx", "x", "%x"):
+            closing = {"{": "}", "(": ")", "[": "]"}.get(delimiter, delimiter)
+            self._effects.line(call, self._literal(self._code[end + 1 :].partition(closing)[0], double=True))
+        elif whole or len(texts) == 1:
+            self._effects.line(call, texts[0] if texts else UNKNOWN)
+        else:
+            self._effects.run(call, texts)
+
+    def _opens(self, call: str, texts: list[str]) -> None:
+        """`open(F, '>', path)` of perl, `open("|program")`, `File.open(path, 'w')`, `fopen(path, 'w')`."""
+        texts = texts[1:] if texts[1:] and texts[0] == UNKNOWN else texts  # the name of a handle
+        first = texts[0] if texts else ""
+        if first.startswith(("+", ">", "<", "|", "-|")) or first.endswith("|"):
+            mode = first.strip(" +") or "<"
+            path = texts[1] if len(texts) > 1 else mode.lstrip("<>|& ")
+            if "|" in mode[:2] or mode.endswith("|"):
+                self._effects.line(call, texts[1] if len(texts) > 1 else mode.strip("| -"))
+            elif mode.startswith(">") or first.startswith("+"):
+                self._effects.write(call, path or UNKNOWN, replaces=not mode.startswith(">>"))
+            else:
+                self._effects.read(call, path)
+        elif len(texts) > 1 and set(texts[1]) & set("wax+"):
+            self._effects.write(call, first, replaces="w" in texts[1])
+        elif first:
+            self._effects.read(call, first)
+
+    def _fetches(self, call: str, url: str, rest: str) -> None:
+        method = compiled(r"(?i)method['\"]?\s*(?::|=>)\s*['\"](\w+)").search(rest)
+        verb = (method[1] if method else call).upper()
+        sends = verb if verb in ("POST", "PUT", "PATCH", "DELETE") else "GET"
+        if sends == "GET" and compiled(r"(?i)\b(?:body|data|postfields)\b").search(rest):
+            sends = "POST"
+        self._effects.send(call, url, method=sends)
+
+    # --- arguments
+
+    def _arguments(self, at: int) -> tuple[list[str], str]:
+        """The texts that a call is given, unknown where they are computed, and its arguments as they are written."""
+        end = self._end(at)
+        rest = self._code[at:end]
+        texts: list[str] = []
+        place = 0
+        for match in compiled(_TEXT).finditer(rest):
+            before = compiled(_SPACE).sub("", rest[place : match.start()])
+            after = rest[match.end() :].lstrip()[:1]
+            place = match.end()
+            if before and not before.endswith((":", "=>")):
+                texts += [UNKNOWN] if not before.isdigit() else []
+            raw = next(group for group in (*match.groups(), "") if group is not None)
+            quote = match[0][0]
+            joined = after in ("+", ".", "%") or before.endswith(("+", "."))
+            if joined:
+                texts[-1:] = [UNKNOWN]
+            elif not before.endswith((":", "=>")):
+                texts.append(self._literal(raw, double=quote in '"`'))
+        if not texts and compiled(_SPACE).sub("", rest):
+            texts = [UNKNOWN]
+        elif texts and compiled(r"^\s*\(?\s*(?:glob|Dir|<)").search(rest):
+            texts = [text.translate(_GLOB) for text in texts]
+        return texts, rest
+
+    def _end(self, at: int) -> int:
+        """Where the arguments of a call end: at its closing bracket, or at the end of the statement."""
+        depth, quote = 0, ""
+        opened = False
+        place = at
+        limit = min(len(self._code), at + _LONGEST_CALL)
+        while place < limit:
+            char = self._code[place]
+            if quote:
+                place += 1 if char == "\\" else 0
+                quote = "" if char == quote else quote
+            elif char in "'\"`":
+                quote = char
+            elif char in "([{":
+                depth, opened = depth + 1, True
+            elif char in ")]}":
+                depth -= 1
+                if depth < 0 or (depth == 0 and opened and not self._language.bare):
+                    return place
+            elif char in ";\n" and depth <= 0:
+                return place
+            place += 1
+        return limit
+
+    def _literal(self, raw: str, *, double: bool) -> str:
+        """A quoted text without escapes; unknown from where it holds a variable."""
+        text = compiled(_ESCAPED).sub(r"\1", raw)
+        marks = self._language.interpolates
+        if double and marks == "$@" and compiled(r"(?<!\\)[$@][\w{]").search(raw):
+            return _until(text, "$@")
+        if double and marks == "#" and "#{" in raw:
+            return _until(text, "#")
+        if double and marks == "$" and compiled(r"(?<!\\)\$[\w{]|\{\$").search(raw):
+            return _until(text, "${")
+        if "${" in raw and not marks:
+            return _until(text, "$")
+        return text if all(char.isprintable() or char in "\n\t" + UNKNOWN for char in text) else UNKNOWN
+
+
+def _folded(code: str, home: str) -> str:
+    """Code in which the user's home, and constants that are joined, are written out."""
+    code = compiled(_HOME_IN_TEXT).sub(lambda _: home, code)
+    code = compiled(_HOME).sub(lambda _: f"'{home}'", code)
+    code = compiled(_JOINING).sub(lambda match: _joined(match[1], "/"), code)
+    for _ in range(_MOST_JOINED):
+        code, count = compiled(_ADDING).subn(lambda match: _joined(match[0], ""), code)
+        if not count:
+            break
+    return code
+
+
+def _joined(texts: str, between: str) -> str:
+    joined = between.join(text[1:-1] for text in compiled(_QUOTED).findall(texts))
+    return f"'{joined}'" if "'" not in joined else "x"
+
+
+def _until(text: str, marks: Sequence[str]) -> str:
+    at = min((place for mark in marks if (place := text.find(mark)) >= 0), default=0)
+    return text[:at] + UNKNOWN

@@ -1,0 +1,1 @@
+"""Rule packs: their YAML, its compilers, and the tables that it is compiled to."""

@@ -1,0 +1,1 @@
+"""Paths that a line names, and those that decide about more than themselves."""

@@ -1,0 +1,314 @@
+"""Files that decide about more than themselves: hosts' settings, logins, what git runs, the system."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import groupby
+
+from sb.shell.parsing.words import compiled, fits, is_literal
+from sb.shell.snapshots.local_effects import FILE_TOOLS
+
+OPENCODE = "opencode.json*"
+WORKSPACE = "*.code-workspace"
+PROJECTS_OWN = (OPENCODE, WORKSPACE)  # files beside a project's own, which patterns are not meant for
+_EDITORS = ("code", "code - insiders", "vscodium", "cursor", "windsurf")
+# Where hosts keep what decides about their agents, and what they write of them: below a home or a project, as components of a path.
+HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
+    (".claude", "settings*.json"),
+    (".claude", "hooks"),
+    (".claude", "plugins"),
+    (".claude.json",),
+    (".mcp.json",),
+    (".codex",),
+    (".gemini", "*.json"),
+    (".gemini", ".env"),
+    (".gemini", "extensions"),
+    (".gemini", "hooks"),
+    (".gemini", "policies"),
+    (".cursor", "*.json"),
+    (".cursor", "hooks"),
+    (".github", "hooks"),
+    (".github", "copilot"),
+    (".github", "mcp.json"),
+    (".copilot",),
+    (".config", "github-copilot"),
+    (".config", "opencode"),
+    (".opencode",),
+    (OPENCODE,),
+    (".windsurf", "*.json"),
+    (".windsurf", "hooks"),
+    (".codeium", "windsurf", "*.json"),
+    # Settings of VS Code say whether its agents run hooks at all, and which.
+    (".vscode", "settings.json"),
+    (".vscode", "tasks.json"),
+    (".vscode", "mcp.json"),
+    (".vscode", "extensions"),
+    (".vscode-server", "data", "*", "settings.json"),
+    (WORKSPACE,),
+    *((editor, "user", "*.json") for editor in _EDITORS),
+    *((editor, "user", "profiles", "*", "*.json") for editor in _EDITORS),
+    ("claude", "claude_desktop_config.json"),
+    ("claude-code", "managed-settings.json"),
+    # Transcripts: `sb blame` and the import of past sessions believe them. Other files beside them are the agents' own.
+    (".claude", "projects", "*", "*.jsonl"),
+    (".claude", "projects", "*", "*", "subagents"),
+    (".gemini", "tmp", "*", "chats"),
+    (".cursor", "projects", "*", "agent-transcripts"),
+    (".windsurf", "transcripts"),
+)
+# How the text of a program names one of these.
+SETTINGS_IN_CODE = (
+    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/\w+\.json|\.cursor/(?:hooks|mcp|cli[\w-]*)\.json|\.mcp\.json"
+    r"|\.vscode/(?:settings|tasks|mcp)\.json|code/user/\w+\.json|\.github/hooks/|\.copilot/|\.opencode/|opencode\.jsonc?"
+    r"|\.windsurf/(?:\w+\.json|transcripts)|codeium/windsurf/"
+    r"|\.claude/projects/[^'\"\n]{0,200}\.jsonl|\.gemini/tmp/[^'\"\n]{0,200}chats|agent-transcripts/"
+)
+# Looked up by their first component: many begin alike, and every path is compared with each.
+_BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
+# Names that may begin a host's settings, a repository or an environment file; of other names none does.
+_HEADS = sorted({head.rstrip("*") for head in _BY_HEAD if head[0] not in ".*"})
+LOOKS_SPECIAL = rf"(?i)/(?:\.|{'|'.join(map(re.escape, _HEADS))})|{re.escape(WORKSPACE.lstrip('*'))}$"
+# Variables that name another folder for one of these; `sb install` follows them too.
+_MOVED_BY = {
+    "CLAUDE_CONFIG_DIR": ".claude",
+    "CODEX_HOME": ".codex",
+    "COPILOT_HOME": ".copilot",
+    "CURSOR_CONFIG_DIR": ".cursor",
+    "OPENCODE_CONFIG_DIR": ".opencode",
+    "OPENCODE_CONFIG": "opencode.json",
+    "XDG_CONFIG_HOME": ".config",  # last: one of the others may lie in it
+}
+# Of these folders other files are a project's own.
+HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
+# Those and the folders in them that hold more of it; what lies beside transcripts is the agents' own.
+HOLDING = frozenset(
+    setting[:count]
+    for setting in HOST_SETTINGS
+    for count in (1, 2, 3)
+    if count < len(setting) and setting[0] in HOLD_SETTINGS
+)
+_HARMLESS_DEVICES = (
+    "/dev/null",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/fd/",
+    "/dev/shm/",
+    "/dev/full",
+    "/dev/zero",
+)
+_OF_THE_SYSTEM = (
+    "/etc/",
+    "/usr/",
+    "/bin/",
+    "/sbin/",
+    "/lib/",
+    "/lib64/",
+    "/boot/",
+    "/dev/",
+    "/sys/",
+    "/proc/",
+    "/System/",
+    "/Library/",
+)
+_OF_A_LOGIN = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+    ".ssh", ".gnupg", ".aws", ".gitconfig", ".config/git", ".config/autostart", ".config/systemd", ".config/fish", ".netrc", ".pypirc",
+    ".npmrc", ".kube", ".docker", "Library/LaunchAgents", ".local/share/systemd",
+    # Of the session, and of other shells.
+    ".xprofile", ".xinitrc", ".xsession", ".pam_environment", ".config/environment.d", ".local/share/applications", ".config/zsh", ".zlogout",
+    ".oh-my-zsh", ".inputrc", ".tmux.conf", ".config/tmux", ".screenrc", ".config/direnv",
+    # Programs start what these name, or run them.
+    ".vimrc", ".gvimrc", ".exrc", ".vim", ".config/nvim", ".config/helix", ".emacs", ".emacs.d", ".config/emacs", ".gdbinit", ".lldbinit",
+    ".psqlrc", ".sqliterc", ".irbrc", ".pryrc", ".pdbrc", ".pythonrc", ".rprofile", ".ipython/profile_default", ".jupyter", ".ansible.cfg",
+    ".hgrc", ".config/hg", ".subversion/config",
+    # Where programs and packages come from.
+    ".config/pip", ".pip", ".config/uv", ".condarc", ".curlrc", ".wgetrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", ".gemrc", ".bundle/config",
+    ".cargo/config", ".cargo/config.toml", ".config/go/env", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d",
+    ".gradle/gradle.properties", ".terraformrc",
+)  # fmt: skip
+_LOGIN_PATHS = frozenset(name.casefold() for name in _OF_A_LOGIN)
+_OWN_PROGRAMS = (".local/bin", "bin")  # of a home: they come first in PATH
+# Nobody installs these there; whoever does takes the place of the system's.
+_OF_EVERY_SYSTEM = FILE_TOOLS | frozenset(
+    "git ssh scp sftp rsync gpg sudo su doas sh bash zsh dash python python3 pip pip3 curl wget tar make cc gcc man less vi ps which".split()
+)
+# What gives a host agents or programs, in a home or a project: asked about, since scripts in them are run by their names.
+HOST_PROGRAMS = (
+    *(f"{host}/{kind}" for host in (".claude", ".gemini", ".cursor") for kind in ("agents", "skills", "commands")),
+    *(".github/agents", ".github/skills", ".github/prompts", ".devcontainer", ".devcontainer.json", ".vscode/launch.json"),
+)  # fmt: skip
+_OF_A_HOST = f"/(?:{'|'.join(map(re.escape, HOST_PROGRAMS))})/"
+_RUN_AT_START = r"/(?:site|dist)-packages/(?:[^/]+\.pth|(?:site|user)customize\.py)/"
+_OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
+# Without these commits, branches or what is staged are gone; git alone writes them.
+_RECORDS = (".git/head", ".git/index", ".git/refs", ".git/packed-refs", ".git/objects", ".git/logs")
+_GIT_HOOKS = frozenset(
+    "applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit post-merge post-receive post-rewrite "
+    "post-update pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive prepare-commit-msg "
+    "push-to-checkout reference-transaction sendemail-validate update".split()
+)
+
+
+def folded(path: str) -> tuple[str, ...]:
+    """The components of an absolute path, as a file system that ignores case compares them."""
+    if not path.isascii():
+        path = unicodedata.normalize("NFC", path)
+    return tuple(part for part in path.casefold().split("/") if part)
+
+
+def matches_below(pattern: Sequence[str], own: Sequence[str]) -> bool:
+    """Whether a pattern of paths, in its folded components, names a path of `own` or below it.
+
+    As tools that find files do it: `**` stands for any folders, and nothing but a dot stands for a dot that a name begins with.
+    """
+    reached = {0}  # how much of `own` the pattern has come to
+    for part in pattern:
+        if part == "**":
+            for at in sorted(reached):
+                end = next((n for n in range(at, len(own)) if own[n].startswith(".")), len(own))
+                reached |= set(range(at, end + 1))
+        else:
+            fitting = (at for at in reached if at < len(own) and fnmatchcase(own[at], part))
+            reached = {at + 1 for at in fitting if part.startswith(".") or not own[at].startswith(".")}
+        if len(own) in reached:
+            return True
+    return False
+
+
+def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fits) -> str:
+    """The setting of a host that a path, in its folded components, names or lies in; "" for none.
+
+    Args:
+        fits: whether a component of the path is one of a setting's; of a literal one it says what `words.fits` does.
+    """
+    parts = _as_usual(parts)
+    for at, part in enumerate(parts):
+        for head in _heads(part):
+            for setting in _BY_HEAD[head] if fits(part, head) else ():
+                rest = parts[at + 1 : at + len(setting)]
+                if len(rest) == len(setting) - 1 and all(map(fits, rest, setting[1:])):
+                    return "/".join(setting)
+    return ""
+
+
+@lru_cache(maxsize=1 << 10)
+def _heads(part: str) -> tuple[str, ...]:
+    """The first components of settings that a component of a path may be: of most literal ones, none.
+
+    Kept, since every word of a line is a path that may be one: comparing was a quarter of judging it.
+    """
+    return tuple(head for head in _BY_HEAD if fits(part, head)) if is_literal(part) else tuple(_BY_HEAD)
+
+
+def _as_usual(parts: Sequence[str]) -> Sequence[str]:
+    """A path as it would be if no variable moved a host's settings."""
+    for variable, usual in _MOVED_BY.items():
+        folder_named = os.environ.get(variable)
+        if not folder_named or not os.path.isabs(folder_named):
+            continue
+        for folder in {folded(folder_named), folded(os.path.realpath(folder_named))}:
+            if folder and tuple(parts[: len(folder)]) == folder:
+                return (usual, *parts[len(folder) :])
+    return parts
+
+
+def held_by(place: str, home: str) -> str:
+    """The login files or host's settings of a home that lie in a folder, or ""."""
+    parts, own = folded(place), folded(home)
+    if parts == own[: len(parts)]:
+        return f"{home}/{_OF_A_LOGIN[0]}"
+    for name in (*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS)):
+        below = (*own, *folded(name))
+        if len(parts) < len(below) and below[: len(parts)] == parts:
+            return f"{home}/{name}"
+    return ""
+
+
+def decisive_paths(home: str) -> Iterator[str]:
+    """Login files and hosts' settings of a home, there or not; patterns are left out."""
+    for name in dict.fromkeys((*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS))):
+        if "*" not in name:
+            yield f"{home}/{name}"
+
+
+def repository_below(parts: Sequence[str]) -> str:
+    """The files that git runs in a folder inside `.git`, given as folded components, or ""."""
+    for name in _OF_A_REPOSITORY:
+        own = folded(name)
+        if any(tuple(parts[-count:]) == own[:count] for count in range(1, len(own))):
+            return name
+    return ""
+
+
+def repository_fits(parts: Sequence[str], fits: Callable[[str, str], bool]) -> bool:
+    """Whether a path with patterns, in its folded components, may name what git runs.
+
+    Args:
+        fits: whether a component of the path may stand for a name.
+    """
+    for name in _OF_A_REPOSITORY:
+        own = folded(name)
+        for at in range(len(parts) - len(own) + 1):
+            if all(map(fits, parts[at : at + len(own)], own)):
+                return True
+    return False
+
+
+def sensitive_end(parts: Sequence[str]) -> str:
+    """Why a write to a path of which only the end is known needs approval, or "".
+
+    Args:
+        parts: the folded components behind what is not known.
+    """
+    if len(parts) in (1, 2) and parts[-1] in _GIT_HOOKS and parts[0] in ("hooks", parts[-1]):
+        return "changes what git runs, if that is its folder"
+    if repository_fits(parts, str.__eq__):
+        return "changes what git runs"
+    if parts and any(tuple(parts[: len(own)]) == own for own in map(folded, _OF_A_LOGIN)):
+        return "changes files of a login or of another program, if that is its folder"
+    return ""
+
+
+def setting_below(parts: Sequence[str]) -> str:
+    """The host's settings that a folder, given as folded components, has a place for, or ""."""
+    parts = _as_usual(parts)
+    for setting in HOST_SETTINGS:
+        for count in range(1, len(setting)):
+            if tuple(parts[-count:]) == setting[:count]:
+                return "/".join(setting)
+    return ""
+
+
+def _of_a_home(parts: Sequence[str]) -> str:
+    """Why a write to a path of a home, given with its folded components in there, needs approval, or ""."""
+    if any("/".join(parts[:count]) in _LOGIN_PATHS for count in (1, 2, 3)):
+        return "changes files of a login or of another program"
+    if "/".join(parts[:-2]) in _OWN_PROGRAMS and parts[-2] in _OF_EVERY_SYSTEM:
+        return f"comes before the {parts[-2]} of the system"
+    return ""
+
+
+def sensitive(place: str, home: str) -> str:
+    """Why a write to an absolute path needs approval, or ""."""
+    if place.startswith(_HARMLESS_DEVICES):
+        return ""
+    if (place + "/").startswith(_OF_THE_SYSTEM):
+        return "changes a device" if place.startswith("/dev/") else "changes the system"
+    whole, own = f"{place}/".casefold(), home.casefold()  # some file systems do not tell the case of names
+    if whole.startswith(f"{own}/") and (why := _of_a_home(whole[len(own) + 1 :].split("/"))):
+        return why
+    if compiled(_OF_A_HOST).search(whole):
+        return "gives a host agents or programs"
+    if compiled(_RUN_AT_START).search(whole):
+        return "is run by every Python that finds it"
+    if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY) or whole.endswith("/.git/"):
+        return "changes what git runs"
+    if any(f"/{name}/" in whole for name in _RECORDS) and not whole.endswith(".lock/"):
+        return "changes a repository's own files"
+    return ""

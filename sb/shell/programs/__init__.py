@@ -1,0 +1,1 @@
+"""What is known of programs: their rules, records, options and arguments."""
