@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sb.confinement import no_links
+from sb.confinement.git_addresses import is_address
 from sb.confinement.repositories import git_folder_of, git_program, modules_of
 from sb.shell.parsing.words import is_literal
 
@@ -50,7 +51,6 @@ _OF_LFS = re.compile(r"filter\.lfs\.(?:clean|smudge|process|required)")
 _BY_LFS = re.compile(r"git-lfs (?:clean|smudge|filter-process)(?: --skip)?(?: -- %f)?|true")
 
 _OF_LFS_HOOK = re.compile(rb"\A(?:#!.*\n)?(?:.*command -v git-lfs.*\n)?git lfs [a-z-]+ \"\$@\"\s*\Z")
-_REMOTE_URL = re.compile(r"[\w.+-]+://|[^/\s:]+:(?!:)")
 _GITLINK = b"\0\0\xe0\0"  # the mode of a repository in this one, as the index has it
 _MOST_INDEX = 64 << 20  # bytes
 
@@ -100,6 +100,13 @@ def has_local_remote(project: str) -> bool:
     return any(_is_local(pair) for file in config_files(project) for pair in _all_keys(file))
 
 
+def remote_names(project: str) -> set[str]:
+    """The names of a project's remotes that are on other machines."""
+    urls = [pair for file in config_files(project) for pair in _all_keys(file) if pair[0].endswith("url")]
+    found = [(re.fullmatch(r"remote\.(.+)\.url", name), url) for name, url in urls]
+    return {match[1] for match, url in found if match and is_address(url)}
+
+
 def runs_others(project: str) -> bool:
     """True if git may run more than its own programs in a repository: hooks, settings, repositories in it.
 
@@ -135,7 +142,7 @@ def _is_local(pair: Pair) -> bool:
     if not is_url and not re.fullmatch(r"branch\..+\.(?:push)?remote|remote\.pushdefault", name):
         return False
     is_name = not is_url and re.fullmatch(r"[\w-][\w.-]*", value)
-    return not is_name and (value.startswith("file:") or not _REMOTE_URL.match(value))
+    return not is_name and not is_address(value)
 
 
 def _all_keys(file: str) -> list[Pair]:

@@ -7,9 +7,11 @@ the user's home. Caches are filled by every confined call; what runs from them i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from sb.confinement.git_addresses import added_remotes, reaches_only
+from sb.confinement.plain_lines import is_plain, reads_no_file
 from sb.shell.snapshots.local_effects import FILE_TOOLS, OF_GIT, REDIRECTIONS
 
 DOCKER, SSH_AGENT, GPG_AGENT, TERMINALS, SERVICES, KEYRING, HELPER = (
@@ -74,17 +76,19 @@ _MAY_PUSH = (
     ".netrc",
     ".gnupg",
 )
-# Long options of git may be cut short.
+# Long options of git may be cut short; what stands behind "--" of a client of a forge is git's.
 _GIT_NAMES = r"^--(?:u|rece|ex|co|te|git|work)|^-[cCx]|^-u.|::|^foreach$"
+_BEHIND_DASHES = "^(?:extension|ext|alias|codespace|cs|--)$"
 
 # Of ssh, scp and rsync: every option but those that only say how to connect and what to copy.
-_SSH_OPTIONS = r"[vqrCNTtA46azhlptgonuxHX]+|[pPil]\S*|o|-(?:delete|exclude|include|progress|stats|dry-run|partial|archive|verbose|info|no-\w+)\S*"
+_SSH_OPTIONS = r"[vqrCNTt46azhlptgonuxHX]+|[pPil]\S*|o|-(?:delete|exclude|include|progress|stats|dry-run|partial|archive|verbose|info|no-\w+)\S*"
 _SSH_NAMES = rf"^-(?!(?:{_SSH_OPTIONS})$)|(?i:command|provider|include|proxy|forward|tunnel|xauth|agent)\W"
 
 
 NEEDS: tuple[Need, ...] = (
     Need("git", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="push fetch pull clone ls-remote remote lfs submodule", names_program=_GIT_NAMES),
-    Need("hub gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), names_program="^(?:extension|ext|alias|codespace|cs)$"),
+    Need("gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), names_program=_BEHIND_DASHES),
+    Need("hub", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="pr issue release ci-status browse api", asked="*", names_program=_GIT_NAMES),
     Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT), names_program=_SSH_NAMES),
     Need("sftp mosh", (".ssh",), (SSH_AGENT, GPG_AGENT), given="", asked="*"),
     Need("gpg gpg2", (".gnupg",), (GPG_AGENT,), names_program="^--(?:hom|agent|opt|pin|photo|dirm|exec)"),
@@ -102,7 +106,7 @@ NEEDS: tuple[Need, ...] = (
     Need("flit hatch", (".pypirc",), given="", asked="publish"),
     Need("conda mamba micromamba", (".condarc",), given="search info list config", asked="install create update env"),
     Need("cargo", (".cargo/credentials", ".cargo/credentials.toml"), (), (".cargo/registry", ".cargo/git"), given="", asked="publish login owner yank search install"),
-    Need("go", (".netrc", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb"), given="get mod", names_program="^--?(?:toolexec|exec|vettool|modfile|overlay|C)"),
+    Need("go", (".netrc", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb"), given=""),
     Need("mvn mvnw", (".m2",), (), (".m2/repository",), given="", asked="*"),
     Need("gradle gradlew", (".gradle",), (), (".gradle/caches", ".gradle/daemon", ".gradle/native"), given="", asked="*"),
     Need("gem", (".gem",), given="list search info", asked="push yank install"),
@@ -132,6 +136,7 @@ NEEDS: tuple[Need, ...] = (
     Need("apt apt-get aptitude dpkg dnf yum zypper pacman apk snap flatpak nix nix-env", outside="installs or removes programs of the system"),
     Need("brew port", outside="installs or removes programs outside of the project"),
 )  # fmt: skip
+_OF_TERMINALS = ("tmux", "zellij")
 # Subcommands that only look, by program.
 _LOOKS = {
     **dict.fromkeys(
@@ -147,7 +152,7 @@ _LOOKS = {
         frozenset("list show search policy info".split()),
     ),
     "dpkg": frozenset("-l -L -s -S --list --listfiles --status --search".split()),
-    **dict.fromkeys(("tmux", "zellij"), frozenset("ls list-sessions list-windows -V".split())),
+    **dict.fromkeys(_OF_TERMINALS, frozenset("ls list-sessions list-windows -V".split())),
 }
 # Written by programs that the line does not name (a test runner, a compiler), where they are there.
 COMMON_CACHES = (
@@ -158,23 +163,13 @@ COMMON_CACHES = (
 )
 _SIGNING = frozenset("commit tag merge rebase cherry-pick revert am".split())
 # What sends whole folders, in which any link may be.
-SENDS_FOLDERS = frozenset("scp rsync aws gcloud gsutil az".split())
+SENDS_FOLDERS = frozenset("scp rsync aws gcloud gsutil az hf huggingface-cli".split())
 OF_REPOSITORIES = frozenset("git hub gh glab go".split())
 # What one command may be let do with its row: all, what signs, all once a person agrees; or it needs nothing, runs what
 # a project holds, or names a program itself.
 _GIVEN, _SIGNS, _ASKED, _NOTHING, _RUNS, _NAMED = "given", "signs", "asked", "nothing", "runs", "named"
-# Beside a program that reads credentials: tools that read what is piped to them, and no file, which could be a link to one.
-_WITHOUT_FILES = frozenset("echo true false sleep date tr seq ls pwd".split())
 _WITH_PATTERN = frozenset("grep egrep fgrep rg jq".split())
-_PIPED = frozenset("head tail wc sort uniq cut cat".split())
 _KNOWN = FILE_TOOLS | _WITH_PATTERN | frozenset(REDIRECTIONS)
-_NUMBER = re.compile(r"[\d,-]+|[:,;|=]")
-_PRINTS = re.compile(r"\{ *print [$\w, ]+\}|/[\w ]+/ *\{ *print [$\w, ]+\}|NR *[=<>!]=? *\d+")
-_REPLACES = re.compile(r"s([/|,#])[^/|,#]*\1[^/|,#]*\1[gip0-9]*|\d+(?:,\d+)?[pd]")
-# A variable that is set, but for options of ssh, which have a capital; a file that is read, but for addresses in messages.
-_UNCLEAR = re.compile(
-    r"""(?:^|[\s;&|(){}`"'])(?![A-Z][a-z])[A-Za-z_]\w*\+?=|(?<!<)<(?!<)(?!\s*/dev/null)(?![\w.+-]+@)"""
-)
 _BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.split()}
 
 
@@ -199,6 +194,7 @@ def needs_of(
     runs_own: bool = False,
     elsewhere: bool = False,
     unsafe: bool = False,
+    remotes: Collection[str] | None = None,
 ) -> Needs:
     """The needs that a line is given: the rows of its programs, if every program has one but for tools that work on files.
 
@@ -210,6 +206,7 @@ def needs_of(
         runs_own: the repository has hooks or settings by which git runs other programs.
         elsewhere: the repository is not the session's.
         unsafe: a program of the line is an agent's own, or a word of it names a link.
+        remotes: names that git knows for repositories on other machines; None where any name may be one.
     """
     used = [(_BY_PROGRAM[argv[0]], argv) for argv in commands if argv and argv[0] in _BY_PROGRAM]
     others = [argv for argv in commands if argv and argv[0] not in _BY_PROGRAM]
@@ -220,11 +217,12 @@ def needs_of(
         # What a person is asked about anyway is opened all the same: the other program may run in a container.
         doors = doors_of(commands, rows) & {DOCKER, TERMINALS, SERVICES}
         return Needs(_opening(map(_bare, rows)) if doors else (), (), rows)
-    levels = [_level(row, argv, runs_own=runs_own) for row, argv in used]
+    known = None if remotes is None else {*remotes, *added_remotes(commands)}
+    levels = [_level(row, argv, runs_own=runs_own, remotes=known) for row, argv in used]
     runs = [level for level in levels if level in (_ASKED, _RUNS)]
     foreign = elsewhere and any(argv[0] in OF_REPOSITORIES for _, argv in used)
     unclear = (
-        foreign or unsafe or not all(map(_reads_no_file, others)) or _UNCLEAR.search(line) or _NAMED in levels
+        foreign or unsafe or _NAMED in levels or not all(map(reads_no_file, others)) or not is_plain(line)
     )
     if unclear or (runs and (_ASKED not in runs or len(rows) > 1)):
         bare = map(_bare, rows) if not unsafe else (row._replace(credentials=(), sockets=()) for row in rows)
@@ -239,15 +237,15 @@ def _opening(rows: Iterable[Need]) -> tuple[Need, ...]:
     return tuple(row for row in dict.fromkeys(rows) if row.credentials or row.sockets or row.caches)
 
 
-def _level(row: Need, argv: tuple[str, ...], *, runs_own: bool) -> str:
+def _level(row: Need, argv: tuple[str, ...], *, runs_own: bool, remotes: Collection[str] | None) -> str:
     subcommand = argv[1] if len(argv) > 1 else ""
     of_git = argv[0] == "git"
     if of_git and subcommand not in row.given.split():
         return _of_local_git(argv, runs_own=runs_own)
     if any(re.search(row.names_program, word) for word in argv[1:] if row.names_program):
         return _NAMED
-    if of_git and any(word.startswith((".", "/", "~", "file:")) for word in argv[2:]):
-        return _NAMED  # a repository on this machine, whose own hooks git would run
+    if of_git and not reaches_only(argv, remotes):
+        return _NAMED
     if row.given == "*" or subcommand in row.given.split():
         return _ASKED if argv[0] in OF_REPOSITORIES and runs_own else _GIVEN
     return _ASKED if row.asked == "*" or subcommand in row.asked.split() else _RUNS
@@ -258,26 +256,6 @@ def _of_local_git(argv: tuple[str, ...], *, runs_own: bool) -> str:
         named = any(re.search(_GIT_NAMES, word) for word in argv[2:])
         return _RUNS if runs_own or named else _SIGNS
     return _NOTHING if argv[1:2] and argv[1] in OF_GIT and "--no-index" not in argv else _RUNS
-
-
-def _reads_no_file(argv: tuple[str, ...]) -> bool:
-    """True for a redirection of output, and for a tool that reads what is piped to it alone."""
-    program, words = argv[0], argv[1:]
-    if program in REDIRECTIONS:
-        return program != "<" or words == ("/dev/null",)
-    operands = [word for word in words if not word.startswith("-") and not _NUMBER.fullmatch(word)]
-    options = [word for word in words if word.startswith("-")]
-    if program in _WITHOUT_FILES:
-        return True
-    if program in _PIPED:
-        return not operands
-    if any(option.startswith("--") or set(option) & set("frR") for option in options):
-        return False
-    if program in _WITH_PATTERN:
-        return len(operands) <= 1
-    if program == "awk":
-        return len(operands) == 1 and bool(_PRINTS.fullmatch(operands[0].strip()))
-    return program == "sed" and len(operands) == 1 and bool(_REPLACES.fullmatch(operands[0]))
 
 
 def _at(row: Need, level: str) -> Need:
@@ -300,6 +278,8 @@ def rows_of(programs: Iterable[str]) -> list[Need]:
 def only_looks(argv: Sequence[str]) -> bool:
     """True for a command that only looks, by its program and subcommand."""
     program = argv[0].rpartition("/")[2]
+    if program in _OF_TERMINALS and len(argv) != 2:
+        return False  # its formats and further commands run programs
     found = _LOOKS.get(program, frozenset())
     if tuple(argv[1:2]) == ("compose",):
         return argv[2:3] != () and argv[2] in _LOOKS.get(f"{program} compose", ())

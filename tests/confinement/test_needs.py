@@ -13,6 +13,8 @@ GIVEN = (
     ("git add ./src && git push", ".ssh"), ("docker compose up -d", ".docker"), ("kubectl get pods | grep api", ".kube"), ("git push && gh pr create --fill", ".config/gh"),
     ("ssh -p 22 -o StrictHostKeyChecking=no host ls", ".ssh"), ("aws s3 ls | awk '{print $4}'", ".aws"),
     ("git fetch -q && git log --oneline -5 | cat", ".ssh"), ("git commit -m 'x\n\nCo-Authored-By: A <a@example.org>' && git push", ".ssh"), ("git push < /dev/null", ".ssh"), ("git push 2>&1 | grep -v warning | head -20; echo done", ".ssh"), ("rsync -avz --delete out/ host:out", ".ssh"),
+    ("git add src/*.py && git commit -m 'x' && git push origin HEAD", ".ssh"), ("git commit -m \"$(cat <<'EOF'\nx $y\n\nz\nEOF\n)\" && git push", ".ssh"), ("git remote add up https://example.org/a.git && git fetch up --tags", ".ssh"), ("git clone --depth 1 git@example.org:a/b.git out", ".ssh"),
+    ("git submodule update --init --recursive", ".ssh"), ("git push origin --delete old 2>&1 | sort -rn | uniq -c | head -n 5", ".ssh"), ("git lfs pull", ".ssh"), ("git pull --ff-only origin main || echo failed", ".ssh"),
     ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
 )  # fmt: skip
 # They run what a project or its packages hold, or take another source without their file: a person has to agree first.
@@ -37,6 +39,10 @@ NOT_GIVEN = (
     "kubectl kustomize ./k", "kubectl apply -k ./k", "kubectl config view --raw", "cat d/x; git fetch", "git fetch; cat d/*", "grep -R . d; git ls-remote origin", "git ls-remote origin | grep -f d/x",
     "cp -rL d out; git fetch", "cat < d/x; git fetch", "sed -n 'r d/x' a; git fetch", "awk '{getline x < \"d/x\"; print x}' a; git fetch", "git fetch | sed 's/a/b/w out'", "jq -n '$x' --rawfile x d/x; git fetch",
     "git diff --no-index d/x /dev/null; git fetch", "go build ./...", "wc $F; git fetch", "while read l; do echo $l; done < d/x; git fetch", 'git fetch; echo "$(<d/x)"', "exec 5<d/x; git fetch; cat <&5", "head -n 5 notes.txt; git push", "aws ssm start-session --target i",
+    "for PATH in bin; do git fetch; done", "true {PATH}>/dev/null; git fetch", "git fetch $REMOTE", "scp l? host:", "scp l{1..2} host:", "while git fetch; do true; done", "(git fetch)", "sleep 6; git fetch",
+    "git remote | sort --files0-from=n", "git remote; sed '-e1e ./evil' 5p", "git remote; date -f l1", "git remote; jq -L. -n 'include \"q1\"; .'", "git fetch; cat 10", "git fetch | wc --files0-from=n",
+    "git fetch | rg -z a", "git fetch | sort -T . -S 1", "git fetch evil://x", "git pull -s evil origin main", "git push nest.git", "git lfs merge-driver --program=./evil a", "git remote add near nest.git && git fetch near",
+    "git clone nest.git", "hub fetch --upload-pack=./evil .", "gh repo clone a/b -- --upload-pack=./evil", "ssh -A host ls", "go get example.org/a",
 )  # fmt: skip
 _OPENS = ("ssh-agent", "gpg-agent", "keyring")
 
@@ -63,16 +69,21 @@ def test_line_that_runs_a_project_too_gets_it_once_a_person_agrees(
 
 @rows("line", NOT_GIVEN)
 def test_line_that_may_run_an_agents_program_gets_nothing(line: str) -> None:
-    needs = needs_of(commands(line), line)
+    needs = needs_of(commands(line), line, remotes=("origin",))
     assert not needs.asked
     assert not any(need.credentials or set(need.sockets) & set(_OPENS) for need in needs.rows)
 
 
-@rows("line", ["git push", "go get example.org/a", "gh pr list"])
+@rows("line", ["git push", "git fetch && git log", "gh pr list"])
 def test_nothing_is_given_for_a_repository_that_is_not_the_sessions(line: str) -> None:
     needs = needs_of(commands(line), line, elsewhere=True)
     assert not any(need.credentials or need.sockets for need in needs.rows)
     assert needs.withheld
+
+
+def test_git_gets_keys_for_remotes_that_it_knows_alone() -> None:
+    for line, given in (("git fetch up", True), ("git fetch nest", False), ("git fetch", True)):
+        assert bool(needs_of(commands(line), line, remotes=("origin", "up")).rows) is given, line
 
 
 def test_hooks_of_a_repository_are_asked_about_before_git_gets_keys() -> None:
@@ -97,6 +108,8 @@ def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
         ("docker run --rm gcc:13 make", {"docker"}),
         ("docker ps; ./x", set()),
         ("docker compose -f x ps", {"docker"}),
+        ("tmux ls", set()),
+        ("tmux ls -F '#(x)'", {"terminals"}),
     ),
 )
 def test_looking_opens_no_door(line: str, doors: set[str]) -> None:

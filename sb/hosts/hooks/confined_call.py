@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from sb.config.home import Home
-from sb.confinement.git_config import has_local_remote, keys_to_ask, runs_others
+from sb.confinement import no_links
+from sb.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
 from sb.confinement.needs import (
     DOCKER,
     OF_REPOSITORIES,
@@ -30,12 +32,13 @@ from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
-from sb.repository import project_folder
+from sb.repository import git_root
 from sb.shell.snapshots.local_effects import harms_files_alone
 
 LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
 _LONGEST_PATH = 4096
+_SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
 _STARTED = frozenset(
     "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws gcloud kubectl node".split()
@@ -138,17 +141,26 @@ class CallRights:
             command,
             # A program in the background could change what git reads after it was looked at.
             runs_own=of_repository and (runs_others(self._project) or self._store.is_alive()),
-            elsewhere=project_folder(Path(folder)) != self._project
+            elsewhere=(git_root(folder, bare=True) or folder) != self._project
             or (of_repository and has_local_remote(self._project)),
-            unsafe=self._is_shadowed(commands) or any(_hides_link(argv, folder) for argv in commands),
+            # What runs beside the agent's next calls could be led elsewhere by them.
+            unsafe=governed.in_background
+            or self._is_shadowed(commands)
+            or any(_hides_link(argv, folder) for argv in commands),
+            remotes=remote_names(self._project) if of_repository else (),
         )
 
     def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
         """True if a program of a line, or one that it starts, is found where an agent may have put it."""
         names = {*(argv[0] for argv in commands if argv), *_STARTED}
         profile = self._profile(())
-        folders = [os.path.realpath(one) for one in os.environ.get("PATH", "").split(os.pathsep) if one]
-        own = [folder for folder in dict.fromkeys(folders) if profile.may_write(os.path.join(folder, "x"))]
+        path = os.environ.get("PATH", "").split(os.pathsep)
+        if not all(map(os.path.isabs, path)):  # the folder that the call is in
+            return True
+        folders = dict.fromkeys(map(os.path.realpath, path))
+        own = [folder for folder in folders if profile.may_write(os.path.join(folder, "x"))]
+        if any(name.startswith("git-") for folder in own for name in no_links.names_in(folder)):
+            return True  # git runs these for addresses and strategies
         return any(os.path.lexists(os.path.join(folder, name)) for folder in own for name in names)
 
     def _existing(self, rows: Iterable[Need]) -> list[str]:
@@ -232,11 +244,15 @@ class CallRights:
 
 def _hides_link(argv: Sequence[str], folder: str) -> bool:
     """True if a word of a command names a link, what is reached by one, a repository here, or a folder that is sent whole."""
+    sends = argv[0] in SENDS_FOLDERS or (
+        argv[0] in ("kubectl", "oc") and any("cp" in word or "from-" in word for word in argv)
+    )
     for word in argv[1:]:
-        path = os.path.normpath(os.path.join(folder, word.rpartition("=")[2]))
+        named = os.path.expanduser(_SCHEME.sub("", word.rpartition("=")[2]))
+        path = os.path.normpath(os.path.join(folder, named))
         if "\0" in path or len(path) > _LONGEST_PATH or not os.path.lexists(path):
             continue
-        if os.path.realpath(path) != path or (argv[0] in SENDS_FOLDERS and os.path.isdir(path)):
+        if os.path.realpath(path) != path or (sends and os.path.isdir(path)):
             return True
         if argv[0] == "git" and any(os.path.lexists(os.path.join(path, name)) for name in (".git", "HEAD")):
             return True

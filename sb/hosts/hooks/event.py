@@ -153,6 +153,7 @@ class GovernedCall(NamedTuple):
         scripts: files that a command line runs by their names.
         commands: of a command line, programs with their arguments, as far as they are known.
         disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
+        in_background: its host does not wait for it.
     """
 
     tool_id: str
@@ -172,6 +173,7 @@ class GovernedCall(NamedTuple):
     scripts: tuple[str, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
     disclosed: tuple[str, ...] = ()
+    in_background: bool = False
 
 
 class Decision(StrEnum):

@@ -212,6 +212,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         secrets=verdict.secrets,
         flow=verdict.flow,
         uploads=verdict.uploads,
+        in_background=call.in_background,
         replaced=verdict.replaced,
         scripts=verdict.scripts,
         commands=verdict.commands,

@@ -98,6 +98,8 @@ def test_call_that_goes_on_has_its_profile_and_needs_no_ticket(confined: Host) -
     [options] = (confined.home / "confine" / "folders").rglob("options")
     assert os.fsencode(confined.project) in options.read_bytes().split(b"\0")
     assert tickets(confined) == []
+    remote = '[remote "origin"]\n\turl = https://example.org/shop.git\n'
+    (confined.project / ".git" / "config").write_text(remote)
     assert confined.before("Bash", "t2", command="git push origin main").decision is Decision.NONE
     assert tickets(confined) == ["'git push origin main'"]
     confined.after("Bash", "t2", command="git push origin main")

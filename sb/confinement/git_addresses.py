@@ -1,0 +1,103 @@
+"""Addresses that git reaches: a repository on this machine is an agent's own as likely as not, with hooks that git would run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+# Of other schemes git runs `git-remote-SCHEME`, wherever it finds it; of a path, the hooks of what is there.
+_ADDRESS = re.compile(r"(?:https?|ssh|git|git\+ssh|ssh\+git|ftps?)://[^\s]+|[^-/\s:.][^/\s:]*:(?!:|//)\S*")
+_REMOTE_NAME = re.compile(r"[\w][\w.-]*")
+_FLAGS = frozenset(
+    "quiet verbose progress no-progress set-upstream tags no-tags follow-tags force force-with-lease force-if-includes no-verify "
+    "verify all prune no-prune prune-tags rebase no-rebase ff ff-only no-ff autostash no-autostash dry-run delete mirror heads refs "
+    "branches exit-code symref get-url unshallow single-branch no-single-branch edit no-edit commit no-commit squash no-squash stat "
+    "no-stat atomic no-atomic porcelain bare no-checkout no-recurse-submodules allow-unrelated-histories ipv4 ipv6 signoff no-signoff "
+    "update-shallow thin no-thin keep append init recursive remote merge checkout".split()
+)
+_WITH_VALUE = frozenset("depth deepen branch jobs shallow-since shallow-exclude filter sort".split())
+_SHORT_FLAGS = re.compile(r"-[qvfnatpd46r]+")
+_SHORT_WITH_VALUE = ("-b", "-j")
+_REACH = frozenset("push fetch pull ls-remote".split())
+# Of `git remote`, `git submodule` and `git lfs`, what runs nothing that is named in the line.
+_OF_REMOTE = frozenset("show update prune get-url remove rm rename set-head set-branches".split())
+_OF_SUBMODULE = frozenset("update init status sync summary".split())
+_OF_LFS = frozenset("pull push fetch ls-files track untrack status".split())
+
+
+def is_address(text: str) -> bool:
+    """True for an address on another machine, of a scheme that git speaks itself."""
+    return bool(_ADDRESS.fullmatch(text))
+
+
+def is_remote_name(text: str) -> bool:
+    """True for what may be the name of a remote, and no path or address."""
+    return bool(_REMOTE_NAME.fullmatch(text))
+
+
+def added_remotes(commands: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The remotes that a line adds, with an address on another machine."""
+    for argv in commands:
+        if tuple(argv[:3]) == ("git", "remote", "add"):
+            operands = _operands(argv[3:])
+            if operands is not None and len(operands) == 2 and is_address(operands[1]):
+                yield operands[0]
+
+
+def reaches_only(argv: Sequence[str], remotes: Collection[str] | None) -> bool:
+    """True if a command of git reaches remotes or other machines alone, and has no option that could name a program.
+
+    Args:
+        argv: with its program. remotes: configured ones that are on other machines; None where any name may be one.
+    """
+    subcommand, words = argv[1], list(argv[2:])
+    kind = ""
+    if subcommand in ("remote", "submodule", "lfs"):
+        listing = not words or words[0].startswith("-")
+        kind, words = ("", words) if listing else (words[0], words[1:])
+    operands = _operands(words, subcommand)
+    if operands is None:
+        return False
+    if subcommand == "remote":
+        if kind in ("add", "set-url"):
+            return len(operands) > 1 and all(map(is_address, operands[1:]))
+        return not (kind or operands) or (kind in _OF_REMOTE and all(map(is_remote_name, operands)))
+    if subcommand == "submodule":
+        return (
+            not kind
+            or kind in _OF_SUBMODULE
+            or (kind == "add" and bool(operands) and is_address(operands[0]))
+        )
+    if subcommand == "lfs" and kind not in ("pull", "push", "fetch"):
+        return not kind or kind in _OF_LFS
+    if subcommand == "clone":
+        return bool(operands) and is_address(operands[0])
+    if subcommand in _REACH or subcommand == "lfs":
+        return not operands or _is_known(operands[0], remotes)
+    return False
+
+
+def _is_known(word: str, remotes: Collection[str] | None) -> bool:
+    if is_address(word):
+        return True
+    return is_remote_name(word) and (remotes is None or word in remotes)
+
+
+def _operands(words: Sequence[str], subcommand: str = "") -> list[str] | None:
+    """The words that are no options; None if an option is none of those that are known to name no program."""
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name = word[2:].partition("=")[0]
+        if not word.startswith("-"):
+            operands.append(word)
+        elif word.startswith("--"):
+            if name in _WITH_VALUE and "=" not in word:
+                next(rest, "")
+            elif name not in _FLAGS and name not in _WITH_VALUE:
+                return None
+        elif word in _SHORT_WITH_VALUE:
+            next(rest, "")
+        elif not _SHORT_FLAGS.fullmatch(word) and not (word == "-u" and subcommand in ("push", "fetch")):
+            return None
+    return operands

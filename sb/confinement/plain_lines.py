@@ -1,0 +1,122 @@
+"""Plain lines: what is written is what runs, and what stands beside a program with credentials reads no file.
+
+Each rule says what is known to be harmless. A line that is not plain gets no credentials, so that a person is asked where it
+fails without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sb.shell.parsing.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
+from sb.shell.parsing.syntax import parse
+from sb.shell.parsing.words import COMMA, OPEN, is_literal, is_sure
+from sb.shell.snapshots.local_effects import OF_GIT, REDIRECTIONS
+
+_OUTPUT = frozenset((">", ">>", ">|", ">&", "&>", "&>>"))
+_TEXTS = frozenset(("<<", "<<-", "<<<"))
+_NAMED_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}(?:\[[^]]*\])?[<>]")
+# By tool: options that read no file, those of them with a value in the next word, and what its operands are.
+_NUMBER, _WORDS = r"\d[\d,-]*", r"[\s\S]*"
+_PRINTS = r"\s*(?:\{ *print [$\w, ]+\}|/[\w ]+/ *\{ *print [$\w, ]+\}|NR *[=<>!]=? *\d+)\s*"
+_REPLACES = r"s([/|,#])[^/|,#\n]*\1[^/|,#\n]*\1[gip0-9]*|\d+(?:,\d+)?[pd]"
+_FILTER = r"(?![\s\S]*(?:include|import|module|input_filename|\$__loc|debug))[^;#]*"
+_PATTERN_OPTIONS = r"-[ivEFPwxocnqhsH]+|-[mABC]\d+|--colou?r(?:=\w+)?|--line-buffered"
+
+
+class _Tool:
+    def __init__(self, options: str, *, valued: str = "(?!)", operand: str = "(?!)", most: int = 1) -> None:
+        self.options, self.valued, self.operand, self.most = options, valued, operand, most
+
+    def reads_no_file(self, words: Sequence[str]) -> bool:
+        rest, operands = iter(words), 0
+        for word in rest:
+            if re.fullmatch(self.valued, word):
+                next(rest, "")
+            elif word.startswith("-") and word != "-":
+                if not re.fullmatch(self.options, word):
+                    return False
+            elif (operands := operands + 1) > self.most or not re.fullmatch(self.operand, word):
+                return False
+        return True
+
+
+_ANY = _Tool(_WORDS, operand=_WORDS, most=1 << 16)
+_SEARCH = _Tool(_PATTERN_OPTIONS, valued="-[mABC]", operand=_WORDS)
+_TOOLS = {
+    **dict.fromkeys(("echo", "true", "false", "pwd", "ls", "seq", "tr"), _ANY),
+    "date": _Tool(r"-[uIR]+|-I\w+", valued="-d", operand=r"\+[\s\S]*"),
+    **dict.fromkeys(("head", "tail"), _Tool(r"-\d+|-[nc][+-]?\d+|-q", valued="-[nc]")),
+    "cat": _Tool(r"-[nsbAetuv]+"),
+    "wc": _Tool(r"-[lwcm]+"),
+    "uniq": _Tool(r"-[cdui]+"),
+    "sort": _Tool(r"-[urnhVbfdiM]+|-k[\d.,nrbfh]+|-t.", valued="-[kt]"),
+    "cut": _Tool(r"-[dfcb][\s\S]+|-s", valued="-[dfcb]"),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), _SEARCH),
+    "rg": _Tool(r"-[ivwxocnqFsNI]+|-[mABC]\d+", valued="-[mABC]", operand=_WORDS),
+    "jq": _Tool(r"-[rcensSMCj]+|--raw-output|--compact-output|--slurp|--exit-status", operand=_FILTER),
+    "awk": _Tool(r"-F[\s\S]+", valued="-F", operand=_PRINTS),
+    "sed": _Tool(r"-[nEru]+", operand=_REPLACES),
+}  # fmt: skip
+
+
+def reads_no_file(argv: Sequence[str]) -> bool:
+    """True for a redirection of output, and for a tool that reads what is piped to it alone, by every word it has."""
+    if argv[0] in REDIRECTIONS:
+        return argv[0] != "<" or tuple(argv[1:]) == ("/dev/null",)
+    tool = _TOOLS.get(argv[0])
+    return tool is not None and tool.reads_no_file(argv[1:])
+
+
+def is_plain(line: str) -> bool:
+    """True for commands in literal words, joined by pipes and lists: without loops, functions, assignments and expansions."""
+    try:
+        script = parse(line)
+    except Unparsed:
+        return False
+    return not _NAMED_DESCRIPTOR.search(line) and all(map(_is_plain, script))
+
+
+def _is_plain(node: Node) -> bool:
+    if isinstance(node, Pipeline):
+        return all(map(_is_plain, node.parts))
+    if isinstance(node, Compound):
+        return node.kind in ("&&", "||") and not node.redirects and all(map(_is_plain, node.bodies))
+    if node.assigned or not node.words or not all(map(_is_plain_redirect, node.redirects)):
+        return False
+    first = [word.text for word in node.words[:2]]
+    # What git adds, moves and restores may be known by patterns: none of it is read by a program of the line.
+    of_files = first[:1] == ["git"] and first[1:] != [] and first[1] in OF_GIT
+    return all(_is_literal(word) or (of_files and _is_pattern(word)) for word in node.words)
+
+
+def _is_literal(word: Word) -> bool:
+    literal = is_literal(word.text) and not (OPEN in word.text and (COMMA in word.text or ".." in word.text))
+    return literal and (not word.scripts or (_is_quoted(word) and all(map(_is_text, word.scripts))))
+
+
+def _is_pattern(word: Word) -> bool:
+    return is_sure(word.text) and not word.scripts and word.text[:1].isalnum()
+
+
+def _is_quoted(word: Word) -> bool:
+    return word.raw[:1] == word.raw[-1:] == '"'
+
+
+def _is_text(script: Script) -> bool:
+    """True for `cat` with a here-document: a text of several lines."""
+    if len(script) != 1 or not isinstance(script[0], Simple):
+        return False
+    simple = script[0]
+    named = [word.text for word in simple.words] == ["cat"] and not simple.assigned
+    return named and all(one.operator in _TEXTS and _is_plain_redirect(one) for one in simple.redirects)
+
+
+def _is_plain_redirect(redirect: Redirect) -> bool:
+    if redirect.operator in _TEXTS:
+        text = redirect.target if redirect.body is None else redirect.body
+        return _is_literal(text)
+    if redirect.operator == "<":
+        return redirect.target.text == "/dev/null"
+    return redirect.operator in _OUTPUT and _is_literal(redirect.target)
