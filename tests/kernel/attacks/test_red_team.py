@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import time
 from urllib.parse import quote
 
 import pytest
@@ -165,14 +166,58 @@ def test_an_unknown_origin_gives_no_right_to_instruct() -> None:
 def test_a_long_text_is_read_in_part_and_says_so() -> None:
     verdict = check("x" * (LONGEST + 1) + ATTACK)
     assert (verdict.flagged, verdict.complete, verdict.read) == (True, False, LONGEST)
-    assert verdict.findings[0].start > LONGEST
+    assert verdict.findings[0].start > LONGEST // 2
     assert check(ATTACK).complete
 
 
-@rows("piece", ["a" * 1000, "ignore all ", "%20", "<!-- ", "&#105;", "\u200b", "A1", "i g n o r e "])
-def test_a_long_repetition_of_anything_has_a_verdict(piece: str) -> None:
-    text = piece * (300_000 // len(piece))
-    assert check(text).complete  # in linear time: quadratic would be hours
+@rows(
+    "piece",
+    [
+        "a" * 1000,
+        *(
+            "\n",
+            " ",
+            "\n \t",
+            "\u200b",
+            "A1",
+            "a@",
+            "_",
+            "[",
+            "\ud800",
+            "a\udc00b ",
+            "\ufdfa",
+            "\u2474",
+            "\u0130",
+        ),
+        *(
+            "ignore all ",
+            "i g n o r e ",
+            "1gn0r3 ",
+            "\u0430e ",
+            "a\u0300",
+            "\u5ffd\u7565\u6307\u4ee4",
+            "".join(map(chr, range(32))),
+        ),
+        *(
+            '"ignore all" ',
+            "\"ignore\" all 'you must' ",
+            "user:\n",
+            "<|im_start|>",
+            "[system",
+            "--begin ",
+            "![a](http://b",
+        ),
+        *("%20", "%41", "\\u0041", "<!-- ", "&#105;", "0a ", "QUJD", "http://a?b="),
+        "".join(chr(0x100 + number * 37 % 0x10FE00) for number in range(LONGEST)),
+    ],
+)
+def test_nothing_hostile_takes_long(piece: str) -> None:
+    """A tenth of a second on an idle machine; what is quadratic takes minutes."""
+    text = (piece * (LONGEST // len(piece) + 1))[:LONGEST]  # of which two thirds are read if not ASCII
+    check(ATTACK)
+    before = time.process_time()
+    assert check(text).complete is text.isascii()
+    assert time.process_time() - before < 0.5
 
 
 @given(st.text(max_size=300))
@@ -188,6 +233,11 @@ def test_places_in_the_plain_text_rise_with_those_in_the_original(text: str) -> 
     places = [plain.original(at) for at in range(len(plain.text) + 1)]
     assert places == sorted(places)
     assert all(0 <= at <= len(text) for at in places)
+
+
+def test_invisible_characters_beside_other_letters_count_as_hidden() -> None:
+    assert plain_text("\u043f\u200b\u0440").hidden
+    assert not plain_text("\u043f\u0440 \uff21").hidden
 
 
 def test_the_corpus_disguises_and_carries() -> None:
