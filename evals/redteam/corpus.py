@@ -11,6 +11,7 @@ import base64
 import codecs
 import hashlib
 import json
+import os
 import random
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -24,6 +25,9 @@ PARTS = {
     "choose": "held_out",
     "judge": "",
     "fresh": "",
+    "languages": "",
+    "people": "",
+    "kinds": "",
 }  # with the written texts that belong to each
 _HERE = Path(__file__).parent
 COLLECTED = _HERE / "collected"
@@ -37,6 +41,7 @@ class Text(NamedTuple):
 
     Args:
         label: the class of attack, or `benign`. how: what disguises or carries it, or "plain". source: who wrote it.
+        kind: mail, code, chat and so on, "" where nobody said. lang: its language.
     """
 
     text: str
@@ -44,6 +49,8 @@ class Text(NamedTuple):
     origin: str
     how: str = "plain"
     source: str = "own"
+    kind: str = ""
+    lang: str = "en"
 
     @property
     def attacks(self) -> bool:
@@ -83,14 +90,42 @@ def corpus(half: str, seed: int = 7) -> list[Text]:
 
 def collected(part: str) -> list[Text]:
     """The texts of published packages that belong to a part."""
-    with (COLLECTED / f"{part}.jsonl").open(encoding="utf-8") as lines:
+    return _lines_of(COLLECTED / f"{part}.jsonl")
+
+
+def gathered(part: str) -> list[Text]:
+    """The texts of a part that `evals.redteam.gather` made, in the folder that REDTEAM_TEXTS names; none without one."""
+    folder = os.environ.get("REDTEAM_TEXTS")
+    return _lines_of(Path(folder) / f"{part}.jsonl") if folder else []
+
+
+def _lines_of(path: Path) -> list[Text]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as lines:
         return [Text(**json.loads(line)) for line in lines]
 
 
+def languages(half: str) -> list[Text]:
+    """The texts of one half, fit or judge, of `languages.txt`."""
+    texts = []
+    for line in (_HERE / "languages.txt").read_text(encoding="utf-8").splitlines():
+        head, _, text = line.partition(" | ")
+        if text and not line.startswith("#"):
+            lang, of, label, origin = head.split()
+            if of == half:
+                texts.append(Text(text, label, origin, source=f"languages-{half}", lang=lang))
+    return texts
+
+
 def part_of(part: str) -> list[Text]:
-    """Every text of a part: fit, choose, judge or fresh."""
+    """Every text of a part that is in the repository; of `kinds` those of the folder that REDTEAM_TEXTS names."""
+    if part == "languages":
+        return languages("judge")
+    if part == "kinds":
+        return gathered("judge")
     half = PARTS[part]
-    return [*collected(part), *(corpus(half) if half else ())]
+    return [*collected(part), *(corpus(half) if half else ()), *(languages("fit") if part == "fit" else ())]
 
 
 def digest_of_texts() -> str:
@@ -99,6 +134,7 @@ def digest_of_texts() -> str:
     for path in (
         _HERE / "dev.txt",
         _HERE / "held_out.txt",
+        _HERE / "languages.txt",
         COLLECTED / "fit.jsonl",
         COLLECTED / "choose.jsonl",
     ):

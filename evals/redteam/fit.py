@@ -1,12 +1,14 @@
 """Fit the red-team detector: weights on the texts to fit, the threshold on those to choose with; writes `model.json`.
 
-Run `python -m evals.redteam.fit`. The same texts give the same model; a test fits it again.
+Run `REDTEAM_TEXTS=FOLDER python -m evals.redteam.fit`, where FOLDER is what `evals.redteam.gather` made. The same texts give the
+same model; a test fits it again.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -16,16 +18,17 @@ from typing import Any
 import numpy as np
 import yaml
 
-from evals.redteam.corpus import BENIGN, Text, digest_of_texts, part_of
+from evals.redteam.corpus import BENIGN, Text, digest_of_texts, gathered, part_of
 from sb.kernel.attacks.detector import Model, check_with, read_windows, share_of_words
 from sb.kernel.attacks.hidden_texts import hidden_texts
 from sb.kernel.attacks.normalise import plain_text
 from sb.kernel.attacks.signs import Lexicon
-from sb.kernel.attacks.verdict import MAY_INSTRUCT, Category, Origin
+from sb.kernel.attacks.verdict import MAY_INSTRUCT, Category
 from sb.kernel.attacks.word_weights import WordWeights, features_of
 
 MODEL = Path(__file__).parents[2] / "sb" / "kernel" / "attacks" / "model.json"
-FALSE_ALARMS = 0.01  # of the look-alikes to choose the threshold with, and of the documentation, at most
+FALSE_ALARMS = 0.01  # of each kind of benign texts to choose the threshold with, at most
+_LEAST_OF_KIND = 100  # texts that say anything of a kind
 _LOOK_ALIKES = ("own", "bastioncorpus")  # sources of benign texts that were written to look like attacks
 _LEAST_TEXTS = 2  # that have a sign
 _LEAST_WORD_TEXTS, _LEAST_SOURCES = (
@@ -34,16 +37,26 @@ _LEAST_WORD_TEXTS, _LEAST_SOURCES = (
 )  # that have a word or a pair: one of a single source says what that is about
 _ROUNDS = 2  # of fitting: the second takes of each attack the window that the first thinks worst
 _STEPS = 60
-_PENALTY, _CLASS_PENALTY = 1e-5, 3e-3
+_PENALTY, _CLASS_PENALTY = 5e-5, 3e-3
 _SIGN = 0.35  # what a sign counts where one of sixty words counts an eighth
 _SOURCE_POWER = 0.3  # a source of a thousand texts counts as much as eight, not ten, of a hundred
 _NEAREST = {
-    "own": 5.0,
-    "bastioncorpus": 5.0,
+    "own": 8.0,
+    "bastioncorpus": 8.0,
     "dhvaniguard": 3.0,
     "spikee": 3.0,
 }  # what a look-alike of these counts
-_LEAST_WEIGHT, _LEAST_PAIR, _LEAST_CLASS_WEIGHT = 0.05, 0.2, 0.05
+# What a benign text of a kind counts: those that people write are hardest to tell from attacks.
+_OF_KIND = {"chatlog": 3.0, "chat": 2.0, "people": 2.0, "security": 2.0, "code": 2.0}
+# What an attack in `languages.txt` counts, since benign texts of its language outnumber it by far.
+_OF_LANGUAGE = 12.0
+_WINDOW_POWER = 0.3  # a benign text of a thousand windows counts as much as eight
+_CARRIED_SHARE, _CARRIED_LANGUAGES = (
+    0.6,
+    2,
+)  # of attacks in data that are also put into a benign text, and how often one of languages.txt
+_LEADS = ("", "# ", "// ", "> ", "- ", "<!-- ", "")  # what stands before an attack in it
+_LEAST_WEIGHT, _LEAST_PAIR, _LEAST_CLASS_WEIGHT = 0.09, 0.2, 0.05
 _DIGITS = 2
 _WORD, _PAIR = "word ", "pair "  # before the name of a feature of words
 Features = Mapping[str, float]  # with what each counts in a window
@@ -192,7 +205,7 @@ def fit(texts: Sequence[Text]) -> dict[str, Any]:
     taken = np.ones(len(rows), dtype=bool)
     for _ in range(_ROUNDS):
         inside = np.maximum(np.bincount(owners[taken], minlength=len(texts))[owners], 1)
-        weights = counts * taken / np.where(attacks, inside, np.sqrt(inside))
+        weights = counts * taken / np.where(attacks, inside, inside**_WINDOW_POWER)
         weights *= np.where(attacks, 1 / (weights @ attacks), 1 / (weights @ ~attacks)) / 2
         value, bias = logistic(table, attacks.astype(float), weights, _PENALTY, _STEPS)
         scores = table.times(value)
@@ -213,13 +226,13 @@ def fit(texts: Sequence[Text]) -> dict[str, Any]:
 def _counts(texts: Sequence[Text]) -> Any:
     """What each text counts: less where its source has many, more where it is a look-alike of the nearest kind."""
     sizes = Counter((one.source, one.attacks) for one in texts)
-    return np.array(
-        [
-            sizes[one.source, one.attacks] ** -_SOURCE_POWER
-            * (1.0 if one.attacks else _NEAREST.get(one.source, 1.0))
-            for one in texts
-        ]
-    )
+    return np.array([sizes[one.source, one.attacks] ** -_SOURCE_POWER * _importance(one) for one in texts])
+
+
+def _importance(one: Text) -> float:
+    if one.attacks:
+        return _OF_LANGUAGE if one.source == "languages-fit" else 1.0
+    return _NEAREST.get(one.source, 1.0) * _OF_KIND.get(one.kind, 1.0)
 
 
 def _classes(attacks: Sequence[tuple[Features, str]]) -> dict[str, dict[str, float]]:
@@ -275,27 +288,53 @@ def model_of(data: Mapping[str, Any], threshold: float) -> Model:
     return Model(Lexicon(data["lexicon"]), data["weights"], words, data["classes"], data["bias"], both)
 
 
+def carried(texts: Sequence[Text]) -> list[Text]:
+    """Attacks in data once more, each at the end of a line of a benign text in its language."""
+    chance = random.Random(1)
+    hosts = defaultdict[str, list[str]](list)
+    for one in texts:
+        if one.kind and not one.attacks and one.origin not in MAY_INSTRUCT and 300 < len(one.text) < 3000:
+            hosts[one.lang].append(one.text)
+    more = list[Text]()
+    for one in texts:
+        if not one.attacks or len(one.text) > 1500 or not hosts[one.lang]:
+            continue
+        wanted = one.origin not in MAY_INSTRUCT and chance.random() < _CARRIED_SHARE
+        for _ in range(_CARRIED_LANGUAGES if one.source == "languages-fit" else int(wanted)):
+            host, lead = chance.choice(hosts[one.lang]), chance.choice(_LEADS)
+            at = host.find("\n", chance.randrange(len(host)))
+            at = at if at > 0 else len(host)
+            text = f"{host[:at]}\n{lead}{one.text}{' -->' * (lead == '<!-- ')}\n{host[at:]}"
+            more.append(one._replace(text=text, origin="tool", how="carried"))
+    return more
+
+
 def chosen_threshold(data: Mapping[str, Any], texts: Iterable[Text], *, may_instruct: bool) -> float:
-    """The lowest score, in thousandths, that at most `FALSE_ALARMS` of the look-alikes and of the documentation reach.
+    """The lowest score, in thousandths, that at most `FALSE_ALARMS` of each kind of benign texts reach.
 
     Args:
-        may_instruct: of texts by those who may give instructions; they paste documentation too.
+        may_instruct: of texts by those who may give instructions, which are chats and look-alikes.
     """
     model = model_of(data, 1.0)
-    origin = Origin.USER if may_instruct else Origin.TOOL
-    scores: tuple[list[float], list[float]] = ([], [])
+    scores = defaultdict[str, list[float]](list)
     for one in texts:
-        written = one.source in _LOOK_ALIKES
-        if not one.attacks and not (written and (one.origin in MAY_INSTRUCT) is not may_instruct):
-            scores[written].append(check_with(model, one.text, origin).score)
-    highest_allowed = max(sorted(group, reverse=True)[round(FALSE_ALARMS * len(group))] for group in scores)
-    return math.floor(highest_allowed * 1000 + 1) / 1000
+        kind = one.kind or ("look-alike" if one.source in _LOOK_ALIKES else "doc")
+        if not one.attacks and (one.origin in MAY_INSTRUCT) is may_instruct:
+            scores[kind].append(check_with(model, one.text, one.origin).score)
+    several = {
+        kind: sorted(group, reverse=True) for kind, group in scores.items() if len(group) >= _LEAST_OF_KIND
+    }
+    highest = {kind: group[int(FALSE_ALARMS * len(group))] for kind, group in several.items()}
+    print(f"1 % of each kind reach: {highest}")
+    return math.floor(max(highest.values()) * 1000 + 1) / 1000
 
 
 def fitted() -> dict[str, Any]:
     """The model's data, as it is written."""
-    data = fit(for_both(part_of("fit")))
-    choosing = part_of("choose")
+    texts, choosing = [*part_of("fit"), *gathered("fit")], [*part_of("choose"), *gathered("choose")]
+    if not any(one.kind for one in texts):
+        raise SystemExit("REDTEAM_TEXTS: no texts (make them by python -m evals.redteam.gather FOLDER OUT)")
+    data = fit(for_both([*texts, *carried(texts)]))
     threshold = {
         "may": chosen_threshold(data, choosing, may_instruct=True),
         "may_not": chosen_threshold(data, choosing, may_instruct=False),

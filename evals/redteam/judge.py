@@ -1,7 +1,7 @@
 """Judge the red-team detector: attacks found and false alarms, with Wilson intervals, by class, source and script; time.
 
-Run `python -m evals.redteam.judge PART`, where PART is fit, choose, judge or fresh; `--misses` prints what was missed or flagged wrongly,
-and `--documents N` judges N passages of this machine's documentation as well.
+Run `python -m evals.redteam.judge PART`, where PART is fit, choose, judge, fresh, languages, people or kinds
+(of REDTEAM_TEXTS); `--misses` prints what was missed or flagged wrongly, and `--documents N` judges N passages of this machine's documentation as well.
 """
 
 from __future__ import annotations
@@ -74,10 +74,13 @@ def main(arguments: Sequence[str]) -> None:
     _print_groups("by origin", attacks, lambda one: one.origin)
     _print_groups("by script", attacks, script)
     _print_groups("by source", attacks, lambda one: one.source)
+    _print_groups("benign by kind", benign, lambda one: one.kind or "other")
+    _print_groups("benign by language", benign, lambda one: one.lang)
+    _print_groups("attacks by language", attacks, lambda one: one.lang)
     _print_groups("look-alikes by source", benign, lambda one: one.source)
     for level in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
-        found = sum(verdict.score >= level for _, verdict in attacks) / len(attacks)
-        false = sum(verdict.score >= level for _, verdict in benign) / len(benign)
+        found = sum(verdict.score >= level for _, verdict in attacks) / max(len(attacks), 1)
+        false = sum(verdict.score >= level for _, verdict in benign) / max(len(benign), 1)
         print(f"from {level}: {found:.3f} found, {false:.4f} false alarms")
     if "--misses" in arguments:
         for one, verdict in verdicts:

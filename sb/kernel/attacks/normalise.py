@@ -6,14 +6,16 @@ import re
 import unicodedata
 from bisect import bisect_right
 from dataclasses import field
-from functools import lru_cache
 from html import unescape
 
 from sb.frozen import frozen
 from sb.text import INVISIBLE
 
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _TAGS = range(0xE0000, 0xE0080)  # invisible copies of ASCII
+# What an invisible copy of ASCII shows, and no accents that stand alone.
+_PLAIN = {code: chr(code - 0xE0000) if 0x20 <= code - 0xE0000 < 0x7F else "" for code in _TAGS}
+_PLAIN |= dict.fromkeys(range(0x300, 0x370), "")
 # Letters of other scripts that look like Latin ones (Unicode TR 39, the common part).
 _LOOKS = dict(
     zip(
@@ -22,6 +24,7 @@ _LOOKS = dict(
         strict=False,
     )
 )
+_LATIN = str.maketrans(_LOOKS)
 _FOREIGN = re.compile("[" + "".join(_LOOKS) + "]")
 _MIXED = re.compile(r"[^\W\d_]+")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
@@ -35,7 +38,7 @@ _MAYBE_LEET = re.compile(r"[01345@$7][a-zA-Z]")
 _SPACED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_*·|]{1,2}){5,60}[^\W\d_](?![^\W_])")
 _LEET = re.compile(r"(?<![\w.\-/])(?=\w*[a-zA-Z])(?=\w*[01345@$7])[a-zA-Z01345@$7]{4,24}(?![\w.\-/])")
 _FROM_LEET = str.maketrans("01345@$7", "oieasast")
-_REMEMBERED = 4096  # characters
+_MORE = 2  # letters than twice the characters of a run; a character may stand for eighteen
 
 Edit = tuple[int, int, str]  # from, to, and what stands there instead
 
@@ -46,7 +49,7 @@ class Plain:
 
     Args:
         text: what a reader sees. breaks, shifts: where it begins to differ from the original, and by how much.
-        hidden: how many invisible characters were taken out.
+        hidden: how many runs of invisible characters were taken out.
     """
 
     text: str
@@ -64,7 +67,9 @@ def plain_text(text: str) -> Plain:
     """The text with invisible characters, look-alike letters, entities and tags inside words undone."""
     plain = Plain(text)
     if not text.isascii():
-        plain = _edited(plain, _unicode_edits(plain.text))
+        plain = _edited(plain, _unicode_edits(text))
+        if not plain.hidden and INVISIBLE.search(text):  # beside other letters than ASCII
+            plain = Plain(plain.text, plain.breaks, plain.shifts, 1)
         if _FOREIGN.search(plain.text):
             plain = _edited(plain, _look_alikes(plain.text))
     if "&" in plain.text:
@@ -80,25 +85,16 @@ def plain_text(text: str) -> Plain:
 
 
 def _unicode_edits(text: str) -> list[Edit]:
-    edits = list[Edit]()
-    for match in _NOT_ASCII.finditer(text):
-        char = match[0]
-        other = _visible(char)
-        if other != char:
-            edits.append((match.start(), match.end(), other))
-    return edits
+    """Runs of other characters than ASCII that stand for other text: each has one edit."""
+    runs = [(match.start(), match.end(), match[0]) for match in _NOT_ASCII.finditer(text)]
+    seen = {run: _visible(run) for run in {run for _, _, run in runs}}
+    return [(start, end, seen[run]) for start, end, run in runs if seen[run] != run]
 
 
-@lru_cache(_REMEMBERED)
-def _visible(char: str) -> str:
-    code = ord(char)
-    if code in _TAGS:
-        return chr(code - 0xE0000) if 0x20 <= code - 0xE0000 < 0x7F else ""
-    if INVISIBLE.match(char) or "\u0300" <= char <= "\u036f":
-        return ""
-    if "\uac00" <= char <= "\ud7a3" or "\u3040" <= char <= "\u30ff":
-        return char
-    return unicodedata.normalize("NFKC", char)
+def _visible(run: str) -> str:
+    shown = INVISIBLE.sub("", run.translate(_PLAIN))
+    seen = unicodedata.normalize("NFKC", shown)
+    return seen if len(seen) <= 2 * len(run) + _MORE else shown
 
 
 def _look_alikes(text: str) -> list[Edit]:
@@ -108,14 +104,12 @@ def _look_alikes(text: str) -> list[Edit]:
     mostly_latin = latin > 4 * foreign
     edits = []
     for word in _MIXED.finditer(text):
-        if not _FOREIGN.search(word[0]):
+        if word[0].isascii() or not _FOREIGN.search(word[0]):
             continue
         if any(char.isascii() for char in word[0]) or (
             mostly_latin and all(char in _LOOKS for char in word[0])
         ):
-            for match in _FOREIGN.finditer(word[0]):
-                at = word.start() + match.start()
-                edits.append((at, at + 1, _LOOKS[match[0]]))
+            edits.append((word.start(), word.end(), word[0].translate(_LATIN)))
     return edits
 
 
@@ -145,6 +139,8 @@ def _edited(plain: Plain, edits: list[Edit]) -> Plain:
     """The text with these parts replaced, each given as it stands in `plain`; those that overlap an earlier one are left."""
     if not edits:
         return plain
+    if all(len(new) == end - start for start, end, new in edits):
+        return Plain(_replaced(plain.text, edits), plain.breaks, plain.shifts, plain.hidden)
     parts = list[str]()
     breaks, shifts = list[int](), list[int]()
     at = length = 0
@@ -157,11 +153,24 @@ def _edited(plain: Plain, edits: list[Edit]) -> Plain:
             breaks.append(length + place - at)
             shifts.append(plain.original(place) - breaks[-1])
         length += start - at
-        for offset in range(len(new)):
-            breaks.append(length + offset)
-            shifts.append(plain.original(min(start + offset, end - 1)) - breaks[-1])
+        same = len(new) == end - start and not plain.breaks  # one shift
+        places = [min(start + offset, end - 1) for offset in range(1 if same else len(new))]
+        if plain.breaks:
+            places = list(map(plain.original, places))
+        count = len(places)
+        breaks += range(length, length + count)
+        shifts += map(int.__sub__, places, range(length, length + count))
         length += len(new)
         parts += (plain.text[at:start], new)
         hidden += end > start and not new
         at = end
     return Plain("".join(parts), breaks, shifts, hidden)
+
+
+def _replaced(text: str, edits: list[Edit]) -> str:
+    """The text with these parts, none of which overlap, replaced."""
+    parts, at = list[str](), 0
+    for start, end, new in edits:
+        parts += (text[at:start], new)
+        at = end
+    return "".join((*parts, text[at:]))

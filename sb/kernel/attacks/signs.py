@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from sb.kernel.attacks.word_weights import Words
 WINDOW, STEP = 64, 32  # words that are judged together, and words from one such window to the next
 NEAR = 14  # words between two signs that belong together
 MOST_SIGNS = 24  # that are judged together
+# Signs that are judged, twice what prose has: of more, three quarters from the beginning and the rest from the end.
+MOST_OF_TEXT = 3_000
 _CACHED = 65_536  # words
 _RARE = frozenset('<[{#|@?=!/_:(*"')
 _text_of: Callable[[re.Match[str]], str] = itemgetter(0)
@@ -21,12 +23,14 @@ _WORDS = re.compile(r"[^\W_]+(?:['\u2019_\-][^\W_]+)*")
 # Both begin with a set of characters, since `re` finds these fastest; what stands before the first one is looked at then.
 _SENTENCE = re.compile(
     r"[.!?\u3002\uff01\uff1f\n](?:(?<=[.!?])(?=[\s\"”)\]]|$)|(?<=[\u3002\uff01\uff1f])"
-    r"|(?<=\n)(?=\s*(?:\n|[\-*#>|{<\d]|$))|(?<=[:;,]\n))"
+    r"|(?<=\n)(?=[^\S\n]{0,40}(?:[\n\-*#>|{<\d]|$))|(?<=[:;,]\n))"
 )
 _QUOTED = re.compile(
     r"[\"“”«»„`'](?:(?<!')[^\"“”«»„`\n]{3,240}[\"“”«»„`]|(?<=')(?<!\w')[^'\n]{6,160}'(?!\w))"
 )
-_ADDRESS = re.compile(r"https?://[^\s\"'<>)]{1,2000}|[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8}")
+_ADDRESS = re.compile(
+    r"https?://[^\s\"'<>)]{1,2000}|(?<![\w.+\-])[\w.+\-]{1,64}+@[\w\-]{1,63}+(?:\.[\w\-]{1,63}+){1,8}"
+)
 _SCRIPT = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 # Concepts that weigh otherwise where who writes may give instructions.
 _BY_WRITER = frozenset(("override", "persona", "reveal", "tooluse", "harmact", "send"))
@@ -40,11 +44,11 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
         r"|#{2,5} ?(?:end of |new |revised |updated |system )?(?:instructions?|system|prompt)\b"
         r"|-{2,}\s?(?:end|begin|start)[^\n]{0,30}-{2,}|\bend of (?:document|system prompt|instructions|prompt)\b"),
     ),
-    ("turn", ("human:", "assistant:", "system:", '"system"', "user:"), r"(?m)^\s*(?:human|system|assistant|user)\s*:|\"role\"\s*:\s*\"system\""),
+    ("turn", ("human:", "assistant:", "system:", '"system"', "user:"), r"(?m)^[^\S\n]{0,40}(?:human|system|assistant|user)[^\S\n]{0,8}:|\"role\"\s*:\s*\"system\""),
     (
         "comment",
         ("<!--", "display:none", "display: none", "font-size:0", "font-size: 0", "visibility:hidden", "opacity:0", "/*", "# ", "//"),
-        r"<!--|display:\s?none|font-size:\s?0|visibility:\s?hidden|opacity:\s?0|(?m:^\s*(?:#|//|/\*))",
+        r"<!--|display:\s?none|font-size:\s?0|visibility:\s?hidden|opacity:\s?0|(?m:^[^\S\n]{0,80}(?:#|//|/\*))",
     ),
     (
         "danger",
@@ -134,6 +138,7 @@ class Lexicon:
             for known in phrases.values():
                 known.sort(key=lambda one: -len(one[0]))
         self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
+        self._starts = frozenset(stem[:2] for stem in self._stems)
         self._scripts = scripts
         self._entries = _Entries(self._entry)
 
@@ -144,11 +149,11 @@ class Lexicon:
     def _entry(self, word: str) -> Entry | None:
         """The concepts of a word and the phrases that begin with it; None for a word that means nothing here."""
         found = self._words.get(word)
-        if found is None:
+        if found is None and word[:2] in self._starts:
             stems = (self._stems.get(word[:length]) for length in self._lengths if length <= len(word))
-            found = next((one for one in stems if one), [])
+            found = next((one for one in stems if one), None)
         phrases = self._phrases.get(word, {})
-        return (found, phrases) if found or phrases else None
+        return (found or [], phrases) if found or phrases else None
 
     def signs(self, lowered: str) -> tuple[list[Sign], Words]:
         """Every sign of a text in lower case, in order, and its words."""
@@ -215,6 +220,23 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+def _in_quotes(text: str, signs: Sequence[Sign]) -> frozenset[int]:
+    """The places of the signs that stand in a quotation."""
+    spans = [match.span() for match in _QUOTED.finditer(text)]
+    starts = [start for start, _ in spans]
+    inside = set[int]()
+    for one in signs:
+        number = bisect_left(starts, one.start) - 1
+        if number >= 0 and one.start < spans[number][1]:
+            inside.add(one.start)
+    return frozenset(inside)
+
+
+@cache
+def _pair(first: str, second: str) -> str:
+    return f"{first}>{second}"
+
+
 def windows(
     text: str, signs: Sequence[Sign], words: Words, *, trusted: bool, hidden: bool
 ) -> Iterator[Window]:
@@ -226,8 +248,10 @@ def windows(
     """
     if not signs:
         return
+    if len(signs) > MOST_OF_TEXT:
+        signs = [*signs[: MOST_OF_TEXT * 3 // 4], *signs[-(MOST_OF_TEXT // 4) :]]
     ends = [match.end() for match in _SENTENCE.finditer(text)]
-    quoted = [match.span() for match in _QUOTED.finditer(text)] if len(signs) > 1 else []
+    quoted = _in_quotes(text, signs) if len(signs) > 1 else frozenset[int]()
     sentences = [bisect_right(ends, one.start) for one in signs]
     places = [one.word for one in signs]
     last = len(words.words)
@@ -247,7 +271,7 @@ def windows(
 def _features(
     signs: Sequence[Sign],
     sentences: Sequence[int],
-    quoted: Sequence[tuple[int, int]],
+    quoted: frozenset[int],
     *,
     trusted: bool,
     hidden: bool,
@@ -266,13 +290,12 @@ def _features(
         if sentences[number] != before:
             found.add(f"^{one.concept}")
             before = sentences[number]
-        if quoted:
-            quotes += any(start < one.start < end for start, end in quoted)
+        quotes += one.start in quoted
         for other in signs[number + 1 :]:
             if other.word - one.word > NEAR:
                 break
             if other.concept != one.concept:
-                found.add(f"{one.concept}>{other.concept}")
+                found.add(_pair(one.concept, other.concept))
     if quotes * 2 > len(signs):
         found.add("quoted")
         found |= {f"quoted:{one.concept}" for one in signs if one.concept in ("attacktalk", "override")}

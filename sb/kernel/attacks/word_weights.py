@@ -11,7 +11,7 @@ from typing import NamedTuple
 STEM = 5  # letters that words share which count as one
 _CACHED = 65_536  # words
 # Begins with a set of characters, since `re` finds these fastest.
-_FIRST = re.compile(r"[.!?:;\n\"(](?:\s*)([^\W_]+(?:['\u2019_\-][^\W_]+)*)")
+_FIRST = re.compile(r"[.!?:;\n\"(]\s{0,12}([^\W_]+(?:['\u2019_\-][^\W_]+)*)")
 _BEGINNING = re.compile(r"\s*([^\W_]+(?:['\u2019_\-][^\W_]+)*)")
 
 

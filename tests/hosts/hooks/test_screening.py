@@ -44,6 +44,17 @@ def test_the_model_is_told_of_an_attack_in_a_result(host: Host, setting: str) ->
         assert host.before("Bash", "u3", command="ls").decision is Decision.NONE
 
 
+def test_an_attack_among_broken_characters_is_told_and_on_record(host: Host) -> None:
+    host.configure("red_team:\n  tool_results: mark\n")
+    broken = "".join(map(chr, range(32))) + "\x7f\x85\u2028\ud800\udfff\ufffe"
+    fields = {"tool_name": "Read", "tool_use_id": "u1", "tool_input": {"file_path": "README.md"}}
+    host.tell("PreToolUse", **fields)
+    page = {"content": f"{broken}\n{ATTACK[:40]}\ud800{ATTACK[40:]}{broken}"}
+    assert "reads like an attack" in host.tell("PostToolUse", **fields, tool_response=page).context
+    (event,) = host.events(kind="attack.found")
+    assert "ignore the user" in str(event.payload)
+
+
 def test_a_pasted_attack_in_a_prompt_is_marked(host: Host) -> None:
     host.configure("red_team:\n  prompts: mark\n")
     assert host.tell("UserPromptSubmit", prompt="What does this function do?").context == ""
