@@ -113,13 +113,21 @@ def _by_folder(paths: Iterable[str]) -> list[tuple[str, set[str]]]:
 
 
 def _writable_beside(folder: str, names: set[str]) -> Iterator[str]:
-    """Make names in a folder writable, there or not: the folder, with all else in it as it is."""
-    yield from ("--bind-try", folder, folder)
+    """Make names in a folder writable, there or not: the folder, with all else in it as it is.
+
+    Of a folder with very many entries, only those names that are there: it is never open as a whole.
+    """
     try:
         others = sorted(os.listdir(folder))
     except OSError:
+        others = []
+    if len(others) > MOST_SIBLINGS:
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            yield from () if os.path.islink(path) else ("--bind-try", path, path)
         return
-    for other in others if len(others) <= MOST_SIBLINGS else ():
+    yield from ("--bind-try", folder, folder)
+    for other in others:
         beside = os.path.join(folder, other)
         if other not in names and not os.path.islink(beside):
             yield from ("--ro-bind-try", beside, beside)

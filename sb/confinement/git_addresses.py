@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 # Of other schemes git runs `git-remote-SCHEME`, wherever it finds it; of a path, the hooks of what is there.
@@ -23,6 +24,32 @@ _REACH = frozenset("push fetch pull ls-remote".split())
 _OF_REMOTE = frozenset("show update prune get-url remove rm rename set-head set-branches".split())
 _OF_SUBMODULE = frozenset("update init status sync summary".split())
 _OF_LFS = frozenset("pull push fetch ls-files track untrack status".split())
+
+# Aliases that people set: subcommands that start nothing by an option, with options that only shape what they print or do.
+_IN_ALIASES = frozenset(
+    "add blame branch checkout cherry-pick commit describe diff log merge mv reflog reset restore rev-parse rm shortlog show "
+    "stash status switch tag".split()
+)
+_ALIAS_OPTION = re.compile(
+    r"-[A-Za-z0-9]{1,6}|--(?:graph|oneline|decorate|all|abbrev\S*|stat|shortstat|cached|staged|amend|no-edit|short|branch|name-only|"
+    r"name-status|hard|soft|mixed|ff-only|no-ff|topo-order|date-order|color|word-diff|patch|follow|first-parent|show-toplevel|"
+    r"no-merges|merged|no-merged|reverse|list|verbose|quiet|force|delete|ignore-\S+|(?:pretty|format|date|sort|color|word-diff|"
+    r"author|since|until|max-count|decorate|diff-filter|max-parents)=[\s\S]*)"
+)
+_ALIAS_OPERAND = re.compile(r"[\w@^~{}-]+|\.|--")
+
+
+def is_harmless_alias(value: str) -> bool:
+    """True for the value of an alias by which git runs none but itself, on this machine."""
+    try:
+        words = shlex.split(value)
+    except ValueError:
+        return False
+    if words[:1] and words[0] in _REACH:
+        return reaches_only(["git", *words], ("origin",))
+    if not words or words[0] not in _IN_ALIASES:
+        return False
+    return all((_ALIAS_OPTION if word[:1] == "-" else _ALIAS_OPERAND).fullmatch(word) for word in words[1:])
 
 
 def is_address(text: str) -> bool:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sb.confinement import no_links
-from sb.confinement.git_addresses import is_address
+from sb.confinement.git_addresses import is_address, is_harmless_alias
 from sb.confinement.repositories import git_folder_of, git_program, modules_of
 from sb.shell.parsing.words import is_literal
 
@@ -32,7 +32,10 @@ _RUNS_PROGRAMS = re.compile(
     r"|credential\.(?:.+\.)?helper|alias\..+|include\.path|includeif\..+\.path|remote\..+\.(?:uploadpack|receivepack|vcs|proxy)"
     r"|url\..+\.(?:insteadof|pushinsteadof)|protocol\.(?:.+\.)?allow|submodule\..+\.update|uploadpack\.packobjectshook"
     r"|trailer\..+\.(?:command|cmd)|browser\..+\.(?:cmd|path)|man\..+\.(?:cmd|path)|web\.browser|pager\..+|interactive\.difffilter"
-    r"|init\.templatedir|sendemail\..*(?:smtpserver|sendmailcmd|tocmd|cccmd|headercmd)|imap\.tunnel|extensions\..+|http\.(?:.+\.)?proxy"
+    r"|init\.templatedir|sendemail\..*(?:smtpserver|sendmailcmd|tocmd|cccmd|headercmd)|imap\.tunnel|extensions\..+"
+    # Where git sends a login, and what tells it that this is the right place.
+    r"|http\.(?:.+\.)?(?:proxy|curloptresolve|sslverify|sslcainfo|sslcapath|cookiefile|savecookies|proxysslcainfo|extraheader|pinnedpubkey|sslbackend)"
+    r"|gc\.recentobjectshook"
     r"|instaweb\.(?:httpd|browser|modulepath)|guitool\..+\.cmd|svn\..*|lfs\..*(?:customtransfer|extension).*|maintenance\..*"
     r"|fetch\.bundleuri|notes\.rewriteref|tar\..+\.command|hook\..+|help\.browser"
 )
@@ -50,7 +53,11 @@ _USUAL = re.compile(
 _OF_LFS = re.compile(r"filter\.lfs\.(?:clean|smudge|process|required)")
 _BY_LFS = re.compile(r"git-lfs (?:clean|smudge|filter-process)(?: --skip)?(?: -- %f)?|true")
 
-_OF_LFS_HOOK = re.compile(rb"\A(?:#!.*\n)?(?:.*command -v git-lfs.*\n)?git lfs [a-z-]+ \"\$@\"\s*\Z")
+# As git-lfs itself writes it: one test that it is there, with a message of its own.
+_OF_LFS_HOOK = re.compile(
+    rb"\A(?:#!/bin/sh\n)?(?:command -v git-lfs >/dev/null 2>&1 \|\| \{ (?:echo|printf) >&2 \"[^\"$`]*\"; exit \d; \}\n)?"
+    rb"git lfs [a-z-]+ \"\$@\"\s*\Z"
+)
 _GITLINK = b"\0\0\xe0\0"  # the mode of a repository in this one, as the index has it
 _MOST_INDEX = 64 << 20  # bytes
 
@@ -247,7 +254,7 @@ def runs_program(name: str, value: str) -> bool:
     """True for a key with which git runs a program, or takes in more keys."""
     lowered = name.lower()
     if lowered.startswith("alias."):
-        return value.lstrip().startswith("!")
+        return not is_harmless_alias(value)
     if _HARMLESS.fullmatch(lowered) and not value.lstrip().startswith("!"):
         return False
     return _RUNS_PROGRAMS.fullmatch(lowered) is not None

@@ -16,6 +16,7 @@ from pathlib import Path
 from sb.confinement import probing
 from sb.confinement.bubblewrap import DEVICES, SHARED_MEMORY
 from sb.confinement.landlock_start import CREATE, READ, WRITE
+from sb.confinement.processes import runs
 from sb.confinement.profile import Profile, contains
 
 NAME = "landlock"
@@ -139,8 +140,8 @@ def _is_confined(process: Path, began: float) -> bool:
     if process.stat().st_uid != os.geteuid():
         return False
     fields = (process / "stat").read_text(errors="replace").rpartition(") ")[2].split()
-    if fields[0] in "ZX":
-        return False  # it ended
+    if not runs(str(process)):
+        return False
     ticks = int(fields[19])  # "starttime", of which the first two fields are cut off
     if ticks / os.sysconf("SC_CLK_TCK") < began - 1:
         return False

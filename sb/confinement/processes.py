@@ -127,7 +127,7 @@ def is_alive(folder: Path) -> bool:
             names = [name for name in os.listdir(inside) if name.isdigit() and name not in _OWN]
         except OSError:
             return _living(folder) == holder  # it lives and cannot be looked into
-        states = [_runs(f"{inside}/{name}") for name in names]
+        states = [runs(f"{inside}/{name}") for name in names]
         if None not in states or True in states:
             return True in states
     return True  # each that was listed was gone when it was looked at: one starts the next and ends
@@ -275,7 +275,7 @@ def _start_of(pid: int) -> str:
     return "" if state in "ZX" else fields[18]
 
 
-def _runs(process: str) -> bool | None:
+def runs(process: str) -> bool | None:
     """True for a process of which a thread lives, even if the first one has ended; None if it is gone."""
     try:
         state = Path(process, "stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]

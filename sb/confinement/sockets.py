@@ -21,10 +21,11 @@ _PATHS: dict[str, tuple[str, ...]] = {
     DOCKER: (
         "/run/docker.sock", "/var/run/docker.sock", "{run}/docker.sock", "{home}/.docker/run/docker.sock", "{home}/.docker/desktop/docker.sock",
         "/run/podman/podman.sock", "{run}/podman/podman.sock", "/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock",
-        "{home}/.colima/*/docker.sock", "{home}/.rd/docker.sock", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket",
+        "{home}/.colima/*/docker.sock", "{home}/.rd/docker.sock", "{home}/.lima/*/sock/*.sock", "{home}/.orbstack/run/*.sock",
+        "{home}/.local/share/containers/podman/machine/*.sock", "{home}/.local/share/containers/podman/machine/*/*.sock", "{run}/podman/*.sock", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket",
         "/var/lib/incus/unix.socket", "/run/libvirt/libvirt-sock", "/run/snapd.socket",
     ),
-    SSH_AGENT: ("{run}/ssh-agent*", "{run}/openssh_agent", "{run}/keyring/ssh", "/tmp/ssh-*"),
+    SSH_AGENT: ("{run}/ssh-agent*", "{run}/openssh_agent", "{run}/keyring/ssh", "/tmp/ssh-*", "{home}/.1password/agent.sock", "{home}/.bitwarden-ssh-agent.sock", "{home}/.ssh/agent*"),
     GPG_AGENT: ("{run}/gnupg", "{home}/.gnupg/S.*"),
     KEYRING: ("{run}/keyring", "{home}/.cache/keyring-*"),
     SERVICES: ("{run}/bus", "{run}/systemd/private", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/io.systemd.*"),

@@ -13,6 +13,7 @@ import pytest
 
 from sb.confinement import bubblewrap
 from sb.confinement.needs import needs_of
+from sb.confinement.profile import MOST_SIBLINGS
 from tests.confinement.conftest import Place, git
 from tests.rows import rows
 
@@ -108,6 +109,15 @@ def test_approved_path_is_writable_and_nothing_beside_it(place: Place) -> None:
     assert done.returncode == 1
 
 
+def test_file_in_a_very_full_folder_opens_nothing_beside_it(place: Place) -> None:
+    for number in range(MOST_SIBLINGS):
+        (place.home / f"note-{number}").touch()
+    notes = place.home / "notes.md"
+    done = place.run(f"echo a >> {notes}; echo b > {place.home}/note-0", place.profile(opened=[notes]))
+    assert "note-0: Read-only file system" in done.stderr
+    assert notes.read_text() == "mine\na\n"
+
+
 def test_approved_folder_that_is_not_there_yet(place: Place) -> None:
     wanted = place.home / "reports" / "2026" / "may"
     place.run(
@@ -117,12 +127,19 @@ def test_approved_folder_that_is_not_there_yet(place: Place) -> None:
     assert (wanted / "x").read_text() == "a\n"
 
 
-def test_socket_that_runs_things_outside_is_masked(place: Place, tmp_path: Path) -> None:
-    path = place.home / ".docker" / "run" / "docker.sock"
-    path.parent.mkdir(parents=True)
-    connect = (
-        f"python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}'); print('reached')\""
-    )
+@pytest.mark.parametrize(
+    ("name", "user"),
+    [
+        (".docker/run/docker.sock", ("docker", "ps")),
+        (".lima/default/sock/docker.sock", ("docker", "ps")),
+        (".orbstack/run/docker.sock", ("docker", "ps")),
+        (".1password/agent.sock", ("ssh", "host")),
+        (".bitwarden-ssh-agent.sock", ("ssh", "host")),
+    ],
+)
+def test_socket_that_runs_things_outside_is_masked(name: str, user: tuple[str, ...], place: Place) -> None:
+    path = place.home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
     with socket.socket(socket.AF_UNIX) as server:
         folder = os.getcwd()
         os.chdir(path.parent)  # a socket's path is short
@@ -131,10 +148,10 @@ def test_socket_that_runs_things_outside_is_masked(place: Place, tmp_path: Path)
         finally:
             os.chdir(folder)
         server.listen()
-        connect = f"cd {path.parent} && python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('docker.sock'); print('reached')\""
+        connect = f"cd {path.parent} && python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path.name}'); print('reached')\""
         assert "Permission denied" in place.run(connect).stderr
-        docker = place.profile(needs_of([("docker", "ps")]).rows)
-        assert place.run(connect, docker).stdout == "reached\n"
+        used = place.profile(needs_of([user]).rows)
+        assert place.run(connect, used).stdout == "reached\n"
 
 
 def test_server_that_one_call_starts_is_ended_by_the_next(place: Place) -> None:

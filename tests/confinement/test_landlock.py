@@ -34,6 +34,7 @@ from sb.sources import SYSTEM_CLOCK
 
 DISK = os.path.realpath("/var/tmp")  # /dev/shm, where tests have their files else, is open to every command
 SETTINGS = '{"permissions": {}}\n'
+FIRST_THREAD_ENDS = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(30,)).start(); ctypes.CDLL(None).pthread_exit(0)"
 HOOK = "#!/bin/sh\necho theirs\n"
 
 
@@ -323,11 +324,12 @@ class TestComparedAfterwards:
 
 
 class TestBackground:
-    def test_process_that_goes_on_is_seen_until_it_ends(self, place: Room) -> None:
+    @pytest.mark.parametrize("program", ["sleep 30", f"{sys.executable} -c {shlex.quote(FIRST_THREAD_ENDS)}"])
+    def test_process_that_goes_on_is_seen_until_it_ends(self, program: str, place: Room) -> None:
         assert not place.store.is_alive()
-        done = place.run("env -i setsid sleep 30 > /dev/null 2>&1 & echo $!")
+        done = place.run(f"env -i setsid {program} > /dev/null 2>&1 & echo $!")
         number = int(done.stdout)
-        time.sleep(0.1)
+        time.sleep(0.5)
         assert place.store.is_alive()
         os.kill(number, 9)
         deadline = time.monotonic() + 10

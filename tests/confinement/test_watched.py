@@ -68,10 +68,12 @@ RUNS = (
     "includeIf.gitdir:/.path=evil", "url.ext::evil.insteadOf=https://", "protocol.ext.allow=always", "remote.origin.uploadpack=evil",
     "gpg.program=evil", "gpg.ssh.program=evil", "sequence.editor=evil", "core.worktree=/", "diff.external=evil", "submodule.a.update=!evil",
     "tar.tar.gz.command=evil", "sendemail.sendmailcmd=evil", "hook.mine.command=evil", "help.browser=evil", "instaweb.browser=evil",
+    "alias.st=fetch --upload-pack=/tmp/evil .", "alias.st=grep -O/tmp/evil x", "alias.st=rebase -x ./evil main", "alias.st=-c core.pager=./evil log", "alias.st=log --output=/tmp/x", "alias.st=push ./nest",
+    "http.curloptResolve=example.org:443:127.0.0.1", "http.https://example.org.sslVerify=false", "gc.recentObjectsHook=evil",
 )  # fmt: skip
 RUNS_NOTHING = (
     "user.name=me", "branch.next.remote=origin", "branch.next.merge=refs/heads/next", "remote.origin.url=https://example.org/x.git",
-    "alias.st=status -sb", "core.autocrlf=input", "submodule.a.active=true", "extensions.worktreeConfig=true", "gc.auto=0", "color.ui=never",
+    "alias.st=status -sb", "alias.lg=log --graph --oneline --pretty=format:'%h %s' -20", "alias.up=pull --rebase", "alias.undo=reset --soft HEAD~1", "alias.pf=push --force-with-lease origin HEAD", "core.autocrlf=input", "submodule.a.active=true", "extensions.worktreeConfig=true", "gc.auto=0", "color.ui=never",
 )  # fmt: skip
 
 

@@ -124,6 +124,16 @@ def test_folder_that_became_a_link_can_be_stored(trees: TreeStore, project: Path
     assert not compared(trees, again).changed
 
 
+def test_file_that_is_a_moment_old_may_become_a_folder(trees: TreeStore, project: Path) -> None:
+    (project / "plan").write_text("first")
+    before = trees.store(str(project), PLENTY_S)
+    (project / "plan").unlink()
+    (project / "plan" / "x").mkdir(parents=True)
+    (project / "plan" / "x" / "y").write_text("second")
+    found = {entry.path: content for entry, content in compared(trees, before).before}
+    assert found[str(project / "plan")] == b"first"
+
+
 def test_more_changes_than_the_bounds_are_refused_and_more_new_files_stay(
     trees: TreeStore, project: Path
 ) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+
+from sb.confinement import no_links
 
 NAME = ".claude"
 _IGNORED = "# Written by sb for the time of a session.\n*\n"
@@ -17,37 +18,54 @@ def make_settings(folder: str) -> bool:
     Args:
         folder: the project, or where the host was started in it.
     """
-    settings = Path(folder, NAME)
-    if os.path.lexists(settings):
+    try:
+        return _make_in(os.path.realpath(folder))
+    except FileExistsError:
         return False
-    settings.mkdir(mode=0o755, exist_ok=True)
-    (settings / ".gitignore").write_text(_IGNORED, "utf-8")
+
+
+def _make_in(folder: str) -> bool:
+    """Make it by handles: a process in the background could put a link in its place at any time."""
+    with no_links.opened(folder) as around:
+        os.mkdir(NAME, 0o755, dir_fd=around)
+        settings = os.open(NAME, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=around)
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with open(os.open(".gitignore", flags, 0o644, dir_fd=settings), "w", encoding="utf-8") as file:
+                file.write(_IGNORED)
+        finally:
+            os.close(settings)
     return True
 
 
 def remove_settings(folder: str) -> None:
     """Remove what `make_settings` made; what a person has put there since stays."""
-    settings = Path(folder, NAME)
-    if settings.is_symlink() or not settings.is_dir():
+    path = os.path.join(os.path.realpath(folder), NAME)
+    if not no_links.is_folder(path):
         return
-    if _is_ours(settings / ".gitignore"):
-        (settings / ".gitignore").unlink()
-    if not any(settings.iterdir()):
-        settings.rmdir()
+    with no_links.opened(path) as settings:
+        if ".gitignore" in os.listdir(settings) and _is_ours(settings):
+            os.unlink(".gitignore", dir_fd=settings)
+        if os.listdir(settings):
+            return
+    with no_links.opened(os.path.dirname(path)) as around:
+        os.rmdir(NAME, dir_fd=around)
 
 
 def is_made_settings(path: str) -> bool:
     """True for that folder while nothing else is in it, and for what is in it."""
-    settings = Path(path) if os.path.basename(path) == NAME else Path(os.path.dirname(path))
+    settings = path if os.path.basename(path) == NAME else os.path.dirname(path)
     try:
-        return (
-            settings.name == NAME
-            and os.listdir(settings) == [".gitignore"]
-            and _is_ours(settings / ".gitignore")
-        )
+        with no_links.opened(settings) as handle:
+            named = os.path.basename(settings) == NAME and os.listdir(handle) == [".gitignore"]
+            return named and _is_ours(handle)
     except OSError:
         return False
 
 
-def _is_ours(file: Path) -> bool:
-    return file.is_file() and not file.is_symlink() and file.read_text("utf-8", "replace") == _IGNORED
+def _is_ours(settings: int) -> bool:
+    """True for a `.gitignore` of ours in an opened folder."""
+    try:
+        return no_links.read_in(settings, ".gitignore", len(_IGNORED) + 1) == _IGNORED.encode()
+    except OSError:
+        return False

@@ -336,6 +336,12 @@ class PartStoring:
                 self._linked.pop(name, None)
                 gone.add(name)
                 continue
+            if stat.S_ISDIR(status.st_mode) and not os.path.lexists(f"{path}/.git"):
+                behind.append(name)  # a folder is in the place of the file
+                modes.pop(name, None)
+                self._linked.pop(name, None)
+                gone.add(name)
+                continue
             if why := self._not_stored(name, path, status):
                 self._left_out[name] = LeftOut(why, signature_of(status))
                 out.append(name)

@@ -1,0 +1,45 @@
+"""Folder of a host's settings that is there while a session lasts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sb.hosts.hooks.session_settings import is_made_settings, make_settings, remove_settings
+
+
+def test_folder_is_made_and_removed_with_what_was_put_in_it_kept(tmp_path: Path) -> None:
+    assert make_settings(str(tmp_path))
+    assert not make_settings(str(tmp_path))
+    assert is_made_settings(str(tmp_path / ".claude"))
+    (tmp_path / ".claude" / "settings.json").write_text("{}")
+    assert not is_made_settings(str(tmp_path / ".claude"))
+    remove_settings(str(tmp_path))
+    assert os.listdir(tmp_path / ".claude") == ["settings.json"]
+    (tmp_path / ".claude" / "settings.json").unlink()
+    remove_settings(str(tmp_path))
+    assert not (tmp_path / ".claude").exists()
+
+
+def test_link_that_is_put_in_its_place_leads_to_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process in the background puts one there as soon as the folder is made."""
+    project, theirs = tmp_path / "shop", tmp_path / "settings.json"
+    project.mkdir()
+    theirs.write_text("mine")
+    mkdir = os.mkdir
+
+    def raced(path: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        mkdir(path, mode, dir_fd=dir_fd)
+        (project / ".claude" / ".gitignore").symlink_to(theirs)
+
+    monkeypatch.setattr(os, "mkdir", raced)
+    assert not make_settings(str(project))
+    assert theirs.read_text() == "mine"
+    monkeypatch.undo()
+    remove_settings(str(project))
+    assert (project / ".claude" / ".gitignore").is_symlink()
+    assert theirs.read_text() == "mine"
