@@ -118,6 +118,7 @@ class CommandJudge(ABC):
         self.inline = False  # a part is code in another language
         self.repeats, self.guesses = False, True
         self.comes_back: Callable[[Sequence[str]], bool] = lambda argv: False
+        self._lasting = 0  # commands until now whose harm does not come back, so that none that runs them does
         self.settled = True  # no command before this one changed a file, or took a while
         self._lost_again = False  # whether its parts that run again may do so in any folder
         self.moves = 0  # commands before this one that may have changed the folder
@@ -320,7 +321,7 @@ class CommandJudge(ABC):
         base, position = name.rpartition("/")[2].lower(), self.paths.position
         if base in WRAPPERS or base == "env":
             self.paths.here = position[0] if len(self.paths.folders) == folders else ""
-        words = self.trail.wrapping(base, argv[1:], stdin)
+        words, lasting = self.trail.wrapping(base, argv[1:], stdin), self._lasting
         before, vague = len(self.commands), self.commands.vague
         replaced = None if base not in having("works_elsewhere") else dict(self.replaced)
         note_scripts(self, base, argv[1:], stdin)
@@ -344,8 +345,10 @@ class CommandJudge(ABC):
         elif base not in having("stays_in_folder"):
             self.paths.position = position
         self.settled = self.settled and base in having("instant")
-        if worst.rank == DESTROY and self.comes_back(argv):
-            return Finding(WRITE, worst.reason)
+        if worst.rank == DESTROY:
+            if self._lasting == lasting and self.comes_back(argv):
+                return Finding(WRITE, worst.reason)
+            self._lasting += 1
         return worst
 
     def _record(self, argv: Sequence[str], stdin: Input, before: int) -> None:
