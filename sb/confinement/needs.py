@@ -126,7 +126,7 @@ NEEDS: tuple[Need, ...] = (
     Need("mysqldump", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
     Need("wget", (".wgetrc", ".netrc"), names_program="^-e|^--(?:use-ask|config|e)"),
     Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase"), given="", asked="*"),
-    Need("huggingface-cli hf", (".huggingface", ".cache/huggingface")),
+    Need("huggingface-cli hf", (".huggingface", ".cache/huggingface"), names_program="^upload"),
     Need("sb", (), (HELPER,)),
     Need("tmux screen zellij", (), (TERMINALS,)),
     Need("systemctl journalctl loginctl busctl dbus-send gdbus notify-send hostnamectl timedatectl", (), (SERVICES,)),
@@ -221,15 +221,24 @@ def needs_of(
     levels = [_level(row, argv, runs_own=runs_own, remotes=known) for row, argv in used]
     runs = [level for level in levels if level in (_ASKED, _RUNS)]
     foreign = elsewhere and any(argv[0] in OF_REPOSITORIES for _, argv in used)
-    unclear = (
-        foreign or unsafe or _NAMED in levels or not all(map(reads_no_file, others)) or not is_plain(line)
-    )
+    plain = is_plain(line, {argv[0] for argv in commands if argv}) and all(map(reads_no_file, others))
+    unclear = foreign or unsafe or _NAMED in levels or not plain or _waits(commands)
     if unclear or (runs and (_ASKED not in runs or len(rows) > 1)):
         bare = map(_bare, rows) if not unsafe else (row._replace(credentials=(), sockets=()) for row in rows)
         return Needs(_opening(bare), (), rows)
     given = _opening(_at(row, level) for (row, _), level in zip(used, levels, strict=True))
     asked = [argv[0] for (_, argv), level in zip(used, levels, strict=True) if level == _ASKED]
     return Needs(given, tuple(dict.fromkeys(asked)))
+
+
+def _waits(commands: Sequence[tuple[str, ...]]) -> bool:
+    """True if git comes after a program that may wait: until then the agent's next calls can change what git reads."""
+    names = [argv[0] for argv in commands if argv]
+    last = max((index for index, name in enumerate(names) if name in OF_REPOSITORIES), default=0)
+    return any(
+        argv[0] in _BY_PROGRAM and (argv[0] not in OF_REPOSITORIES or {"watch", "--watch"} & set(argv[1:]))
+        for argv in [argv for argv in commands if argv][:last]
+    )
 
 
 def _opening(rows: Iterable[Need]) -> tuple[Need, ...]:

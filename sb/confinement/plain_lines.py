@@ -7,7 +7,8 @@ fails without them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from sb.shell.parsing.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.parsing.syntax import parse
@@ -45,7 +46,7 @@ class _Tool:
 _ANY = _Tool(_WORDS, operand=_WORDS, most=1 << 16)
 _SEARCH = _Tool(_PATTERN_OPTIONS, valued="-[mABC]", operand=_WORDS)
 _TOOLS = {
-    **dict.fromkeys(("echo", "true", "false", "pwd", "ls", "seq", "tr"), _ANY),
+    **dict.fromkeys(("echo", "true", "false", "pwd", "ls", "tr"), _ANY),
     "date": _Tool(r"-[uIR]+|-I\w+", valued="-d", operand=r"\+[\s\S]*"),
     **dict.fromkeys(("head", "tail"), _Tool(r"-\d+|-[nc][+-]?\d+|-q", valued="-[nc]")),
     "cat": _Tool(r"-[nsbAetuv]+"),
@@ -64,28 +65,38 @@ _TOOLS = {
 def reads_no_file(argv: Sequence[str]) -> bool:
     """True for a redirection of output, and for a tool that reads what is piped to it alone, by every word it has."""
     if argv[0] in REDIRECTIONS:
-        return argv[0] != "<" or tuple(argv[1:]) == ("/dev/null",)
+        # What git reads in its folder may lead it to an agent's program.
+        of_git = any(".git" in word.lower().split("/") for word in argv[1:])
+        return not of_git if argv[0] != "<" else tuple(argv[1:]) == ("/dev/null",)
     tool = _TOOLS.get(argv[0])
     return tool is not None and tool.reads_no_file(argv[1:])
 
 
-def is_plain(line: str) -> bool:
-    """True for commands in literal words, joined by pipes and lists: without loops, functions, assignments and expansions."""
+def is_plain(line: str, programs: Collection[str]) -> bool:
+    """True for commands in literal words, joined by pipes and lists: without loops, functions, assignments and expansions.
+
+    Args:
+        programs: those that were judged; another one that starts them (`env`, `setsid`) may change what they find, or leave
+            them in the background.
+    """
     try:
         script = parse(line)
     except Unparsed:
         return False
-    return not _NAMED_DESCRIPTOR.search(line) and all(map(_is_plain, script))
+    return not _NAMED_DESCRIPTOR.search(line) and all(map(partial(_is_plain, programs=programs), script))
 
 
-def _is_plain(node: Node) -> bool:
+def _is_plain(node: Node, programs: Collection[str]) -> bool:
     if isinstance(node, Pipeline):
-        return all(map(_is_plain, node.parts))
+        return all(_is_plain(part, programs) for part in node.parts)
     if isinstance(node, Compound):
-        return node.kind in ("&&", "||") and not node.redirects and all(map(_is_plain, node.bodies))
+        joined = node.kind in ("&&", "||") and not node.redirects
+        return joined and all(_is_plain(body, programs) for body in node.bodies)
     if node.assigned or not node.words or not all(map(_is_plain_redirect, node.redirects)):
         return False
     first = [word.text for word in node.words[:2]]
+    if first[0] not in programs and not (first[0] == "timeout" and re.fullmatch(r"\d+[smh]?", first[-1])):
+        return False
     # What git adds, moves and restores may be known by patterns: none of it is read by a program of the line.
     of_files = first[:1] == ["git"] and first[1:] != [] and first[1] in OF_GIT
     return all(_is_literal(word) or (of_files and _is_pattern(word)) for word in node.words)

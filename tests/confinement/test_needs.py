@@ -14,7 +14,7 @@ GIVEN = (
     ("ssh -p 22 -o StrictHostKeyChecking=no host ls", ".ssh"), ("aws s3 ls | awk '{print $4}'", ".aws"),
     ("git fetch -q && git log --oneline -5 | cat", ".ssh"), ("git commit -m 'x\n\nCo-Authored-By: A <a@example.org>' && git push", ".ssh"), ("git push < /dev/null", ".ssh"), ("git push 2>&1 | grep -v warning | head -20; echo done", ".ssh"), ("rsync -avz --delete out/ host:out", ".ssh"),
     ("git add src/*.py && git commit -m 'x' && git push origin HEAD", ".ssh"), ("git commit -m \"$(cat <<'EOF'\nx $y\n\nz\nEOF\n)\" && git push", ".ssh"), ("git remote add up https://example.org/a.git && git fetch up --tags", ".ssh"), ("git clone --depth 1 git@example.org:a/b.git out", ".ssh"),
-    ("git submodule update --init --recursive", ".ssh"), ("git push origin --delete old 2>&1 | sort -rn | uniq -c | head -n 5", ".ssh"), ("git lfs pull", ".ssh"), ("git pull --ff-only origin main || echo failed", ".ssh"),
+    ("git submodule update --init --recursive", ".ssh"), ("timeout 60 git push", ".ssh"), ("time git fetch", ".ssh"), ("gh pr merge 5 --squash && git pull", ".config/gh"), ("git log -1 > last.txt; git push", ".ssh"), ("git clone https://github.com/a/b", ".ssh"), ("git fetch origin | tail -5", ".ssh"), ("gh pr list", ".config/gh"), ("ssh host ls", ".ssh"), ("git push origin --delete old 2>&1 | sort -rn | uniq -c | head -n 5", ".ssh"), ("git lfs pull", ".ssh"), ("git pull --ff-only origin main || echo failed", ".ssh"),
     ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
 )  # fmt: skip
 # They run what a project or its packages hold, or take another source without their file: a person has to agree first.
@@ -42,7 +42,9 @@ NOT_GIVEN = (
     "for PATH in bin; do git fetch; done", "true {PATH}>/dev/null; git fetch", "git fetch $REMOTE", "scp l? host:", "scp l{1..2} host:", "while git fetch; do true; done", "(git fetch)", "sleep 6; git fetch",
     "git remote | sort --files0-from=n", "git remote; sed '-e1e ./evil' 5p", "git remote; date -f l1", "git remote; jq -L. -n 'include \"q1\"; .'", "git fetch; cat 10", "git fetch | wc --files0-from=n",
     "git fetch | rg -z a", "git fetch | sort -T . -S 1", "git fetch evil://x", "git pull -s evil origin main", "git push nest.git", "git lfs merge-driver --program=./evil a", "git remote add near nest.git && git fetch near",
-    "git clone nest.git", "hub fetch --upload-pack=./evil .", "gh repo clone a/b -- --upload-pack=./evil", "ssh -A host ls", "go get example.org/a",
+    "git clone nest.git", "hub fetch --upload-pack=./evil .", "env git fetch", "setsid git fetch", "nohup git fetch", "timeout --foreground 9 git fetch", "exec git fetch", "git fetch &", "seq 1 99999999; git fetch",
+    "gh pr checks --watch; git fetch", "gh run watch 7 && git pull", "aws ec2 wait instance-running; git fetch", "kubectl get pods -w; git fetch",
+    "echo x > .git/branches/y; git fetch", "git log -1 >> .git/modules/a/config; git fetch", "echo x > nest/.GIT/config; git fetch", "hf upload me/x", "gh repo clone a/b -- --upload-pack=./evil", "ssh -A host ls", "go get example.org/a",
 )  # fmt: skip
 _OPENS = ("ssh-agent", "gpg-agent", "keyring")
 

@@ -38,6 +38,7 @@ from sb.shell.snapshots.local_effects import harms_files_alone
 LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
 _LONGEST_PATH = 4096
+_MOST_OPTIONS = 12  # short ones in one word
 _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
 _STARTED = frozenset(
@@ -243,20 +244,32 @@ class CallRights:
 
 
 def _hides_link(argv: Sequence[str], folder: str) -> bool:
-    """True if a word of a command names a link, what is reached by one, a repository here, or a folder that is sent whole."""
+    """True if a word of a command names a link, a pipe, a repository here, or a folder that is sent whole."""
     sends = argv[0] in SENDS_FOLDERS or (
         argv[0] in ("kubectl", "oc") and any("cp" in word or "from-" in word for word in argv)
     )
-    for word in argv[1:]:
-        named = os.path.expanduser(_SCHEME.sub("", word.rpartition("=")[2]))
-        path = os.path.normpath(os.path.join(folder, named))
+    for named in _values(argv[1:]):
+        path = os.path.normpath(os.path.join(folder, os.path.expanduser(named)))
         if "\0" in path or len(path) > _LONGEST_PATH or not os.path.lexists(path):
             continue
-        if os.path.realpath(path) != path or (sends and os.path.isdir(path)):
+        is_folder = os.path.isdir(path)
+        if os.path.realpath(path) != path or (sends and is_folder):
             return True
-        if argv[0] == "git" and any(os.path.lexists(os.path.join(path, name)) for name in (".git", "HEAD")):
+        if not is_folder and not os.path.isfile(path) and path != os.devnull:
+            return True
+        # The folder of the call itself is looked at as the session's own repository.
+        of_repository = argv[0] in OF_REPOSITORIES and path != os.path.realpath(folder)
+        if of_repository and any(os.path.lexists(os.path.join(path, name)) for name in (".git", "HEAD")):
             return True
     return False
+
+
+def _values(words: Iterable[str]) -> Iterator[str]:
+    """The texts in words that may be paths: behind "=", and behind short options in one word (`-aFfile`)."""
+    for word in words:
+        yield _SCHEME.sub("", word.rpartition("=")[2])
+        if word[:1] == "-" and word[1:2] != "-":
+            yield from (word[start:] for start in range(2, min(len(word), _MOST_OPTIONS)))
 
 
 def written(governed: GovernedCall | None) -> Iterator[str]:
