@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -129,6 +130,7 @@ class ConfineStore:
         self._engine = engine
 
     def _known_or_first(self, *, again: bool) -> Engine:
+        self._open_again()
         candidates = [(kind, kind.find()) for kind in self._kinds]
         known = self._read(ENGINE)
         stamp = [[kind.name, program, *_stamp(program), *kind.marks()] for kind, program in candidates]
@@ -145,6 +147,12 @@ class ConfineStore:
         self._mark("kind", "\n".join((engine.name, *marks[1:])))
         self._mark("program", marks[0])
         return engine
+
+    def _open_again(self) -> None:
+        """Undo what a command does to the folder's mode, which Landlock cannot hold."""
+        with suppress(OSError):  # it is missing, or another user's
+            if stat.S_IMODE(self.folder.stat().st_mode) != 0o700:
+                self.folder.chmod(0o700)
 
     def _first(self, candidates: Sequence[tuple[EngineKind, str]], folder: Path) -> Engine:
         """The first engine that holds; else one that says why none does."""

@@ -388,6 +388,9 @@ class TestScript:
     def _run(self, place: Room, line: str) -> subprocess.CompletedProcess[str]:
         script = write_script(Home(place.sb), sys.executable, place.sb / "runtime" / "none", ["true"])
         place.store.put_profile(str(place.project), place.profile)
+        return self._start(place, script, line)
+
+    def _start(self, place: Room, script: Path, line: str) -> subprocess.CompletedProcess[str]:
         prepared = f"shopt -u extglob && eval {shlex.quote(line)} && pwd -P >| /dev/null"
         env = {"PATH": os.environ["PATH"], "HOME": str(place.home), "SHELL": "/bin/bash"}
         return subprocess.run(
@@ -412,6 +415,16 @@ class TestScript:
         done = self._run(place, f"{script} 'true && eval true; echo inside'")
         assert done.stderr == ""
         assert (done.returncode, done.stdout) == (0, "inside\n")
+
+    def test_folder_that_a_command_closes_starts_nothing_outside(self, place: Room) -> None:
+        state = place.sb / "confine"
+        self._run(place, f"chmod 0 {state}")
+        if os.geteuid() != 0:  # root reads it all the same
+            done = self._start(place, place.sb / "bin" / "sb-confine", "echo ran")
+            assert (done.returncode, done.stdout) == (126, "")
+            assert "cannot be read" in done.stderr
+        ConfineStore(Home(place.sb), SYSTEM_CLOCK, (LANDLOCK,)).engine()
+        assert state.stat().st_mode & 0o777 == 0o700
 
     def test_ticket_is_taken_once(self, place: Room) -> None:
         notes = place.home / "notes.txt"

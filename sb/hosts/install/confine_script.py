@@ -37,13 +37,15 @@ esac
 case $1 in
 {own}) exec /bin/sh -c "exec $1" ;;
 esac
-# Inside of confinement this folder cannot be read; one engine is enough.
-if [ -d "$state" ] && [ ! -r "$state" ]; then
-    exec "$shell" -c "$1"
-fi
-# Landlock does not answer that question, it only refuses to open.
-if [ -e "$state/kind" ] && ! true 2> /dev/null < "$state/kind"; then
-    exec "$shell" -c "$1"
+# Inside of confinement this folder cannot be read; Landlock does not answer that question, it only refuses to open.
+closed=
+[ -d "$state" ] && {{ [ ! -r "$state" ] || [ ! -x "$state" ]; }} && closed=yes
+[ -e "$state/kind" ] && ! true 2> /dev/null < "$state/kind" && closed=yes
+if [ -n "$closed" ]; then
+    # One engine is enough. Outside, a command took the right to read it away.
+    [ -n "${{SB_CONFINED-}}" ] && exec "$shell" -c "$1"
+    echo "sb-confine: not run: $state cannot be read. Ask the user to run sb doctor." >&2
+    exit {refused}
 fi
 [ -e "$state/off" ] && exec "$shell" -c "$1"
 program=
