@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
@@ -52,6 +53,8 @@ class Grounds:
             things outside.
         closed: the existing ones of `own` and `guarded`, as real paths; None to look for them.
         linked: whether the installation shares files with caches of installers.
+        others: folders that calls of other sessions find held; those in temporary or writable folders are mounted, so
+            that no call can rename them: a link in their place would be what the next call there may write.
     """
 
     home: str
@@ -66,6 +69,7 @@ class Grounds:
     closed: Sequence[str] | None = None
     linked: bool = False
     started: Sequence[str] = ()
+    others: Sequence[str] = ()
 
 
 @frozen
@@ -84,6 +88,7 @@ class Profile:
         home: of the user. sockets: those of `unreadable` that are sockets, or folders for them.
         work: folders inside of read-only ones that stay writable: agents' own worktrees. Like those of `held`, none is
             mounted that a process from before could put a link in the place of.
+        nested: those of `writable` that hold the project and lie in another one: mounted under the same condition.
     """
 
     opened: tuple[str, ...] = ()
@@ -96,6 +101,7 @@ class Profile:
     home: str = ""
     sockets: tuple[str, ...] = ()
     work: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -119,14 +125,16 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     opened = [path for path in opened if not any(contains(place, path) for place in closed)]
     needs = list(needs)
     writable = dict.fromkeys([*grounds.temporary, *grounds.writable, *_caches(grounds)])
+    others = _others(grounds, writable)
+    writable |= dict.fromkeys(others if grounds.project else ())
     repositories: list[Repository] = []
+    own: list[str] = []
     if grounds.project and os.path.realpath(grounds.project) == grounds.project:
-        writable[grounds.project] = None
         repositories = list(_repositories(grounds.project, grounds.home))
-        writable |= dict.fromkeys(folder for one in repositories for folder in one.folders)
+        own = [grounds.project, *(folder for one in repositories for folder in one.folders)]
+        writable |= dict.fromkeys(own)
     roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
-    within = [*roots, *map(os.path.dirname, opened), *opened]
-    held, read_only = dict[str, None](), dict[str, None]()
+    held, read_only = dict[str, None](), dict.fromkeys(() if grounds.project else others)
     for root in _roots(grounds.project, grounds.started) if grounds.project else ():
         for path in _settings_in(root):
             read_only[path] = None
@@ -142,7 +150,13 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     if any(contains(root, grounds.home) for root in roots):
         read_only |= dict.fromkeys(_settings_of_user(grounds.home))
     watched = [path for path in read_only if path not in closed]
-    own = [path for path in closed if any(contains(root, path) for root in within)]
+    # Wherever a call may write: by the time that a root is mounted, a link may lead elsewhere in its place.
+    within = [*roots, *map(os.path.dirname, opened), *opened]
+    always = [
+        path
+        for path in closed
+        if any(contains(root, path) for root in within) or not any(contains(path, root) for root in roots)
+    ]
     return Profile(
         opened=tuple(opened),
         writable=tuple(dict.fromkeys(roots)),
@@ -154,7 +168,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         # An approved path that is itself protected, such as a repository that is to be deleted, is not.
         read_only=(
             *(path for path in read_only if not any(contains(place, path) for place in (*work, *opened))),
-            *own,
+            *always,
         ),
         unreadable=tuple(_unreadable(grounds, needs)),
         watched=tuple(watched),
@@ -162,6 +176,30 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         home=os.path.realpath(grounds.home),
         sockets=tuple(dict.fromkeys(path for _, path in grounds.sockets)),
         work=tuple(path for path in work if os.path.realpath(path) == path),
+        nested=tuple(path for path in roots if path in own and _is_inside(path, roots)),
+    )
+
+
+def without_nested(profile: Profile, lost: Sequence[str]) -> Profile:
+    """The profile with nothing mounted in some of its nested folders: a process could put a link in their place.
+
+    They are writable as a part of the folders around them; SecondBrain's own files in them stay closed.
+    """
+
+    def left(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(
+            path
+            for path in paths
+            if path in profile.closed or not any(contains(place, path) for place in lost)
+        )
+
+    return replace(
+        profile,
+        writable=left(profile.writable),
+        held=left(profile.held),
+        read_only=left(profile.read_only),
+        work=left(profile.work),
+        nested=left(profile.nested),
     )
 
 
@@ -199,6 +237,20 @@ def compared_in(project: str, started: Sequence[str] = ()) -> Iterator[str]:
 def contains(folder: str, path: str) -> bool:
     """True for a folder itself and for each path below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _others(grounds: Grounds, writable: Iterable[str]) -> list[str]:
+    """The outermost held folders of other sessions that a call could rename."""
+    roots = [os.path.realpath(path) for path in writable]
+    found: list[str] = []
+    for path in sorted(grounds.others):
+        if os.path.realpath(path) == path and not any(contains(place, path) for place in found):
+            found += [path] if _is_inside(path, roots) else []
+    return found
+
+
+def _is_inside(path: str, roots: Iterable[str]) -> bool:
+    return any(root != path and contains(root, path) for root in roots)
 
 
 def _caches(grounds: Grounds) -> Iterator[str]:

@@ -364,6 +364,13 @@ class ConfineStore:
         body = self._read(f"watched/{_name('', project)}")
         return Watch.from_json(body)
 
+    def held_folders(self) -> list[str]:
+        """The folders that confined calls of all sessions find held in their place."""
+        watches = (
+            Watch.from_json(self._read(f"watched/{path.name}")) for path in _files(self.folder / "watched")
+        )
+        return [folder for saved in watches if saved is not None for folder in saved.held]
+
     def tidy(self) -> None:
         """Remove tickets, failures and profiles that are too old to count, and profiles of folders that are gone."""
         for kind in ("tickets", "failures"):

@@ -241,3 +241,28 @@ def test_settings_of_the_user_stay_closed_where_the_home_is_writable(place: Plac
     place.run("echo x > ~/.claude/settings.json; echo x > ~/.bashrc; echo y >> ~/notes.md", opened)
     assert (place.home / ".claude" / "settings.json").read_text() == "{}"
     assert (place.home / "notes.md").read_text() == "mine\ny\n"
+
+
+def test_own_files_stay_closed_where_a_root_leads_to_the_home(place: Place) -> None:
+    """A link may be in the place of a root by the time that it is mounted."""
+    root = place.home / "scratch"
+    root.mkdir()
+    profile = place.profile(temporary=[str(root)])
+    root.rmdir()
+    root.symlink_to(".")
+    done = place.run(f"echo evil >> {place.sb_home}/config.yaml", profile)
+    assert "config.yaml: Read-only file system" in done.stderr
+
+
+def test_project_of_another_session_cannot_be_moved(place: Place) -> None:
+    area = place.home / "area"
+    (area / "theirs" / ".git").mkdir(parents=True)
+    elsewhere = place.home / "elsewhere"
+    elsewhere.mkdir()
+    others = [str(area / "theirs"), str(area / "theirs" / ".git"), str(elsewhere)]
+    profile = place.profile(temporary=[str(area)], others=others)
+    assert "busy" in place.run(f"mv {area}/theirs {area}/x", profile).stderr
+    assert place.run(f"touch {area}/theirs/a", profile).returncode == 0, "it is a temporary file all the same"
+    assert "Read-only" in place.run(f"touch {elsewhere}/a", profile).stderr
+    unjudged = place.profile(temporary=[str(area)], others=others, project="")
+    assert "Read-only" in place.run(f"touch {area}/theirs/b", unjudged, cwd=area).stderr

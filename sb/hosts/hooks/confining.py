@@ -18,7 +18,15 @@ from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
 from sb.confinement.needs import Need
-from sb.confinement.profile import Grounds, Profile, closed_places, contains, make_profile, own_and_private
+from sb.confinement.profile import (
+    Grounds,
+    Profile,
+    closed_places,
+    contains,
+    make_profile,
+    own_and_private,
+    without_nested,
+)
 from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Engine, Made, session_of
 from sb.confinement.symptoms import symptoms_in, without_login
@@ -32,6 +40,8 @@ from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
 from sb.hosts.hooks.session_settings import make_settings, remove_settings
 from sb.hosts.runs import Run, Runs
+from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
+from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.redaction import one_line
 from sb.repository import project_folder
 from sb.shell.places.sensitive import decisive_paths
@@ -42,6 +52,7 @@ from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
+_MOVABLE = "a program in the background, begun before, could put another folder in the project's place"
 
 
 @frozen
@@ -153,7 +164,10 @@ class Confining:
         governed = governed._replace(disclosed=tuple(disclosed))
         if self._run is not None:
             return governed._replace(refused=governed.refused or _beyond_run(confined)), confined
-        return governed._replace(asks=(*governed.asks, *self._rights.asks(confined, governed))), confined
+        asks = [*governed.asks, *self._rights.asks(confined, governed)]
+        if self._lost:
+            asks.append(Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST))
+        return governed._replace(asks=tuple(asks)), confined
 
     def _may_read(self, confined: Confined, path: str) -> bool:
         closed = self.profile(confined.needs).unreadable if not confined.outside else ()
@@ -173,7 +187,10 @@ class Confining:
         """
         if self._run is None and self._project and self.holds:
             self.store.set_mode(on=True, required=self.mode == "require")
-            self.store.put_profile(self._event.cwd, replace(self.profile(), held=(), work=()))
+            profile = self.profile()
+            self.store.put_profile(
+                self._event.cwd, replace(without_nested(profile, self._lost), held=(), work=())
+            )
 
     def open(self, confined: Confined) -> None:
         """Let a call that goes on do what it was judged with, and no more.
@@ -199,7 +216,7 @@ class Confining:
         if made != Made():
             self.store.note_made(confined.command, confined.folder, made)
         rest = [path for path in confined.opened if path not in alone]
-        profile = make_profile(self._grounds, confined.needs, rest)
+        profile = without_nested(make_profile(self._grounds, confined.needs, rest), self._lost)
         unreadable = tuple(path for path in profile.unreadable if path not in confined.readable)
         granted = replace(
             profile,
@@ -255,7 +272,20 @@ class Confining:
             linked=_is_linked(),
             started=self._started,
         )
-        return replace(grounds, closed=tuple(closed_places(grounds)))
+        others = self.store.held_folders() if self.engine.name == NAME else ()
+        return replace(grounds, closed=tuple(closed_places(grounds)), others=others)
+
+    @cached_property
+    def _lost(self) -> tuple[str, ...]:
+        """The folders of the project, below one that all calls write, that a process could have a link in place of."""
+        nested = self.profile().nested
+        if self._run is not None or not nested or self.engine.name != NAME:
+            return ()
+        before = self.store.watched(self._project)
+        if before is None:
+            return nested if self.store.is_alive() else ()
+        held = still_held(before, nested)
+        return tuple(path for path in nested if path not in held)
 
     def _begin_watch(self, confined: Confined) -> Profile:
         """Note what is there before a call; returns the session's profile with the folders that can be held in their place."""
@@ -267,7 +297,8 @@ class Confining:
         profile = self.profile()
         before, beside = self.store.watched(self._project), self._beside(confined)
         if before is None:
-            nested = (*profile.held, *profile.work)
+            sound = without_nested(profile, self._lost)
+            nested = (*sound.nested, *sound.held, *sound.work)
             now = watch(self._project, beside, nested, self.store.copies, self._started)
             self.store.keep_watch(self._project, now)
             return self._held_by(now, profile)
@@ -280,9 +311,11 @@ class Confining:
     def profile_beside_others(self) -> Profile:
         """The session's profile for what no hook judges, beside confined processes that may run."""
         before = self.store.watched(self._project) if self._project else None
-        return self.profile() if before is None else self._held_by(before, self.profile())
+        profile = self.profile()
+        return without_nested(profile, self._lost) if before is None else self._held_by(before, profile)
 
     def _held_by(self, now: Watch, profile: Profile) -> Profile:
+        profile = without_nested(profile, self._lost)
         held, work = still_held(now, profile.held), still_held(now, profile.work)
         return replace(profile, held=tuple(held), work=tuple(work))
 

@@ -409,3 +409,42 @@ def test_folder_that_the_person_replaced_is_mounted_no_more_while_something_runs
     confined.after("Bash", "t1", command="make")
     confined.before("Bash", "t3", command="make")
     assert writable(), "nothing runs that could"
+
+
+def mounted(host: Host, place: Path) -> bool:
+    """True if the last profile mounts a folder, which the next call finds in its place whatever others rename."""
+    [options] = (host.home / "confine" / "folders").rglob("options")
+    words = options.read_bytes().split(b"\0")
+    return any(pair == (b"--bind-try", os.fsencode(place)) for pair in pairwise(words))
+
+
+def test_project_in_a_temporary_folder_is_mounted_where_nobody_can_move_it(
+    confined: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(confined.project.parent))
+    assert confined.before("Bash", "t1", command="make") == HookVerdict()
+    assert mounted(confined, confined.project)
+    assert str(confined.project) in store(confined).held_folders()
+    confined.project.rename(confined.project.with_name("old"))
+    shutil.copytree(confined.project.with_name("old"), confined.project)
+    verdict = confined.before("Bash", "t2", command="make")
+    assert verdict.decision is not Decision.NONE
+    assert "another folder in the project's place" in verdict.reason
+
+
+def test_project_is_not_mounted_beside_a_process_that_could_have_moved_it(
+    confined: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(confined.project.parent))
+    monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
+    assert "another folder in the project's place" in confined.before("Bash", "t1", command="make").reason
+
+
+def test_project_elsewhere_is_mounted_beside_any_process(
+    confined: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sb.hosts.hooks.confining.temporary_folders", list)
+    monkeypatch.setattr("sb.hosts.hooks.confining.SHARED_MEMORY", "/data/none")
+    monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
+    assert confined.before("Bash", "t1", command="make") == HookVerdict()
+    assert mounted(confined, confined.project)
