@@ -375,3 +375,15 @@ def test_modes_of_folders_come_back(shop: Host) -> None:
     changes(shop, line)
     undo_all(shop)
     assert of_work(shop.project) == before
+
+
+def test_deep_tree_comes_back_with_what_is_after_it(shop: Host) -> None:
+    deep = shop.project.joinpath(*["dd"] * 200)
+    deep.mkdir(parents=True)
+    (deep / "f").write_text("f")
+    (shop.project / "zz").write_text("precious")
+    line = program(shop, "shutil.rmtree('dd'); os.unlink('zz')")
+    before = of_work(shop.project)
+    changes(shop, line)
+    assert undo_all(shop) == ["reversed"]
+    assert of_work(shop.project) == before
