@@ -128,7 +128,10 @@ class PackRestoring:
         for name, entry in reader.pack.extra.items():
             if not name.startswith("/"):
                 continue
-            with self._roots.parent(name, make=True) as (folder, base), os_failures_about(folder.path / base):
+            with (
+                self._roots.parent(name, make=True, any_depth=True) as (folder, base),
+                os_failures_about(folder.path / base),
+            ):
                 temporary = _temporary(name, reader.pack.header.key)
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder.fd)
@@ -284,7 +287,7 @@ class _OpenFolders:
         if self._folder is None or above != self._path:
             self._stack.close()
             self._folder = None
-            self._folder, _ = self._stack.enter_context(self._roots.parent(path, make=True))
+            self._folder, _ = self._stack.enter_context(self._roots.parent(path, make=True, any_depth=True))
             self._path = above
             self._let_write(self._folder.fd)
         folder = self._folder

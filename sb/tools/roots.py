@@ -113,16 +113,18 @@ class Roots:
             yield folder
 
     @contextmanager
-    def parent(self, path: str, *, make: bool = False) -> Iterator[tuple[Folder, str]]:
+    def parent(
+        self, path: str, *, make: bool = False, any_depth: bool = False
+    ) -> Iterator[tuple[Folder, str]]:
         """Open the folder that contains a path, and return the name in it.
 
         Args:
-            make: make missing folders below the root.
+            make: make missing folders below the root. any_depth: for a path that was there before, however deep.
 
         Raises:
             ToolError: as `folder`.
         """
-        root, parts = self.locate(path)
+        root, parts = self._located(path, path_parts(path)) if any_depth else self.locate(path)
         if not parts:
             raise invalid(f"{display(path)} is a folder")
         with self._walk(root, parts[:-1], make=make) as folder:

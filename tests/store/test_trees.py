@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from sb.sources import SYSTEM_CLOCK
-from sb.store.pack_file import ABSENT
+from sb.store.pack_file import ABSENT, FOLDER
 from sb.store.trees import git_program
 from sb.store.trees.difference import Bounds, Comparing, Difference
 from sb.store.trees.git_program import CannotStore, Deadline, TooSlow
@@ -244,3 +245,33 @@ def test_parts_that_nothing_refers_to_are_removed(
     assert len(list(trees.folder.glob("*/parts/*"))) == 2  # of the latest tree, and of the call
     call = trees.call(name, "k1")
     assert call is not None
+
+
+def test_modes_of_folders_are_changes_and_part_of_what_was_there(trees: TreeStore, project: Path) -> None:
+    for name in ("gone", "opened", "usual", "empty", "same"):
+        (project / name).mkdir()
+        (project / name).chmod(0o755 if name == "usual" else 0o700)
+        if name != "empty":
+            (project / name / "k").write_text("k")
+    before = trees.store(str(project), PLENTY_S)
+    shutil.rmtree(project / "gone")
+    for name in ("opened", "usual", "empty"):
+        (project / name).chmod(0o777)
+    found = {entry.path: entry.mode for entry, _ in compared(trees, before).before if entry.kind == FOLDER}
+    modes = {"gone": 0o700, "opened": 0o700, "usual": 0o755, "empty": 0o700}
+    assert found == {str(project / name): mode for name, mode in modes.items()}
+
+
+def test_tree_without_modes_of_folders_gives_none_back(trees: TreeStore, project: Path) -> None:
+    (project / "src").chmod(0o700)
+    before = trees.store(str(project), PLENTY_S)
+    parts = tuple(part._replace(folder_modes=None) for part in before.parts)
+    assert not compared(trees, before._replace(parts=parts)).changed
+
+
+def test_folder_named_like_gits_that_goes_with_its_folder_is_named(trees: TreeStore, project: Path) -> None:
+    (project / "q" / ".Git").mkdir(parents=True)
+    (project / "q" / ".Git" / "cfg").write_text("k")
+    before = trees.store(str(project), PLENTY_S)
+    shutil.rmtree(project / "q")
+    assert str(project / "q" / ".Git" / "cfg") in compared(trees, before).unstored

@@ -112,7 +112,8 @@ class Comparing:
         for name in (*gone, *(name for name in part.folders if name not in now)):
             path = f"{part.work}/{name}"
             if not _is_folder(path):
-                self._note(Entry(path, FOLDER, part.folders.get(name, 0o777 & ~part.mask)))
+                self._note(Entry(path, FOLDER, part.folder_mode(name)))
+        self._folder_modes(part, after, gone)
         known = {*part.folders, *gone}
         new = [
             name for name in (*made, *(name for name in now if name not in known)) if name not in part.folders
@@ -190,6 +191,19 @@ class Comparing:
             ):  # whether it is executable is as it was, else its content would count as changed
                 mode = "100755" if _is_executable(path) else "100644"
                 self._note(Entry(path, FILE, part.mode(name, mode)), blob=blob)
+
+    def _folder_modes(self, part: Part, after: Part | None, gone: Iterable[str]) -> None:
+        """Note folders that are still there with another mode, also those whose files can no longer be seen."""
+        if after is None or part.folder_modes is None or after.folder_modes is None:
+            return
+        names = {**part.folders, **part.folder_modes, **dict.fromkeys(gone)}
+        later = [name for name in {**after.folders, **after.folder_modes} if name not in names]
+        stored = self._stored_at(part, later)
+        names |= {name: None for name in later if stored.get(name, ("", ""))[1] == "tree"}
+        for name in names:
+            path, mode = f"{part.work}/{name}", part.folder_mode(name)
+            if _is_folder(path) and stat.S_IMODE(os.lstat(path).st_mode) != mode:
+                self._note(Entry(path, FOLDER, mode))
 
     def _is_made_since(self, path: str) -> bool:
         """True for a file that is newer than the first tree; an older one only came into view, by other ignore rules."""

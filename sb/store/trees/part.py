@@ -66,6 +66,8 @@ class Part(NamedTuple):
         recent: files that had changed within the second: git, which compares seconds, may miss that their mode changes
             in the same one.
         linked: files with a second name, by which they can change without a word to who watches this one.
+        folder_modes: permission bits of folders with stored files, where they are not the usual ones; None for a part
+            that was stored without them.
     """
 
     work: str
@@ -81,6 +83,7 @@ class Part(NamedTuple):
     recent: Sequence[str] = ()
     new_folders: Sequence[str] = ()
     linked: Mapping[str, Signature] = {}
+    folder_modes: Mapping[str, int] | None = None
 
     def content(self) -> Part:
         """The part without what says how it was stored."""
@@ -89,6 +92,11 @@ class Part(NamedTuple):
     def mode(self, name: str, git_mode: str) -> int:
         """Permission bits of a stored file."""
         return self.modes.get(name, default_mode(self.mask, executable=git_mode == "100755"))
+
+    def folder_mode(self, name: str) -> int:
+        """Permission bits of a folder that was there."""
+        usual = (self.folder_modes or {}).get(name, 0o777 & ~self.mask)
+        return self.folders.get(name, usual)
 
     def to_json(self) -> bytes:
         return json.dumps(self._asdict(), separators=(",", ":"), sort_keys=True).encode()
@@ -200,6 +208,7 @@ class PartStoring:
             self._recent[:_MOST_RECENT],
             sorted({os.path.dirname(name) for name in new} | (self._folders.keys() - known_folders)),
             self._linked,
+            self._folder_modes(tree),
         )
 
     def is_same(self) -> bool:
@@ -398,6 +407,19 @@ class PartStoring:
 
     def _write_tree(self) -> str:
         return self.git.run("write-tree", "--missing-ok", deadline=self.deadline).decode().strip()
+
+    def _folder_modes(self, tree: str) -> dict[str, int]:
+        """Unusual permission bits of folders with stored files, which git's trees do not hold."""
+        names = names_of(self.git.run("ls-tree", "-rdz", "--name-only", tree, deadline=self.deadline))
+        modes, usual = dict[str, int](), 0o777 & ~self._mask
+        for number, name in enumerate(names):
+            if number % _BETWEEN_LOOKS == 0:
+                self.deadline.left()
+            with suppress(OSError):
+                status = os.lstat(f"{self.git.work}/{name}")
+                if stat.S_ISDIR(status.st_mode) and (mode := stat.S_IMODE(status.st_mode)) != usual:
+                    modes[name] = mode
+        return modes
 
     def _write_excludes(self) -> bool:
         """Write the patterns of the repository's own list, and those that keep SecondBrain's files out.
