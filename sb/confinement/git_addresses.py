@@ -49,6 +49,8 @@ def is_harmless_alias(value: str) -> bool:
         return reaches_only(["git", *words], ("origin",))
     if not words or words[0] not in _IN_ALIASES:
         return False
+    if words[0] == "merge" and any(re.match("-[A-Za-z0-9]*s", word) for word in words[1:]):
+        return False  # a strategy is a program
     return all((_ALIAS_OPTION if word[:1] == "-" else _ALIAS_OPERAND).fullmatch(word) for word in words[1:])
 
 

@@ -16,6 +16,7 @@ GIVEN = (
     ("git add src/*.py && git commit -m 'x' && git push origin HEAD", ".ssh"), ("git commit -m \"$(cat <<'EOF'\nx $y\n\nz\nEOF\n)\" && git push", ".ssh"), ("git remote add up https://example.org/a.git && git fetch up --tags", ".ssh"), ("git clone --depth 1 git@example.org:a/b.git out", ".ssh"),
     ("git submodule update --init --recursive", ".ssh"), ("git push origin --delete old 2>&1 | sort -rn | uniq -c | head -n 5", ".ssh"), ("git lfs pull", ".ssh"), ("git pull --ff-only origin main || echo failed", ".ssh"),
     ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
+    ("ls -la src && git push", ".ssh"), ("seq 1 20 | tail -n 1; git fetch", ".ssh"),
 )  # fmt: skip
 # They run what a project or its packages hold, or take another source without their file: a person has to agree first.
 ASKED = (
@@ -43,6 +44,7 @@ NOT_GIVEN = (
     "git remote | sort --files0-from=n", "git remote; sed '-e1e ./evil' 5p", "git remote; date -f l1", "git remote; jq -L. -n 'include \"q1\"; .'", "git fetch; cat 10", "git fetch | wc --files0-from=n",
     "git fetch | rg -z a", "git fetch | sort -T . -S 1", "git fetch evil://x", "git pull -s evil origin main", "git push nest.git", "git lfs merge-driver --program=./evil a", "git remote add near nest.git && git fetch near",
     "git clone nest.git", "hub fetch --upload-pack=./evil .", "gh repo clone a/b -- --upload-pack=./evil", "ssh -A host ls", "go get example.org/a",
+    "seq 1 99999999999 | tail -n 1; git fetch", "ls -R /; git fetch", "ls --recursive /; git fetch",
 )  # fmt: skip
 _OPENS = ("ssh-agent", "gpg-agent", "keyring")
 
