@@ -35,7 +35,7 @@ _RUNS_PROGRAMS = re.compile(
     r"|init\.templatedir|sendemail\..*(?:smtpserver|sendmailcmd|tocmd|cccmd|headercmd)|imap\.tunnel|extensions\..+"
     # Where git sends a login, and what tells it that this is the right place.
     r"|http\.(?:.+\.)?(?:proxy|curloptresolve|sslverify|sslcainfo|sslcapath|cookiefile|savecookies|proxysslcainfo|extraheader|pinnedpubkey|sslbackend)"
-    r"|gc\.recentobjectshook"
+    r"|gc\.recentobjectshook|branch\..+\.mergeoptions|pull\.(?:twohead|octopus)"
     r"|instaweb\.(?:httpd|browser|modulepath)|guitool\..+\.cmd|svn\..*|lfs\..*(?:customtransfer|extension).*|maintenance\..*"
     r"|fetch\.bundleuri|notes\.rewriteref|tar\..+\.command|hook\..+|help\.browser"
 )

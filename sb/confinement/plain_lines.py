@@ -46,7 +46,10 @@ class _Tool:
 _ANY = _Tool(_WORDS, operand=_WORDS, most=1 << 16)
 _SEARCH = _Tool(_PATTERN_OPTIONS, valued="-[mABC]", operand=_WORDS)
 _TOOLS = {
-    **dict.fromkeys(("echo", "true", "false", "pwd", "ls", "tr"), _ANY),
+    **dict.fromkeys(("echo", "true", "false", "pwd", "tr"), _ANY),
+    # No long listing and no long count: what waits gives others time to change what a later program reads.
+    "ls": _Tool(r"-[A-QS-Za-z1]+|--colou?r(?:=\w+)?|--", operand=_WORDS, most=1 << 16),
+    "seq": _Tool(r"-w", operand=r"\d{1,5}", most=3),
     "date": _Tool(r"-[uIR]+|-I\w+", valued="-d", operand=r"\+[\s\S]*"),
     **dict.fromkeys(("head", "tail"), _Tool(r"-\d+|-[nc][+-]?\d+|-q", valued="-[nc]")),
     "cat": _Tool(r"-[nsbAetuv]+"),

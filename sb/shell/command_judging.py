@@ -118,7 +118,7 @@ class CommandJudge(ABC):
         self.inline = False  # a part is code in another language
         self.repeats, self.guesses = False, True
         self.comes_back: Callable[[Sequence[str]], bool] = lambda argv: False
-        self._lasting = 0  # commands until now whose harm does not come back, so that none that runs them does
+        self._lasting = 0  # commands whose harm does not come back: then neither does what runs them
         self.settled = True  # no command before this one changed a file, or took a while
         self._lost_again = False  # whether its parts that run again may do so in any folder
         self.moves = 0  # commands before this one that may have changed the folder

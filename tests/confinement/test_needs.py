@@ -16,6 +16,7 @@ GIVEN = (
     ("git add src/*.py && git commit -m 'x' && git push origin HEAD", ".ssh"), ("git commit -m \"$(cat <<'EOF'\nx $y\n\nz\nEOF\n)\" && git push", ".ssh"), ("git remote add up https://example.org/a.git && git fetch up --tags", ".ssh"), ("git clone --depth 1 git@example.org:a/b.git out", ".ssh"),
     ("git submodule update --init --recursive", ".ssh"), ("timeout 60 git push", ".ssh"), ("time git fetch", ".ssh"), ("gh pr merge 5 --squash && git pull", ".config/gh"), ("git log -1 > last.txt; git push", ".ssh"), ("git clone https://github.com/a/b", ".ssh"), ("git fetch origin | tail -5", ".ssh"), ("gh pr list", ".config/gh"), ("ssh host ls", ".ssh"), ("git push origin --delete old 2>&1 | sort -rn | uniq -c | head -n 5", ".ssh"), ("git lfs pull", ".ssh"), ("git pull --ff-only origin main || echo failed", ".ssh"),
     ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
+    ("ls -la src && git push", ".ssh"), ("seq 1 20 | tail -n 1; git fetch", ".ssh"),
 )  # fmt: skip
 # They run what a project or its packages hold, or take another source without their file: a person has to agree first.
 ASKED = (
@@ -45,6 +46,7 @@ NOT_GIVEN = (
     "git clone nest.git", "hub fetch --upload-pack=./evil .", "env git fetch", "setsid git fetch", "nohup git fetch", "timeout --foreground 9 git fetch", "exec git fetch", "git fetch &", "seq 1 99999999; git fetch",
     "gh pr checks --watch; git fetch", "gh run watch 7 && git pull", "aws ec2 wait instance-running; git fetch", "kubectl get pods -w; git fetch",
     "echo x > .git/branches/y; git fetch", "git log -1 >> .git/modules/a/config; git fetch", "echo x > nest/.GIT/config; git fetch", "hf upload me/x", "gh repo clone a/b -- --upload-pack=./evil", "ssh -A host ls", "go get example.org/a",
+    "seq 1 99999999999 | tail -n 1; git fetch", "ls -R /; git fetch", "ls --recursive /; git fetch",
 )  # fmt: skip
 _OPENS = ("ssh-agent", "gpg-agent", "keyring")
 

@@ -44,6 +44,8 @@ _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 _STARTED = frozenset(
     "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws gcloud kubectl node".split()
 )
+# What such programs start by the beginning of its name.
+_EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -146,6 +148,7 @@ class CallRights:
             or (of_repository and has_local_remote(self._project)),
             # What runs beside the agent's next calls could be led elsewhere by them.
             unsafe=governed.in_background
+            or (any(map(_sends_files, commands)) and self._store.is_alive())
             or self._is_shadowed(commands)
             or any(_hides_link(argv, folder) for argv in commands),
             remotes=remote_names(self._project) if of_repository else (),
@@ -160,8 +163,8 @@ class CallRights:
             return True
         folders = dict.fromkeys(map(os.path.realpath, path))
         own = [folder for folder in folders if profile.may_write(os.path.join(folder, "x"))]
-        if any(name.startswith("git-") for folder in own for name in no_links.names_in(folder)):
-            return True  # git runs these for addresses and strategies
+        if any(name.startswith(_EXTENSIONS) for folder in own for name in no_links.names_in(folder)):
+            return True
         return any(os.path.lexists(os.path.join(folder, name)) for folder in own for name in names)
 
     def _existing(self, rows: Iterable[Need]) -> list[str]:
@@ -243,11 +246,17 @@ class CallRights:
             yield _ask(f"writes {more} more outside of the project")
 
 
+def _sends_files(argv: Sequence[str]) -> bool:
+    """True for a command that sends files, or folders with any link in them, by their names."""
+    if argv[:1] and argv[0] in ("kubectl", "oc"):
+        return any("cp" in word or "from-" in word for word in argv)
+    by_option = argv[:1] == ("wget",) and any(re.match("--(?:po|bo|i)|-[a-z]*i", word) for word in argv)
+    return by_option or (bool(argv) and argv[0] in SENDS_FOLDERS)
+
+
 def _hides_link(argv: Sequence[str], folder: str) -> bool:
     """True if a word of a command names a link, a pipe, a repository here, or a folder that is sent whole."""
-    sends = argv[0] in SENDS_FOLDERS or (
-        argv[0] in ("kubectl", "oc") and any("cp" in word or "from-" in word for word in argv)
-    )
+    sends = _sends_files(argv)
     for named in _values(argv[1:]):
         path = os.path.normpath(os.path.join(folder, os.path.expanduser(named)))
         if "\0" in path or len(path) > _LONGEST_PATH or not os.path.lexists(path):

@@ -61,6 +61,7 @@ ASKED = (
     "git config remote.origin.uploadpack ./x.sh", "git config --add url.ext::./x.insteadOf https://", "git config sendemail.toCmd ./x", "git config core.worktree /srv",
     "git config http.proxy http://127.0.0.1:9", "git config gpg.ssh.defaultKeyCommand ./x", "git config core.editor 'vi -S x.vim'", "git config core.pager 'less -k keys'",
     "git config credential.helper ./x", "git config set core.fsmonitor ./x", "git config --local filter.a.clean ./x", "git config alias.st '!./x'", "git config alias.m 'merge -s x'", "git config alias.m 'merge -sx'", "git config alias.st 'fetch --upload-pack=./x .'", "git config alias.r 'rebase -x ./x'",
+    "git config branch.main.mergeOptions '-s x'", "git config pull.twohead x", "git config http.curloptResolve h:443:127.0.0.1",
 )  # fmt: skip
 USUAL = (
     "git config user.name ada", "git config core.pager less", "git config core.pager 'less -FRX'", "git config core.editor 'code --wait'", "git config pull.rebase true",
