@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sb.confinement import no_links
-from sb.confinement.git_addresses import is_address, is_harmless_alias
+from sb.confinement.git_addresses import is_address, is_harmless_alias, is_remote_name
 from sb.confinement.repositories import git_folder_of, git_program, modules_of
 from sb.shell.parsing.words import is_literal
 
@@ -148,8 +148,7 @@ def _is_local(pair: Pair) -> bool:
     is_url = re.fullmatch(r"remote\..+\.(?:push)?url", name)
     if not is_url and not re.fullmatch(r"branch\..+\.(?:push)?remote|remote\.pushdefault", name):
         return False
-    is_name = not is_url and re.fullmatch(r"[\w-][\w.-]*", value)
-    return not is_name and not is_address(value)
+    return not is_address(value) and (bool(is_url) or not is_remote_name(value))
 
 
 def _all_keys(file: str) -> list[Pair]:

@@ -163,7 +163,7 @@ COMMON_CACHES = (
 )
 _SIGNING = frozenset("commit tag merge rebase cherry-pick revert am".split())
 # What sends whole folders, in which any link may be.
-SENDS_FOLDERS = frozenset("scp rsync aws gcloud gsutil az hf huggingface-cli".split())
+SENDS_FOLDERS = frozenset("scp rsync aws gcloud gsutil az".split())
 OF_REPOSITORIES = frozenset("git hub gh glab go".split())
 # What one command may be let do with its row: all, what signs, all once a person agrees; or it needs nothing, runs what
 # a project holds, or names a program itself.
@@ -233,12 +233,9 @@ def needs_of(
 
 def _waits(commands: Sequence[tuple[str, ...]]) -> bool:
     """True if git comes after a program that may wait: until then the agent's next calls can change what git reads."""
-    names = [argv[0] for argv in commands if argv]
-    last = max((index for index, name in enumerate(names) if name in OF_REPOSITORIES), default=0)
-    return any(
-        argv[0] in _BY_PROGRAM and (argv[0] not in OF_REPOSITORIES or {"watch", "--watch"} & set(argv[1:]))
-        for argv in [argv for argv in commands if argv][:last]
-    )
+    named = [argv for argv in commands if argv and argv[0] in _BY_PROGRAM]
+    last = max((index for index, argv in enumerate(named) if argv[0] in OF_REPOSITORIES), default=0)
+    return any(argv[0] not in OF_REPOSITORIES or {"watch", "--watch"} & {*argv[1:]} for argv in named[:last])
 
 
 def _opening(rows: Iterable[Need]) -> tuple[Need, ...]:

@@ -19,7 +19,7 @@ _OUTPUT = frozenset((">", ">>", ">|", ">&", "&>", "&>>"))
 _TEXTS = frozenset(("<<", "<<-", "<<<"))
 _NAMED_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}(?:\[[^]]*\])?[<>]")
 # By tool: options that read no file, those of them with a value in the next word, and what its operands are.
-_NUMBER, _WORDS = r"\d[\d,-]*", r"[\s\S]*"
+_WORDS = r"[\s\S]*"
 _PRINTS = r"\s*(?:\{ *print [$\w, ]+\}|/[\w ]+/ *\{ *print [$\w, ]+\}|NR *[=<>!]=? *\d+)\s*"
 _REPLACES = r"s([/|,#])[^/|,#\n]*\1[^/|,#\n]*\1[gip0-9]*|\d+(?:,\d+)?[pd]"
 _FILTER = r"(?![\s\S]*(?:include|import|module|input_filename|\$__loc|debug))[^;#]*"
@@ -27,6 +27,8 @@ _PATTERN_OPTIONS = r"-[ivEFPwxocnqhsH]+|-[mABC]\d+|--colou?r(?:=\w+)?|--line-buf
 
 
 class _Tool:
+    """Words with which a tool reads no file: patterns of its options, of those with a value behind them, and of operands."""
+
     def __init__(self, options: str, *, valued: str = "(?!)", operand: str = "(?!)", most: int = 1) -> None:
         self.options, self.valued, self.operand, self.most = options, valued, operand, most
 
@@ -97,11 +99,11 @@ def _is_plain(node: Node, programs: Collection[str]) -> bool:
         return joined and all(_is_plain(body, programs) for body in node.bodies)
     if node.assigned or not node.words or not all(map(_is_plain_redirect, node.redirects)):
         return False
-    first = [word.text for word in node.words[:2]]
-    if first[0] not in programs and not (first[0] == "timeout" and re.fullmatch(r"\d+[smh]?", first[-1])):
+    program, argument = [*(word.text for word in node.words[:2]), ""][:2]
+    if program not in programs and not (program == "timeout" and re.fullmatch(r"\d+[smh]?", argument)):
         return False
-    # What git adds, moves and restores may be known by patterns: none of it is read by a program of the line.
-    of_files = first[:1] == ["git"] and first[1:] != [] and first[1] in OF_GIT
+    # Files that git adds, moves and restores may be named by patterns: no program of the line reads them.
+    of_files = program == "git" and argument in OF_GIT
     return all(_is_literal(word) or (of_files and _is_pattern(word)) for word in node.words)
 
 

@@ -7,7 +7,7 @@ import os
 from sb.confinement import no_links
 
 NAME = ".claude"
-_IGNORED = "# Written by sb for the time of a session.\n*\n"
+_FILE, _IGNORED = ".gitignore", b"# Written by sb for the time of a session.\n*\n"
 
 
 def make_settings(folder: str) -> bool:
@@ -18,23 +18,15 @@ def make_settings(folder: str) -> bool:
     Args:
         folder: the project, or where the host was started in it.
     """
+    path = os.path.join(os.path.realpath(folder), NAME)
+    if os.path.lexists(path):
+        return False
+    # A process in the background could put a link in the place of either at any time.
     try:
-        return _make_in(os.path.realpath(folder))
+        no_links.make_folders(path)
     except FileExistsError:
         return False
-
-
-def _make_in(folder: str) -> bool:
-    """Make it by handles: a process in the background could put a link in its place at any time."""
-    with no_links.opened(folder) as around:
-        os.mkdir(NAME, 0o755, dir_fd=around)
-        settings = os.open(NAME, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=around)
-        try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            with open(os.open(".gitignore", flags, 0o644, dir_fd=settings), "w", encoding="utf-8") as file:
-                file.write(_IGNORED)
-        finally:
-            os.close(settings)
+    no_links.write(os.path.join(path, _FILE), _IGNORED, 0o644)
     return True
 
 
@@ -44,8 +36,8 @@ def remove_settings(folder: str) -> None:
     if not no_links.is_folder(path):
         return
     with no_links.opened(path) as settings:
-        if ".gitignore" in os.listdir(settings) and _is_ours(settings):
-            os.unlink(".gitignore", dir_fd=settings)
+        if _is_ours(settings):
+            os.unlink(_FILE, dir_fd=settings)
         if os.listdir(settings):
             return
     with no_links.opened(os.path.dirname(path)) as around:
@@ -57,7 +49,7 @@ def is_made_settings(path: str) -> bool:
     settings = path if os.path.basename(path) == NAME else os.path.dirname(path)
     try:
         with no_links.opened(settings) as handle:
-            named = os.path.basename(settings) == NAME and os.listdir(handle) == [".gitignore"]
+            named = os.path.basename(settings) == NAME and os.listdir(handle) == [_FILE]
             return named and _is_ours(handle)
     except OSError:
         return False
@@ -66,6 +58,6 @@ def is_made_settings(path: str) -> bool:
 def _is_ours(settings: int) -> bool:
     """True for a `.gitignore` of ours in an opened folder."""
     try:
-        return no_links.read_in(settings, ".gitignore", len(_IGNORED) + 1) == _IGNORED.encode()
+        return no_links.read_in(settings, _FILE, len(_IGNORED) + 1) == _IGNORED
     except OSError:
         return False

@@ -340,13 +340,12 @@ class PartStoring:
             try:
                 status = os.lstat(path)
             except OSError:
-                taken.append(name)  # it leaves the index
-                modes.pop(name, None)
-                self._linked.pop(name, None)
-                gone.add(name)
-                continue
-            if stat.S_ISDIR(status.st_mode) and not os.path.lexists(f"{path}/.git"):
-                behind.append(name)  # a folder is in the place of the file
+                status = None
+            replaced = (
+                status is not None and stat.S_ISDIR(status.st_mode) and not os.path.lexists(f"{path}/.git")
+            )
+            if status is None or replaced:  # it leaves the index; a folder in its place needs force
+                (behind if replaced else taken).append(name)
                 modes.pop(name, None)
                 self._linked.pop(name, None)
                 gone.add(name)
