@@ -385,7 +385,7 @@ def open_sources(config: Config, log: EventLog, authority: Authority) -> SourceF
 
 
 def boundary_findings(config: Config, log: EventLog, authority: Authority) -> Iterator[Finding]:
-    """Whether the charters and context sources that are switched on can be relied on; one finding each."""
+    """True if the charters and context sources that are switched on can be relied on; one finding each."""
     charters, sources = config.agent_charters, config.context_sources
     if charters != "off" or sources != "off":
         from sb.kernel.review.boundary_findings import charters_finding, sources_finding

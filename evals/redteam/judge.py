@@ -33,7 +33,7 @@ def wilson(hits: int, total: int) -> tuple[float, float]:
 
 
 def script(one: Text) -> str:
-    """Whether a text is plain ASCII, has other letters of Latin, or another script."""
+    """True if a text is plain ASCII, has other letters of Latin, or another script."""
     if one.text.isascii():
         return "ascii"
     return (

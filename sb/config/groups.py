@@ -72,12 +72,12 @@ class Budget:
 
     @property
     def caps_sessions(self) -> bool:
-        """Whether a coding agent's session has a limit of its cost."""
+        """True if a coding agent's session has a limit of its cost."""
         return self.session_cost_usd < _MANY
 
     @property
     def has_daily(self) -> bool:
-        """Whether the sessions of a day have a budget."""
+        """True if the sessions of a day have a budget."""
         return self.daily_cost_usd < _MANY
 
 

@@ -120,7 +120,7 @@ def object_of(ref: MutationRef, args: Mapping[str, Any]) -> str:
 
 
 def undo_word(ref: MutationRef, snapshots: SnapshotStore, now: int, *, partly: bool = False) -> str:
-    """Whether a call can be undone, in at most three words.
+    """True if a call can be undone, in at most three words.
 
     Args:
         now: microseconds since the epoch. partly: only files that its command line names are in the snapshot.
@@ -168,7 +168,7 @@ def entry_row(entry: Entry) -> tuple[str, str, str, str]:
 
 
 def undo_ahead(args: Mapping[str, Any], reversal: Mapping[str, Any]) -> str:
-    """Whether a call that did not run yet could be undone.
+    """True if a call that did not run yet could be undone.
 
     Args:
         reversal: the reversal contract of its tool as plain JSON; {} for none.

@@ -172,11 +172,11 @@ class CommandJudge(ABC):
 
     @property
     def renames(self) -> bool:
-        """Whether the line gives names of programs another meaning."""
+        """True if the line gives names of programs another meaning."""
         return bool(self.functions or self.aliases)
 
     def stays(self, place: str) -> bool:
-        """Whether no command so far is known to have written to a place."""
+        """True if no command so far is known to have written to a place."""
         return not any(
             f"{place}/".startswith(f"{other.rstrip('/')}/") or other.startswith(f"{place.rstrip('/')}/")
             for other in self.touched

@@ -67,22 +67,22 @@ class Judge(Protocol):
 
     @property
     def settled(self) -> bool:
-        """Whether no command so far changed a file or took a while."""
+        """True if no command so far changed a file or took a while."""
         ...
 
     @property
     def comes_back(self) -> Callable[[Sequence[str]], bool]:
-        """Whether what a command harms does, so that it counts as if it wrote files."""
+        """True if what a command harms does, so that it counts as if it wrote files."""
         ...
 
     @property
     def several(self) -> bool:
-        """Whether a word of the current command stands for several values of a variable."""
+        """True if a word of the current command stands for several values of a variable."""
         ...
 
     @property
     def renames(self) -> bool:
-        """Whether the line gives names of programs another meaning."""
+        """True if the line gives names of programs another meaning."""
         ...
 
     def expand(self, text: str) -> list[str]:
@@ -150,5 +150,5 @@ class Judge(Protocol):
         ...
 
     def stays(self, place: str) -> bool:
-        """Whether no command of the line so far is known to have written to a path."""
+        """True if no command of the line so far is known to have written to a path."""
         ...

@@ -269,7 +269,7 @@ class LineJudge(CommandJudge):
                     self.scripts.write(places, content, append=redirect.operator in _APPENDING)
 
     def _of_processes(self, word: str) -> bool:
-        """Whether a file in the session's folder holds process ids only, or does not exist."""
+        """True if a file in the session's folder holds process ids only, or does not exist."""
         from sb.shell.destinations.listing import holds_processes
 
         places = self.paths.now(word) if word and is_literal(word) else []
@@ -278,7 +278,7 @@ class LineJudge(CommandJudge):
         return bool(places) and inside and all(map(self.stays, places)) and all(map(holds_processes, places))
 
     def _removes_made(self, words: Sequence[Word]) -> bool:
-        """Whether a command removes only files and folders that this line made with `mktemp`."""
+        """True if a command removes only files and folders that this line made with `mktemp`."""
         moved = any(program.rpartition("/")[2] == "mv" for program in self.programs)
         if words[0].text != "rm" or moved or self.renames:  # what was moved there is not new
             return False

@@ -190,7 +190,7 @@ def _concerned(
 
 
 def _known(path: str, before: Mapping[str, Entry]) -> bool:
-    """Whether a pack says what was at a path: also below a folder that it holds or an absence, where nothing was."""
+    """True if a pack says what was at a path: also below a folder that it holds or an absence, where nothing was."""
     while path not in before:
         path = os.path.dirname(path)
         if path == "/" or not path:
@@ -254,7 +254,7 @@ def _is_being_filled(folder: Entry | None) -> bool:
 
 
 def _is_left(left: Entry | None, now: Entry | None) -> bool:
-    """Whether a state is the one that the call left; a mode that was not recorded does not matter."""
+    """True if a state is the one that the call left; a mode that was not recorded does not matter."""
     if left is not None and now is not None and left.mode < 0 and left.kind == FILE:
         return (now.kind, now.sha256) == (left.kind, left.sha256)
     return is_same(left, now)

@@ -1,4 +1,4 @@
-"""What `sb explain` says of a command line, and the safer commands that it and a denial name."""
+"""`sb explain`: the reasons for a verdict, and the safer commands that it and a denial name."""
 
 from __future__ import annotations
 

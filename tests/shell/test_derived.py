@@ -1,4 +1,4 @@
-"""What `${…}` makes of a value: what bash makes of it."""
+"""Values of `${…}` are those that bash computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git commands destroy is read from its files, with real git: all of it comes back."""
+"""Files that git commands destroy come back: read from its files, with real git."""
 
 from __future__ import annotations
 

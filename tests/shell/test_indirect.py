@@ -1,4 +1,4 @@
-"""What a line reaches by computed names and by files that programs run: bash runs each attack, and it is seen before."""
+"""Attacks by computed names and by files that programs run: bash runs each one, and the judge stops it before."""
 
 from __future__ import annotations
 

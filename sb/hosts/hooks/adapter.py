@@ -46,7 +46,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def is_sender(self, payload: dict[str, Any]) -> bool:
-        """Whether this host sent the payload, by its fields."""
+        """True if this host sent the payload, by its fields."""
 
     @abstractmethod
     def call(self, payload: dict[str, Any], name: str) -> NativeCall | None:
@@ -78,11 +78,11 @@ class Adapter(ABC):
 
     @property
     def reports_all(self) -> bool:
-        """Whether the host reports each call that it makes, also one that fails."""
+        """True if the host reports each call that it makes, also one that fails."""
         return Moment.BATCH in self.moments.values()
 
     def can_ask(self, event: HookEvent) -> bool:
-        """Whether the host would ask its person now, and a person is there."""
+        """True if the host would ask its person now, and a person is there."""
         return event.name in self.asks_on
 
     def answer(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
@@ -99,7 +99,7 @@ class Adapter(ABC):
         return HookAnswer()
 
     def takes(self, event: HookEvent) -> bool:
-        """Whether the host hands its model a text in answer to this event."""
+        """True if the host hands its model a text in answer to this event."""
         starts = event.moment is Moment.SESSION_STARTED and self.takes_context
         return starts or event.name in self.takes_context_on
 

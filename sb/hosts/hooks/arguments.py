@@ -246,7 +246,7 @@ def _places(leaf: _Leaf, folders: list[str], context: JudgingContext, *, remote:
 
 
 def _decides(place: str, verbs: frozenset[str], context: JudgingContext) -> bool:
-    """Whether a change of a path needs approval; for a tool that unpacks, also of its content."""
+    """True if a change of a path needs approval; for a tool that unpacks, also of its content."""
     home = str(context.home)
     if context.guarded.of(folded(place)):
         return True
@@ -377,7 +377,7 @@ def command_lines(value: Any, running: bool, name: str = "", depth: int = 0) -> 
 
 
 def is_like_a_line(name: str, text: str) -> bool:
-    """Whether an argument of any name is a command line by its form: a known program with an option or a path, or behind `;`."""
+    """True if an argument of any name is a command line by its form: a known program with an option or a path, or behind `;`."""
     if len(text) > LONGEST_PATH or "\n" in text.strip() or _is_data(name) or not _MARKED.search(text):
         return False
     return any(rule_finding(base, []) or base in HANDLERS for base in _PROGRAM.findall(text)[:_MOST_COMMANDS])

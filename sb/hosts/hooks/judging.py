@@ -51,7 +51,7 @@ _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
 
 def matters(event: HookEvent) -> bool:
-    """Whether an event has to be judged or recorded; the database is not opened for others."""
+    """True if an event has to be judged or recorded; the database is not opened for others."""
     if event.moment is Moment.BEFORE:
         return True  # of whichever session
     return event.moment is not Moment.OTHER and bool(event.session_id)
@@ -229,7 +229,7 @@ class _Session:
         )
 
     def _is_marked(self) -> bool:
-        """Whether a call of the session has read credentials; one in the background has been reported."""
+        """True if a call of the session has read credentials; one in the background has been reported."""
         running = filter(self._is_in_background, self._calls.unreported(self._ctx.run_id))
         noted = self._calls.noted(self._ctx.run_id, READ_SECRET, reports_all=self._adapter.reports_all)
         return noted or any(self._calls.has_note(intent, READ_SECRET) for intent in running)
@@ -347,7 +347,7 @@ class _Session:
         self._calls.report(self._ctx, governed.tool_id, args, report, **named)
 
     def _disclosed(self, call: NativeCall, governed: GovernedCall) -> bool:
-        """Whether a call read credentials of which nothing was announced."""
+        """True if a call read credentials of which nothing was announced."""
         known = (
             self._confining.judge(call, governed)[0] if governed.disclosed and self._confines else governed
         )

@@ -123,7 +123,7 @@ def judged(tool: str, args: dict[str, Any], settings: Mapping[str, str]) -> tupl
 
 
 def _runs_what_was_judged(tool: str, args: dict[str, Any]) -> bool:
-    """Whether what a tool runs is among its arguments, where it was judged as a command line or as SQL."""
+    """True if what a tool runs is among its arguments, where it was judged as a command line or as SQL."""
     return any(command_lines(args, True)) or any(_statements(tool, args))
 
 
@@ -205,7 +205,7 @@ def _without_texts(statement: str) -> str:
 
 
 def _changes_data(tool: str, args: dict[str, Any]) -> bool:
-    """Whether a statement among the arguments changes data."""
+    """True if a statement among the arguments changes data."""
     from sb.shell.handlers.sql import sql
 
     mutates = any(_GRAPHQL.match(text) for name, text in _leaves(args) if set(_tokens(name)) & _QUERIES)

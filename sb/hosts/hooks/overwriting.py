@@ -17,7 +17,7 @@ _PATCH = "*** Update File:"
 
 
 def holds_credentials(path: str) -> bool:
-    """Whether a real path is a file of credentials with something in it."""
+    """True if a real path is a file of credentials with something in it."""
     found = secret_path(folded(path))
     if found is None or found.kind == PRIVATE:
         return False
@@ -29,7 +29,7 @@ def holds_credentials(path: str) -> bool:
 
 
 def edits_named_text(call: NativeCall) -> bool:
-    """Whether a file tool only puts in something, or replaces a text that it names, and keeps the rest of a file."""
+    """True if a file tool only puts in something, or replaces a text that it names, and keeps the rest of a file."""
     given = call.args
     if call.tool == "str_replace_editor" and given.get("command") == "insert":
         return True

@@ -47,7 +47,7 @@ def remotes_of(cwd: str) -> str:
 
 
 def is_known(remote: str, then: str, now: str) -> bool:
-    """Whether a push goes to a remote that was known when the session started, and leads where it led.
+    """True if a push goes to a remote that was known when the session started, and leads where it led.
 
     Args:
         remote: as the command names it; "" for the usual one.

@@ -51,7 +51,7 @@ def _text(call: NativeCall, names: tuple[str, ...]) -> str:
 
 
 def _is_ignored(path: str) -> bool:
-    """Whether the ignore files of the repository surely leave a file out."""
+    """True if the ignore files of the repository surely leave a file out."""
     for root in _above(os.path.dirname(path)):
         if os.path.lexists(os.path.join(root, ".git")):
 

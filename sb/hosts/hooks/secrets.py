@@ -138,13 +138,13 @@ def sending(governed: GovernedCall, setting: str, then: str, cwd: str, run_id: s
 
 
 def _leads_elsewhere(remote: str, then: str, cwd: str) -> bool:
-    """Whether a push goes to an address, or to remotes that were set in the session."""
+    """True if a push goes to an address, or to remotes that were set in the session."""
     by_address = remote == UNKNOWN_REMOTE or "/" in remote or ":" in remote
     return by_address or (then != "" and then != remotes_of(cwd))
 
 
 def _is_local_name(host: str) -> bool:
-    """Whether a host is named without a dot, as containers and machines of one network are."""
+    """True if a host is named without a dot, as containers and machines of one network are."""
     return bool(host) and not {".", ":"} & {*host}
 
 
@@ -190,7 +190,7 @@ def _sent(governed: GovernedCall, then: str, event: HookEvent) -> Iterator[tuple
 
 
 def _sends(script: str) -> bool:
-    """Whether a script's text has a command or a call that sends to the network, not to addresses of this machine alone."""
+    """True if a script's text has a command or a call that sends to the network, not to addresses of this machine alone."""
     try:
         with open(os.open(script, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
             text = opened.read(_LONGEST_SCRIPT).decode(errors="replace")
@@ -267,7 +267,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
 
 
 def _is_search(tool: str) -> bool:
-    """Whether a server's tool searches files for a text."""
+    """True if a server's tool searches files for a text."""
     return tool.startswith(OF_SERVERS) and compiled(_SEARCHES).search(_own_name(tool)) is not None
 
 
@@ -308,7 +308,7 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
 
 
 def _may_be_there(text: str, context: JudgingContext) -> bool:
-    """Whether a text that names credentials names something that is there, as far as it is a path."""
+    """True if a text that names credentials names something that is there, as far as it is a path."""
     paths = [place for path in loose_spellings(text, context) for place in readings(path, context)]
     return "*" in text or "://" in text or not context.placed or any(map(may_be_there, paths))
 
@@ -331,7 +331,7 @@ def _searched(call: NativeCall, name: str, text: str, context: JudgingContext) -
 
 
 def _may_find(shapes: list[str], folder: str, context: JudgingContext) -> bool:
-    """Whether a search of a folder finds a file with credentials by its name, or that cannot be told."""
+    """True if a search of a folder finds a file with credentials by its name, or that cannot be told."""
     rest = list[str]()
     found = (one for place in readings(folder, context) for one in secrets_below(place, rest=rest))
     names = (name.rpartition("/")[2].casefold() for name, _ in found)

@@ -243,7 +243,7 @@ def _loses(path: str, *, deletes: bool) -> str:
 
 
 def _is_lost(change: Change) -> bool:
-    """Whether a change deletes a file with something in it that is no program's cache."""
+    """True if a change deletes a file with something in it that is no program's cache."""
     return change.removed and not os.path.islink(change.path) and _has_content(change.path)
 
 
@@ -260,7 +260,7 @@ def _caches() -> tuple[str, ...]:
 
 
 def _has_content(path: str) -> bool:
-    """Whether a path is a file, or a link to one, with something in it that is no program's cache."""
+    """True if a path is a file, or a link to one, with something in it that is no program's cache."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):

@@ -61,7 +61,7 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
 
 
 def _is_known(call: NativeCall, context: JudgingContext) -> bool:
-    """Whether the name tells the tool; one of a host's own that a server's name may begin does not."""
+    """True if the name tells the tool; one of a host's own that a server's name may begin does not."""
     own = call.tool in known_tools() and call.separator not in call.tool
     return own or call.tool.startswith(OF_SERVERS) or _only_reads(call.tool, context)
 

@@ -155,7 +155,7 @@ class Runtimes:
 
 
 def copies(environment: Environment) -> bool:
-    """Whether hooks need a copy: agents may change what is installed."""
+    """True if hooks need a copy: agents may change what is installed."""
     return environment.kind is not Kind.ISOLATED
 
 
@@ -167,7 +167,7 @@ def package_in(made: Path, environment: Environment) -> Path:
 
 
 def is_whole(made: Path) -> bool:
-    """Whether a folder was made to its end, and nothing in it was changed since."""
+    """True if a folder was made to its end, and nothing in it was changed since."""
     try:
         known = json.loads((made / FILES).read_bytes())
         if not (made / RECORD).is_file() or not (made / "start.py").is_file():

@@ -1,4 +1,4 @@
-"""What the person who decides is shown of a request: everything that can act, and the digest that they sign.
+"""Disclosure of a request to the person who decides: everything that can act, and the digest that they sign.
 
 The log keeps what redaction left. Who decides is shown the arguments as the call will pass them; hidden until they
 are revealed may be a whole value that its contract declares sensitive, or a secret that the shell takes for data.
@@ -85,11 +85,11 @@ class Disclosure(NamedTuple):
 
     @property
     def long(self) -> bool:
-        """Whether it has to be opened before it can be approved."""
+        """True if it has to be opened before it can be approved."""
         return self.size > LONGEST_UNOPENED or len(self.arguments) > MOST_UNOPENED
 
     def unread(self, opened: Collection[str]) -> bool:
-        """Whether it still has to be opened before it can be approved.
+        """True if it still has to be opened before it can be approved.
 
         Args:
             opened: the digests of what was opened.
@@ -103,17 +103,17 @@ class Disclosure(NamedTuple):
 
     @property
     def outdated(self) -> bool:
-        """Whether an older version asked, which did not sign what is displayed."""
+        """True if an older version asked, which did not sign what is displayed."""
         return SHOWN not in self.approval.request
 
     @property
     def can_be_decided(self) -> bool:
-        """Whether it waits, and asks for what is displayed."""
+        """True if it waits, and asks for what is displayed."""
         return self.approval.state is ApprovalState.WAITING and not self.outdated
 
     @property
     def hides(self) -> bool:
-        """Whether something stays hidden until it is revealed."""
+        """True if something stays hidden until it is revealed."""
         return any(segment.hidden for argument in self.arguments for segment in argument.segments)
 
     @property

@@ -72,7 +72,7 @@ class ApprovalGate:
             self._queue(call)
 
     def is_decided(self, call: ToolCall) -> bool:
-        """Whether an approval or a grant lets the call pass, which is noted on it; nothing is queued.
+        """True if an approval or a grant lets the call pass, which is noted on it; nothing is queued.
 
         Raises:
             Refused: a person denied this very call.
@@ -96,7 +96,7 @@ class ApprovalGate:
         return self.approvals.now() < found.expires_at
 
     def is_settled(self, call: ToolCall) -> bool:
-        """Whether a grant covers every reason of a call; of several reasons, those that one covers are taken away."""
+        """True if a grant covers every reason of a call; of several reasons, those that one covers are taken away."""
         standing = list(dict.fromkeys(reason[STANDING] for reason in call.reasons if STANDING in reason))
         if not standing or call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1:
             return False
@@ -109,7 +109,7 @@ class ApprovalGate:
         return not left
 
     def host_may_ask(self, call: ToolCall) -> bool:
-        """Whether the yes of a person whom nothing identifies is enough for the call.
+        """True if the yes of a person whom nothing identifies is enough for the call.
 
         While nobody is enrolled, an approval would prove no more. Else it is enough for what
         does not destroy, unless a reason needs an operator (`SIGNED`).
@@ -117,7 +117,7 @@ class ApprovalGate:
         return self._needed(call) == 1 and (_is_lesser(call) or not self.approvals.authority.enrolled())
 
     def host_may_permit(self, call: ToolCall) -> bool:
-        """Whether the permission of a person whom nothing identifies is enough for the call."""
+        """True if the permission of a person whom nothing identifies is enough for the call."""
         return self._needed(call) == 1
 
     def use(self, write: LogWrite, call: ToolCall) -> None:
@@ -198,7 +198,7 @@ class ApprovalGate:
         return None
 
     def was_denied(self, call: ToolCall) -> bool:
-        """Whether a person denied this very call; asking for it in another way does not change that."""
+        """True if a person denied this very call; asking for it in another way does not change that."""
         found = self._newest(call)
         return found is not None and found.state is ApprovalState.DENIED
 
@@ -365,7 +365,7 @@ class ApprovalGate:
 
 
 def _is_lesser(call: ToolCall) -> bool:
-    """Whether a call, and each call that it stands in for, destroys nothing, and no reason needs an operator."""
+    """True if a call, and each call that it stands in for, destroys nothing, and no reason needs an operator."""
     classes = {call.spec.effective_class, *(one for _, one in stood_for(call.spec, call.args))}
     signed = any(reason["rule"] in SIGNED for reason in call.reasons)
     return SafetyClass.DESTRUCTIVE not in classes and not signed
@@ -412,7 +412,7 @@ def _refused(reason: str) -> Refused:
 
 
 def _covers(grant: Grant, args: dict[str, Any]) -> bool:
-    """Whether every argument of the call has a pattern and fits it; a grant without patterns covers any."""
+    """True if every argument of the call has a pattern and fits it; a grant without patterns covers any."""
     return STANDING not in grant.args and (
         not grant.args
         or all(name in grant.args and permits(grant.args[name], value) for name, value in args.items())

@@ -131,7 +131,7 @@ def _leet_edits(text: str) -> list[Edit]:
 
 
 def _alternates(word: str) -> bool:
-    """Whether its digits stand between letters, as in no name such as `utf8` or `sha256`."""
+    """True if its digits stand between letters, as in no name such as `utf8` or `sha256`."""
     return re.search(r"(?:^|[a-zA-Z])[01345@$7]{1,2}[a-zA-Z]", word) is not None and not word.isdigit()
 
 

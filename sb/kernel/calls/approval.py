@@ -82,7 +82,7 @@ class Approval(NamedTuple):
         return str(recovery.get("reverses", "")) if isinstance(recovery, dict) else ""
 
     def overdue(self, now: int) -> bool:
-        """Whether nobody decided until it was due, or the process that waited for it has ended."""
+        """True if nobody decided until it was due, or the process that waited for it has ended."""
         return self.state is ApprovalState.WAITING and (now > self.due_at or waiter_gone(self.waiter))
 
     def at(self, now: int) -> Approval:
@@ -145,7 +145,7 @@ def this_process() -> str:
 
 
 def waiter_gone(waiter: str) -> bool:
-    """Whether the process of this host that waited has ended; of other hosts nobody knows."""
+    """True if the process of this host that waited has ended; of other hosts nobody knows."""
     host, _, pid = waiter.rpartition(":")
     return bool(waiter) and host == HOST and not process_lives(pid)
 

@@ -217,7 +217,7 @@ class ToolCall:
 
     @property
     def reverses(self) -> bool:
-        """Whether it undoes another; then it changes something, whatever its contract says."""
+        """True if it undoes another; then it changes something, whatever its contract says."""
         return self.recovery is not None and self.recovery.reverses > 0
 
     @property
@@ -227,12 +227,12 @@ class ToolCall:
 
     @property
     def announced(self) -> bool:
-        """Whether it is put on record before it runs: it may change something, or uses a person's decision."""
+        """True if it is put on record before it runs: it may change something, or uses a person's decision."""
         return self.side_effecting or bool(self.reasons) or bool(self.notes)
 
     @property
     def can_be_in_doubt(self) -> bool:
-        """Whether it matters that nobody knows if it happened."""
+        """True if it matters that nobody knows if it happened."""
         declared = self.spec.reversal
         harmless = declared is not None and declared.leaves_nothing and not self.reverses
         return self.side_effecting and not harmless

@@ -249,7 +249,7 @@ class ExternalCalls:
         )
 
     def was_denied(self, ctx: RunContext, tool_id: str, args: dict[str, Any]) -> bool:
-        """Whether a person denied this very call before."""
+        """True if a person denied this very call before."""
         call = self._call(ctx, tool_id, "")
         self._describe(call, args)
         return self._admission.gate.was_denied(call)
@@ -270,7 +270,7 @@ class ExternalCalls:
         self._recorder.run_finished(ctx)
 
     def noted(self, run_id: str, note: str, *, reports_all: bool) -> bool:
-        """Whether a call of a run that was made, or may have been, has a note; one that its host's person refused has not.
+        """True if a call of a run that was made, or may have been, has a note; one that its host's person refused has not.
 
         Args:
             reports_all: the host reports each call that it makes, so that one without a report was not made.
@@ -279,7 +279,7 @@ class ExternalCalls:
         return bool(self._recorder.log.database.query(_NOTED, about))
 
     def has_note(self, intent: Intent, note: str) -> bool:
-        """Whether an announced call has a note."""
+        """True if an announced call has a note."""
         return bool(self._recorder.intents.announcement_payload(intent).get(note))
 
     def started_with(self, run_id: str) -> dict[str, Any]:
@@ -337,7 +337,7 @@ class ExternalCalls:
             call.contract.setdefault("refused_now", refusal.rule)
 
     def _known(self, call: ToolCall) -> bool:
-        """Whether a call of that step was reported before."""
+        """True if a call of that step was reported before."""
         try:
             self._recorder.refuse_known_step(call)
         except KnownStep as known:

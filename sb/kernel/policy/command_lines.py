@@ -34,7 +34,7 @@ _UNKNOWN = Commands((), False)
 
 
 def fits_commands(rule: PolicyRule, args: dict[str, Any], *, allows: bool) -> bool:
-    """Whether the command lines of a call fit the `runs` of a rule; a call without any fits none.
+    """True if the command lines of a call fit the `runs` of a rule; a call without any fits none.
 
     Args:
         allows: whether the rule allows, and so needs every command, surely; else one that may be it is enough.

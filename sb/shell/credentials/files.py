@@ -89,7 +89,7 @@ _SHIPPED: SecretIndex = (PATTERNS, LITERAL, BEGINS, ENDS, OTHERS)
 
 
 def glob(name: str, pattern: str) -> bool:
-    """Whether a name is one that a pattern stands for; `*` is its only mark."""
+    """True if a name is one that a pattern stands for; `*` is its only mark."""
     if "*" not in pattern:
         return name == pattern
     head, *middle, tail = pattern.split("*")
@@ -119,7 +119,7 @@ def secret_patterns() -> Iterator[tuple[tuple[str, ...], bool]]:
 
 
 def _is_free(parts: Sequence[str]) -> bool:
-    """Whether a path is one that a trusted pack names as holding no secret."""
+    """True if a path is one that a trusted pack names as holding no secret."""
     for path in OWN.get().free:
         own = path.strip("/").split("/")
         for start in range(1 if path.startswith("/") else len(parts) - len(own) + 1):
@@ -160,7 +160,7 @@ def _secrets_at(parts: Sequence[str]) -> Iterator[Secret]:
 
 
 def _excepted(parts: Sequence[str], end: int, row: SecretRow, *, folder: bool) -> bool:
-    """Whether a file is named as one that holds no secret; a folder that is itself named is none of them."""
+    """True if a file is named as one that holds no secret; a folder that is itself named is none of them."""
     if folder and end == len(parts):
         return False
     return any(glob(parts[-1], other) for other in row[3])
@@ -204,12 +204,12 @@ def _names(part: str) -> bool:
 
 
 def _named_well(own: Sequence[str]) -> bool:
-    """Whether the components of a folder are enough to tell it from others that begin alike."""
+    """True if the components of a folder are enough to tell it from others that begin alike."""
     return any(len(compiled(_WILD).sub("", part)) >= 3 for part in own)
 
 
 def _may_be(part: str, pattern: str, hidden: bool) -> bool:
-    """Whether a component that may be a pattern can be what another pattern stands for."""
+    """True if a component that may be a pattern can be what another pattern stands for."""
     if is_literal(part):
         return glob(part, pattern)
     if part[0] in (STAR, QUESTION, BRACKET) and pattern.startswith(".") and not hidden:
@@ -362,7 +362,7 @@ def _fitting(pattern: str, *, dotglob: bool) -> list[str] | None:
 
 
 def may_be_there(path: str) -> bool:
-    """Whether there is something at a path, or that cannot be told, as in a folder of somebody else."""
+    """True if there is something at a path, or that cannot be told, as in a folder of somebody else."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -421,5 +421,5 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
 
 
 def _is_plain(piece: str) -> bool:
-    """Whether a word is like a file's name, for one that only its folder makes a secret."""
+    """True if a word is like a file's name, for one that only its folder makes a secret."""
     return compiled(r"[\w.*-]{1,80}").fullmatch(piece) is not None and piece[0] != "-"

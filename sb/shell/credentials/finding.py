@@ -75,7 +75,7 @@ def _of_any_name(paths: Paths, arguments: Sequence[str]) -> Taint:
 
 
 def _finds_none(paths: Paths, arguments: Sequence[str], shape: str) -> bool:
-    """Whether `find` surely finds no file with secrets by a name, nor in a folder of that name."""
+    """True if `find` surely finds no file with secrets by a name, nor in a folder of that name."""
     shape, rest = shape.translate(_AS_GLOB), list[str]()
     if not _FOLLOWING.isdisjoint(arguments):
         return False

@@ -115,7 +115,7 @@ class Trail(TextTrail):
         return list(map(self._of_file, argument_files(arguments, valued)))
 
     def _found(self, program: str, arguments: Sequence[str]) -> Taint:
-        """Whether a search finds files with secrets."""
+        """True if a search finds files with secrets."""
         taken = bool(self._feeding) or not RUNS.isdisjoint(arguments)
         return found_files(self._judge.paths, program, arguments, taken=taken)
 
@@ -241,7 +241,7 @@ class Trail(TextTrail):
         return found
 
     def _whole(self, program: str, arguments: Sequence[str]) -> Taint:
-        """Whether a command reads everything in a home, or searches the system for what is secret."""
+        """True if a command reads everything in a home, or searches the system for what is secret."""
         searched = searched_folders(program, arguments)
         for word in searched if program not in FINDERS else ():
             for place in self._judge.paths.now(word) if is_literal(word) else ():
@@ -267,7 +267,7 @@ class Trail(TextTrail):
         return CLEAN
 
     def _stays_guarded(self, program: str, arguments: Sequence[str], own: Secret) -> bool:
-        """Whether a copy has a name by which it is a secret of the same kind."""
+        """True if a copy has a name by which it is a secret of the same kind."""
         if program not in COPIES or program in ("scp", "rsync"):
             return False
         named = operands(arguments)
@@ -441,7 +441,7 @@ class Trail(TextTrail):
         return CLEAN if names_alone or expanded_there else carried
 
     def _elsewhere(self, arguments: Sequence[str]) -> bool:
-        """Whether a push may be to another repository's remotes, or to one that the line itself has set."""
+        """True if a push may be to another repository's remotes, or to one that the line itself has set."""
         paths = self._judge.paths
         options = arguments[: arguments.index("push")] if "push" in arguments else arguments
         named = any(

@@ -57,7 +57,7 @@ def searched_folders(program: str, arguments: Sequence[str]) -> list[str]:
 
 
 def may_print(program: str, arguments: Sequence[str], path: str) -> bool:
-    """Whether a search of a folder prints a line of this file in it, by its texts; none where a name leaves it out."""
+    """True if a search of a folder prints a line of this file in it, by its texts; none where a name leaves it out."""
     name = os.path.basename(path)
     if not _looks_into(arguments, name) or any(_TELLS_NAMES.fullmatch(word) for word in arguments):
         return False
@@ -80,7 +80,7 @@ def may_print(program: str, arguments: Sequence[str], path: str) -> bool:
 
 
 def _looks_into(arguments: Sequence[str], name: str) -> bool:
-    """Whether the options of a search leave a file of that name in."""
+    """True if the options of a search leave a file of that name in."""
     narrowed = fits = False
     for before, word in itertools.pairwise(["", *arguments]):
         option, equals, value = word.partition("=")

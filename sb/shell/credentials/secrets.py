@@ -48,7 +48,7 @@ def secret_command(program: str, arguments: Sequence[str]) -> str:
 
 
 def _in_order(words: Sequence[str], arguments: Sequence[str]) -> bool:
-    """Whether the words are the first ones of the arguments, but for options and their values."""
+    """True if the words are the first ones of the arguments, but for options and their values."""
     at = 0
     for word in words:
         skipped = 0
@@ -81,7 +81,7 @@ def _options(arguments: Sequence[str]) -> list[str]:
 
 @functools.lru_cache(1024)
 def secret_variable(name: str) -> bool:
-    """Whether a variable of that name holds a secret."""
+    """True if a variable of that name holds a secret."""
     name = name.lower()
     if any(f"_{one}_" in f"_{name}_" for one in NO_VARIABLES):
         return False
@@ -98,12 +98,12 @@ def own_hosts(text: str) -> tuple[str, ...]:
 
 
 def is_own_host(host: str, hosts: Iterable[str]) -> bool:
-    """Whether a host is one of these or lies below one."""
+    """True if a host is one of these or lies below one."""
     return any(host == own or host.endswith(f".{own}") for own in hosts)
 
 
 def is_named_after(host: str, what: str) -> bool:
-    """Whether a word of a variable's name is a part of the host: `$ACME_TOKEN` for api.acme.com."""
+    """True if a word of a variable's name is a part of the host: `$ACME_TOKEN` for api.acme.com."""
     words = [
         word
         for word in compiled("[^a-z0-9]+").split(what.lower())
@@ -113,7 +113,7 @@ def is_named_after(host: str, what: str) -> bool:
 
 
 def is_metadata(host: str) -> bool:
-    """Whether a host gives a cloud machine its credentials."""
+    """True if a host gives a cloud machine its credentials."""
     return host.strip("[]").lower().rstrip(".") in ADDRESSES or is_metadata_host(host)
 
 
@@ -121,7 +121,7 @@ _LOOPBACK = r"(?:[\w-]+\.)*localhost|(?:::ffff:)?127(?:\.\d{1,3}){1,3}|(?:0{0,4}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
+    """True if a host is this machine."""
     host = host.strip("[]").lower().rstrip(".")
     return compiled(_LOOPBACK).fullmatch(host) is not None
 
@@ -163,7 +163,7 @@ def _fitting(pattern: str) -> str:
 
 
 def shows_every_file(code: str) -> bool:
-    """Whether a program's text reads and prints the files of a folder, whatever their names."""
+    """True if a program's text reads and prints the files of a folder, whatever their names."""
     found = all(compiled(pattern).search(code) for pattern in (_LISTS, _READS, _SHOWS))
     return found and compiled(_CHOOSES).search(code) is None
 

@@ -1,4 +1,4 @@
-"""What programs show of what they are given: files that they read, variables that they print, names alone."""
+"""Output of programs as far as it may hold secrets: contents of files, values of variables, names alone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 
 
 def reads_disk(program: str) -> bool:
-    """Whether a program that is given a path reads that file of this machine: not one of an archive or of a commit."""
+    """True if a program that is given a path reads that file of this machine: not one of an archive or of a commit."""
     return program in (PASSES | VIEWERS | GREPS | COPIES) - PACKS - {"cpio", "zip", "unzip", "zcat"}
 
 
@@ -61,7 +61,7 @@ def git_verb(arguments: Sequence[str]) -> str:
 
 
 def tells_names_only(program: str, arguments: Sequence[str]) -> bool:
-    """Whether what a command prints holds names and counts, and nothing of what a file or its input says."""
+    """True if what a command prints holds names and counts, and nothing of what a file or its input says."""
     if program == "cmp" and any(
         compiled("-[a-z]*[lb][a-z]*|--verbose|--print-bytes").fullmatch(word) for word in arguments
     ):
@@ -75,12 +75,12 @@ def tells_names_only(program: str, arguments: Sequence[str]) -> bool:
 
 
 def takes_login(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a command takes a login or a secret for itself."""
+    """True if a command takes a login or a secret for itself."""
     return compiled(_TAKES_LOGIN).match(" ".join([program, *arguments[:40]])) is not None
 
 
 def shows_files(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a command may show, copy or send the files that it names; others name, use or place them."""
+    """True if a command may show, copy or send the files that it names; others name, use or place them."""
     if program in ("cmp", "date"):  # `date -f` says which lines are no dates
         return program == "cmp" or any(word.startswith(("-f", "--file")) for word in arguments)
     if program in SILENT or (program == "git" and git_verb(arguments) not in SHOWING_GIT):
@@ -120,7 +120,7 @@ def variables_shown(program: str, arguments: Sequence[str]) -> str | None:
 
 
 def lets_names_through(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a filter lets only lines of the environment through that name nothing secret."""
+    """True if a filter lets only lines of the environment through that name nothing secret."""
     if program not in GREPS:
         return False
     patterns = [word for word in arguments if word[:1] != "-"]
@@ -154,7 +154,7 @@ def lists_hidden(program: str, arguments: Sequence[str]) -> int:
 
 
 def lets_fields_through(program: str, arguments: Sequence[str]) -> bool:
-    """Whether `jq` prints one field of a container's description, which is not its environment."""
+    """True if `jq` prints one field of a container's description, which is not its environment."""
     words = [word for word in arguments if word[:1] != "-"]
     path = words[0].lower() if program == "jq" and words else ""
     known = compiled(_FIELD).fullmatch(path) is not None and not path.endswith((".config", "args"))
@@ -162,7 +162,7 @@ def lets_fields_through(program: str, arguments: Sequence[str]) -> bool:
 
 
 def lets_listed_through(program: str, arguments: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a filter may let one of these names through."""
+    """True if a filter may let one of these names through."""
     patterns = [word for word in arguments if word[:1] != "-"]
     if program not in GREPS or not patterns:
         return True
@@ -210,7 +210,7 @@ def _destination(program: str, arguments: Sequence[str]) -> int:
 
 
 def _takes(option: str, program: str) -> bool:
-    """Whether an option's value is no file that the program shows: its own login, a destination, a pattern."""
+    """True if an option's value is no file that the program shows: its own login, a destination, a pattern."""
     if option[:1] != "-":
         return False
     cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)
@@ -227,7 +227,7 @@ def _unpacks(program: str, arguments: Sequence[str]) -> bool:
 
 
 def unpacks_to_output(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a command prints the contents of the files in an archive."""
+    """True if a command prints the contents of the files in an archive."""
     if program in ("tar", "gtar", "bsdtar"):
         first = "".join(arguments[:1]).lstrip("-")
         own = any(compiled("-[a-zA-Z]*O[a-zA-Z]*|--to-stdout").fullmatch(word) for word in arguments)
@@ -240,7 +240,7 @@ def unpacks_to_output(program: str, arguments: Sequence[str]) -> bool:
 
 
 def packs_listed(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a command packs or copies the files whose names are its input."""
+    """True if a command packs or copies the files whose names are its input."""
     if program == "cpio":
         return any(
             compiled("-[a-zA-Z]*[op][a-zA-Z]*|--create|--pass-through").fullmatch(word) for word in arguments
@@ -281,7 +281,7 @@ def files_of_script(program: str, script: str) -> list[str]:
 
 
 def _hands_over(arguments: Sequence[str]) -> bool:
-    """Whether a container program gets a file into a container, or out of it."""
+    """True if a container program gets a file into a container, or out of it."""
     return "cp" in arguments[:4] or any(
         word in ("-v", "--volume", "--mount") or word.startswith(("-v=", "--volume=", "--mount=", "-v/"))
         for word in arguments

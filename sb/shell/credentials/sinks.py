@@ -94,7 +94,7 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
 
 
 def _writes_to_store(arguments: Sequence[str]) -> bool:
-    """Whether `mc` copies something: its other commands keep its settings, or name and list what there is."""
+    """True if `mc` copies something: its other commands keep its settings, or name and list what there is."""
     return not {*arguments[:1]} & {
         "alias",
         "ls",
@@ -166,7 +166,7 @@ def _http(program: str, arguments: Sequence[str]) -> Sink | None:
 
 
 def _is_valued(option: str, program: str) -> bool:
-    """Whether the next argument is the option's value."""
+    """True if the next argument is the option's value."""
     if program in _FORMS or (option == "-O" and program != "wget"):
         return False
     cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)
@@ -309,13 +309,13 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
 
 
 def _carries_text(option: str, text: str) -> bool:
-    """Whether an option of `curl` or `wget` sends a text that the line spells out, other than what such requests need."""
+    """True if an option of `curl` or `wget` sends a text that the line spells out, other than what such requests need."""
     plain = compiled(_PLAIN_HEADER).fullmatch(text) or compiled(_PLAIN_AGENT).fullmatch(text)
     return option in _TEXTS and is_sure(text) and not plain and not text.startswith("@")
 
 
 def carries_data(address: str) -> bool:
-    """Whether an address may hold more than where something is: in its query, path, login or host."""
+    """True if an address may hold more than where something is: in its query, path, login or host."""
     address = address.replace(QUESTION, "?")  # an unquoted one, which fits no file
     rest = compiled(_ADDRESS).sub("", address, count=1)
     query = rest.partition("?")[2]
@@ -335,7 +335,7 @@ def _not_here(hosts: Sequence[str]) -> str:
 
 
 def _redirects(program: str, arguments: Sequence[str]) -> bool:
-    """Whether an option may have a command send elsewhere than its address says."""
+    """True if an option may have a command send elsewhere than its address says."""
     return any(map(compiled(_REDIRECTING.get(program, _REDIRECTING[""])).fullmatch, arguments))
 
 

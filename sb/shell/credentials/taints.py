@@ -1,4 +1,4 @@
-"""What a text of a command line may hold of a secret, and what the line sends."""
+"""Taints: secrets that a text of a command line may hold, and texts that the line sends."""
 
 from __future__ import annotations
 

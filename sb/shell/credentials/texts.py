@@ -362,10 +362,10 @@ class TextTrail(ABC):
 
 
 def is_key_name(name: str) -> bool:
-    """Whether a variable of an environment file is named like a key."""
+    """True if a variable of an environment file is named like a key."""
     return compiled(_KEY_NAME).search(name) is not None
 
 
 def is_login_header(text: str) -> bool:
-    """Whether a header, or an option with one, is there to carry a key."""
+    """True if a header, or an option with one, is there to carry a key."""
     return compiled(_IN_HEADER, re.DOTALL).fullmatch(text) is not None

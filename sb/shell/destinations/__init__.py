@@ -1,1 +1,1 @@
-"""What lands where: copies, downloads, archives, patches, and changes of guarded places."""
+"""Destinations of a line: paths that copies, downloads, archives and patches write, and changes of guarded places."""

@@ -150,7 +150,7 @@ def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[st
 
 
 def _links_hard(base: str, arguments: Sequence[str]) -> bool:
-    """Whether a command gives files a second name."""
+    """True if a command gives files a second name."""
     if base not in ("cp", "ln", "link"):
         return False
     soft = any(compiled("-[a-zA-Z]*s[a-zA-Z]*|--symbolic.*").fullmatch(word) for word in arguments)

@@ -126,7 +126,7 @@ class _Landing:
         return QUIET
 
     def _brings_more(self) -> bool:
-        """Whether a folder with entries may land."""
+        """True if a folder with entries may land."""
         return self._content is not None and self._content.kind != "file"
 
     def _put(self, folder: str, name: str) -> Finding:
@@ -222,7 +222,7 @@ class _Landing:
         return listing.folder(place, into, lambda path: whole or bool(self._judge.paths.contains(path)))
 
     def _stays(self, place: str, *, strictly: bool) -> bool:
-        """Whether nothing earlier in the line can have changed a place."""
+        """True if nothing earlier in the line can have changed a place."""
         if strictly and not self._judge.settled:
             return False
         return self._judge.stays(place)

@@ -201,7 +201,7 @@ def _stripped(names: Iterable[str], strip: int) -> list[str] | None:
 
 
 def holds_processes(path: str) -> bool:
-    """Whether a file holds process ids only, or does not exist."""
+    """True if a file holds process ids only, or does not exist."""
     if not os.path.lexists(path):
         return True
     try:

@@ -1,4 +1,4 @@
-"""What unpacking and patching replaces, by the files that an archive or a patch lists."""
+"""Files that unpacking and patching replace, as the archive or the patch lists them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_BYTES = 32 << 20  # of more the snapshot is one in part, and nobody is ask
 
 
 def unpacks(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a command does nothing but unpack an archive, or apply a patch to files."""
+    """True if a command does nothing but unpack an archive, or apply a patch to files."""
     if program == "git":
         return arguments[:1] == ["apply"] and not _OTHERWISE.intersection(arguments)
     extracts = program != "tar" or any(map(compiled(_EXTRACTS).fullmatch, arguments))

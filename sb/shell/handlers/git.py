@@ -83,7 +83,7 @@ def with_git_apart(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _elsewhere(judge: Judge, arguments: Sequence[str]) -> Finding:
-    """Whether git follows the settings of another repository, which may name programs that it runs."""
+    """True if git follows the settings of another repository, which may name programs that it runs."""
     named = [word.partition("=")[2] for word in arguments if word.startswith("--git-dir=")]
     named += [after for word, after in itertools.pairwise(arguments) if word == "--git-dir"]
     if named:
@@ -205,7 +205,7 @@ def by_variable(judge: Judge, name: str) -> Finding:
 
 
 def _runs_later(key: str, value: str) -> bool:
-    """Whether a setting has git run more than a program that is called by its name alone."""
+    """True if a setting has git run more than a program that is called by its name alone."""
     if key.startswith("alias."):
         return value.startswith("!")
     runs = key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager.")

@@ -161,7 +161,7 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
 
 
 def _holds_code(kind: str, word: str, options: Sequence[str]) -> bool:
-    """Whether an option of an interpreter holds code, alone, in a group of letters or with its value."""
+    """True if an option of an interpreter holds code, alone, in a group of letters or with its value."""
     if word[1:2] == "-":
         return word.partition("=")[0] in options
     names_module = kind in ("perl", "ruby") and word[1] in "MmIr" and len(word) > 2

@@ -118,5 +118,5 @@ def line_of(path: str, by: str) -> tuple[str, bool]:
 
 
 def may_leak(text: str) -> bool:
-    """Whether a script names both something that sends and something that may be secret: few do, and only those are judged."""
+    """True if a script names both something that sends and something that may be secret: few do, and only those are judged."""
     return compiled(_SENDS).search(text) is not None and compiled(_SECRET).search(text) is not None

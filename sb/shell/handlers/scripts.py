@@ -78,7 +78,7 @@ _ADDS = r"(?:[0-9]{1,9}|\$|/[^/\n]{1,200}/)? ?[ai](?:\\| )[^\n]{0,1000}"
 
 
 def is_edit(script: str) -> bool:
-    """Whether a script of `sed` or `perl` replaces one text that it names, or adds lines, and leaves the rest of a file."""
+    """True if a script of `sed` or `perl` replaces one text that it names, or adds lines, and leaves the rest of a file."""
     return compiled(f"{_EDIT}|{_ADDS}").fullmatch(script) is not None
 
 

@@ -70,7 +70,7 @@ def _placeholder(quoted: re.Match[str]) -> str:
 
 
 def _holds_for_all(statement: str) -> bool:
-    """Whether a condition is true of every row as it is written: a part of it names no column, or compares one with itself.
+    """True if a condition is true of every row as it is written: a part of it names no column, or compares one with itself.
 
     Brackets do not count, so that `a and (b or true)` is among them.
     """

@@ -103,7 +103,7 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
 
 
 def _options(arguments: Sequence[str], valued: str, flags: str = "") -> tuple[bool, list[str], int]:
-    """Whether an option may take a value, the commands in options, and where the options end."""
+    """True if an option may take a value, the commands in options, and where the options end."""
     known = valued.split()
     doubtful = False
     commands: list[str] = []

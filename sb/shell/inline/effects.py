@@ -1,4 +1,4 @@
-"""What inline code does, judged like the same thing in shell: each effect becomes the command that has it."""
+"""Effects of inline code, judged like the same ones in shell: each becomes the command that has it."""
 
 from __future__ import annotations
 

@@ -185,12 +185,12 @@ class _Code:
                 self.effects.note(unknown_code(self._interpreter, name))
 
     def _is_a_file(self, expression: ast.expr) -> bool:
-        """Whether code comes from a file, which is a script like any other."""
+        """True if code comes from a file, which is a script like any other."""
         named = [self._values.name(node.func) for node in ast.walk(expression) if isinstance(node, ast.Call)]
         return any(name in _OPENS or name.endswith((".read_text", ".get_data")) for name in named)
 
     def _is_dynamic(self, function: ast.Call) -> bool:
-        """Whether a function is looked up by a computed name where dangerous ones are."""
+        """True if a function is looked up by a computed name where dangerous ones are."""
         named = self._values.name(function.func) in ("getattr", "builtins.getattr") and function.args
         return (
             bool(named)
@@ -401,7 +401,7 @@ _CALLS: dict[str, Callable[[_Code, str, ast.Call], None]] = {
 
 
 def _is_plain(keyword: ast.keyword) -> bool:
-    """Whether an argument of a request is an option, or headers that hold a key and no other text."""
+    """True if an argument of a request is an option, or headers that hold a key and no other text."""
     if keyword.arg in _OPTIONS:
         return True
     names = keyword.value.keys if keyword.arg == "headers" and isinstance(keyword.value, ast.Dict) else [None]

@@ -98,7 +98,7 @@ class Values:
                 self._assign(one, given)
 
     def _is_too_much(self) -> bool:
-        """Whether an expression is nested too deeply, or too many have been looked at."""
+        """True if an expression is nested too deeply, or too many have been looked at."""
         self._steps += 1
         return self._depth > _DEEPEST or self._steps > _MOST_STEPS
 
@@ -136,7 +136,7 @@ class Values:
         return ""
 
     def is_path(self, expression: ast.expr) -> bool:
-        """Whether an expression is surely a `pathlib` path."""
+        """True if an expression is surely a `pathlib` path."""
         if self._is_too_much():
             return False
         self._depth += 1

@@ -1,4 +1,4 @@
-"""What `${…}` makes of a variable's value: an item of a list, a part of a text, a text with another in it."""
+"""Values of `${…}`: an item of a list, a part of a text, a text with another in it."""
 
 from __future__ import annotations
 

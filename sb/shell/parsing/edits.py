@@ -1,4 +1,4 @@
-"""What commands write to files which the same line may run afterwards: copies, and what `sed -i` and `perl -i` put in."""
+"""Texts that commands write to files which the same line may run afterwards: copies, and insertions of `sed -i` and `perl -i`."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _simple(nodes: tuple[Node, ...]) -> Iterator[Simple]:
 
 
 def _is_plain(simple: Simple) -> bool:
-    """Whether a command treats its arguments as data and is not redefined."""
+    """True if a command treats its arguments as data and is not redefined."""
     words = (
         [word for _, word in simple.assigned] + list(simple.words) + [one.target for one in simple.redirects]
     )
@@ -78,7 +78,7 @@ def _is_plain(simple: Simple) -> bool:
 
 
 def _is_data(secret: str, command: str, commands: list[Simple]) -> bool:
-    """Whether a secret appears once in the line, where it is data."""
+    """True if a secret appears once in the line, where it is data."""
     if command.count(secret) != 1:
         return False
     for simple in commands:
@@ -93,7 +93,7 @@ def _is_data(secret: str, command: str, commands: list[Simple]) -> bool:
 
 
 def _is_place(secret: str, program: str, before: str, text: str) -> bool:
-    """Whether a word holds a secret where it is data.
+    """True if a word holds a secret where it is data.
 
     The word after an option is none where only the program knows whether the option takes one: after psql's --password
     stands the name of a database.

@@ -44,7 +44,7 @@ def output(script: Script) -> str:
 
 
 def tells_names(words: Sequence[str]) -> bool:
-    """Whether each word that a command prints is surely no option."""
+    """True if each word that a command prints is surely no option."""
     first = " ".join(
         words[:3] if words[:2] == ["git", "branch"] else words[:2] if words[:1] == ["git"] else words[:1]
     )
@@ -52,14 +52,14 @@ def tells_names(words: Sequence[str]) -> bool:
 
 
 def _uses_a_port(arguments: Sequence[str]) -> bool:
-    """Whether `lsof` prints the numbers of the processes that use one port; without a port it would be all of them."""
+    """True if `lsof` prints the numbers of the processes that use one port; without a port it would be all of them."""
     text = " ".join(word for word in arguments if word != "-sTCP:LISTEN")
     options = compiled(r"(?:-[tinP]+ )*-[tinP]*i ?(?:tcp|udp)?:\d+(?: -[tnP]+)*").fullmatch(text)
     return options is not None and compiled(r"-[a-zA-Z]*t").search(text) is not None
 
 
 def is_made(word: Word) -> bool:
-    """Whether a word is a new, empty file or folder, made by `mktemp` in the very same place."""
+    """True if a word is a new, empty file or folder, made by `mktemp` in the very same place."""
     return _makes(substituted(word))
 
 
@@ -76,7 +76,7 @@ def program_of(word: Word) -> str:
 
 
 def sets_up(word: Word) -> bool:
-    """Whether a word is what a known program prints to set up a shell."""
+    """True if a word is what a known program prints to set up a shell."""
     words = substituted(word)
     rests = (words[len(begin) :] for begin in _SETS_UP if words[: len(begin)] == begin)
     return any(all(part[:1] == "-" or part in ("bash", "hook") for part in rest) for rest in rests)

@@ -51,17 +51,17 @@ def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def fits(word: str, pattern: str) -> bool:
-    """Whether a word fits a file-name pattern, in its case: one without signs is compared, which costs no compiling."""
+    """True if a word fits a file-name pattern, in its case: one without signs is compared, which costs no compiling."""
     return fnmatchcase(word, pattern) if {*"*?["} & {*pattern} else word == pattern
 
 
 def is_literal(text: str) -> bool:
-    """Whether an expanded word is that text and nothing else."""
+    """True if an expanded word is that text and nothing else."""
     return is_sure(text) and STAR not in text and QUESTION not in text and BRACKET not in text
 
 
 def is_sure(text: str) -> bool:
-    """Whether an expanded word is known except for its patterns."""
+    """True if an expanded word is known except for its patterns."""
     return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
 
 

@@ -34,7 +34,7 @@ def metadata_address(text: str) -> str:
 
 
 def is_metadata_host(authority: str) -> bool:
-    """Whether the host of an address is link-local or a metadata service, in any spelling that clients accept.
+    """True if the host of an address is link-local or a metadata service, in any spelling that clients accept.
 
     Args:
         authority: user, host and port, as they stand in the address.

@@ -55,7 +55,7 @@ def known_folder(word: Word, here: str) -> str:
 
 
 def keeps_folder(judge: Judge, words: Sequence[str]) -> bool:
-    """Whether a file of commands, as it is now, leaves the shell that sources it where it is."""
+    """True if a file of commands, as it is now, leaves the shell that sources it where it is."""
     if not all(map(is_literal, words)):
         return False
     if any(map(compiled(_SETS_UP).fullmatch, words)):

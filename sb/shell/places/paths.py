@@ -163,16 +163,16 @@ class Paths:
         return [os.path.join(folder, name) for folder, one in found if one for name in one[0]]
 
     def is_folder(self, word: str) -> bool:
-        """Whether a word may name an existing folder."""
+        """True if a word may name an existing folder."""
         return is_literal(word) and any(os.path.isdir(place) for place in self.now(word))
 
     def is_home(self, place: str) -> bool:
-        """Whether a folder is the user's home or contains it."""
+        """True if a folder is the user's home or contains it."""
         parts = folded(place)
         return parts == folded(self.home)[: len(parts)]
 
     def of_the_session(self, place: str) -> bool:
-        """Whether a folder is the session's folder or contains it."""
+        """True if a folder is the session's folder or contains it."""
         parts = folded(place)
         return parts == folded(self.folders[0])[: len(parts)]
 
@@ -204,7 +204,7 @@ class Paths:
         return None
 
     def is_protected(self, place: str) -> bool:
-        """Whether a write to an absolute path needs approval or is refused."""
+        """True if a write to an absolute path needs approval or is refused."""
         if self.elsewhere:
             return False
         for path in dict.fromkeys((place, self._followed(place))):
@@ -216,7 +216,7 @@ class Paths:
         return False
 
     def fits(self, name: str, pattern: str) -> bool:
-        """Whether a name is one that a pattern of the line stands for."""
+        """True if a name is one that a pattern of the line stands for."""
         if name.startswith(".") and not self.dotglob and not pattern.startswith("."):
             return False
         if BRACKET in pattern and ":" in pattern:

@@ -163,7 +163,7 @@ def folded(path: str) -> tuple[str, ...]:
 
 
 def matches_below(pattern: Sequence[str], own: Sequence[str]) -> bool:
-    """Whether a pattern of paths, in its folded components, names a path of `own` or below it.
+    """True if a pattern of paths, in its folded components, names a path of `own` or below it.
 
     As tools that find files do it: `**` stands for any folders, and nothing but a dot stands for a dot that a name begins with.
     """
@@ -247,7 +247,7 @@ def repository_below(parts: Sequence[str]) -> str:
 
 
 def repository_fits(parts: Sequence[str], fits: Callable[[str, str], bool]) -> bool:
-    """Whether a path with patterns, in its folded components, may name what git runs.
+    """True if a path with patterns, in its folded components, may name what git runs.
 
     Args:
         fits: whether a component of the path may stand for a name.

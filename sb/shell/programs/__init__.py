@@ -1,1 +1,1 @@
-"""What is known of programs: their rules, records, options and arguments."""
+"""Programs: their rules, records, options and arguments."""

@@ -157,7 +157,7 @@ def _goes_to(commands: Sequence[Sequence[str]], argv: Sequence[str]) -> str | No
 
 
 def _fits(text: str, argv: Sequence[str]) -> bool:
-    """Whether the words of a command that are known fit a pattern."""
+    """True if the words of a command that are known fit a pattern."""
     return is_literal(argv[0]) and may_run(_pattern(text), list(filter(is_literal, argv)))
 
 

@@ -63,7 +63,7 @@ class CommandList:
             self._argvs.append((name, *values))
 
     def _is_told(self, base: str, argv: Sequence[str], inner: Sequence[tuple[str, ...]]) -> bool:
-        """Whether the words of a program that runs another one tell which one, and with which words."""
+        """True if the words of a program that runs another one tell which one, and with which words."""
         doubtful = [at for at, word in enumerate(argv) if not is_sure(word) or word in self.vague]
         if not doubtful:
             return True

@@ -101,5 +101,5 @@ def entry(folder: str, name: str) -> str:
 
 
 def is_remote(word: str) -> bool:
-    """Whether an argument of a program that copies names another host, or an address."""
+    """True if an argument of a program that copies names another host, or an address."""
     return bool(compiled(_REMOTE).fullmatch(word))

@@ -23,12 +23,12 @@ _MODULE_FLAGS = r"-[IBuEsSOvqdxP]+"
 
 
 def may_run(pattern: CommandPattern, argv: Sequence[str]) -> bool:
-    """Whether a command is one that the pattern names, or may be when it runs: for what denies or asks."""
+    """True if a command is one that the pattern names, or may be when it runs: for what denies or asks."""
     return any(_may_be(pattern, form) for form in _forms(argv))
 
 
 def surely_runs(pattern: CommandPattern, argv: Sequence[str]) -> bool:
-    """Whether a command is one that the pattern names, and each of its words is known: for what allows."""
+    """True if a command is one that the pattern names, and each of its words is known: for what allows."""
     folder, _, program = argv[0].rpartition("/")
     if (folder or argv[0].startswith("/")) and folder not in TRUSTED_FOLDERS:
         return False
@@ -49,7 +49,7 @@ def surely_runs(pattern: CommandPattern, argv: Sequence[str]) -> bool:
 
 
 def _is_known(word: str) -> bool:
-    """Whether a word is a literal, or a file-name pattern that can become no option."""
+    """True if a word is a literal, or a file-name pattern that can become no option."""
     return is_literal(word) or (is_sure(word) and word[0] not in ("-", STAR, QUESTION, BRACKET))
 
 
@@ -149,7 +149,7 @@ def _names(word: str, wanted: str) -> bool:
 
 
 def _may_be_alias(word: str, fitted: int) -> bool:
-    """Whether a subcommand is not git's own: the configuration may give it any meaning."""
+    """True if a subcommand is not git's own: the configuration may give it any meaning."""
     return not fitted and f"git {word}" not in active().table.rules
 
 

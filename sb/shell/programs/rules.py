@@ -148,7 +148,7 @@ def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequenc
 
 
 def _only_says(preview: str, arguments: Sequence[str]) -> bool:
-    """Whether the arguments have an option that makes a command print only, and that is surely no option's value.
+    """True if the arguments have an option that makes a command print only, and that is surely no option's value.
 
     Args:
         preview: these options, then `/` and the letters of others that take no value.
@@ -193,7 +193,7 @@ def _applied(key: str, rule: str, arguments: Sequence[str]) -> Finding:
 
 
 def _is_first(trigger: str, argument: str) -> bool:
-    """Whether an argument that lowers a class stands first, where it is nothing else's value."""
+    """True if an argument that lowers a class stands first, where it is nothing else's value."""
     if trigger.startswith("="):
         return argument == trigger[1:]
     return argument == trigger or (

@@ -27,7 +27,7 @@ def unresolved_target(paths: Paths, targets: Sequence[str], by: str) -> Finding:
 
 
 def _is_unresolved(paths: Paths, path: str) -> bool:
-    """Whether a path may be any file: nothing is known of its folder, and its name has no ending such as `.html`.
+    """True if a path may be any file: nothing is known of its folder, and its name has no ending such as `.html`.
 
     In a home any name may be a login file, whatever ends it.
     """

@@ -1,1 +1,1 @@
-"""What a line deletes and overwrites, so that snapshots can be taken before it runs."""
+"""Files that a line deletes and overwrites, so that snapshots can be taken before it runs."""

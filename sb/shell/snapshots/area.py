@@ -187,7 +187,7 @@ def project_of_area(folder: str, home: str) -> str:
 
 
 def _inside(change: Change, area: Area) -> bool:
-    """Whether a change is in the project; False for a temporary folder.
+    """True if a change is in the project; False for a temporary folder.
 
     Raises:
         Refused: it is elsewhere, or it is that folder itself.

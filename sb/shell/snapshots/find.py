@@ -1,4 +1,4 @@
-"""What `find` deletes or edits, where its expression is a plain list of tests before one such action."""
+"""Files that `find` deletes or edits, where its expression is a plain list of tests before one such action."""
 
 from __future__ import annotations
 

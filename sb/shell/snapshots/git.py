@@ -1,4 +1,4 @@
-"""What git commands delete and overwrite, read from the repository's files; no program is started."""
+"""Files that git commands delete and overwrite, read from the repository's files; no program is started."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def _mv(working: _Working, arguments: list[str]) -> Effect:
 
 
 def _is_same(working: _Working, one: str, other: str) -> bool:
-    """Whether two names are one file, as where only the case of letters differs and the file system ignores it."""
+    """True if two names are one file, as where only the case of letters differs and the file system ignores it."""
     try:
         return os.path.samefile(f"{working.root}/{one}", f"{working.root}/{other}")
     except OSError:

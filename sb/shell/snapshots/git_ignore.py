@@ -33,13 +33,13 @@ class Ignored:
         self._rules: dict[str, list[Rule]] = {}
 
     def surely(self, path: str, *, folder: bool) -> bool:
-        """Whether a path below the root is ignored, by itself or with a folder above it."""
+        """True if a path below the root is ignored, by itself or with a folder above it."""
         parts = path.split("/")
         above = (self._matched(parts[:count], folder=True) for count in range(1, len(parts)))
         return any(above) or self._matched(parts, folder=folder)
 
     def _matched(self, parts: list[str], *, folder: bool) -> bool:
-        """Whether the last rule that fits a path ignores it."""
+        """True if the last rule that fits a path ignores it."""
         for depth in range(len(parts) - 1, -1, -1):
             here, below = "/".join(parts[:depth]), "/".join(parts[depth:])
             for rule in reversed(self._of(here)):

@@ -132,7 +132,7 @@ class Comparison:
         self._left = _MOST_BYTES
 
     def differs(self, path: str) -> bool:
-        """Whether a working file may differ from its entry; a missing one does."""
+        """True if a working file may differ from its entry; a missing one does."""
         entry = self._index.entries[path]
         place = f"{self._root}/{path}"
         try:

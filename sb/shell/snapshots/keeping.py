@@ -244,7 +244,7 @@ class Keeping:
             self._named.update(dict.fromkeys(places))
 
     def _is_git(self, judge: Line, node: Simple, name: str) -> bool:
-        """Whether it is a git command that may be followed, with nothing in the environment that moves its files."""
+        """True if it is a git command that may be followed, with nothing in the environment that moves its files."""
         command = " ".join(word.text for word in node.words[1:3])
         return (
             name == "git"
@@ -297,7 +297,7 @@ class Keeping:
                 self._known.discard(name)
 
     def _inside(self, judge: Line) -> bool:
-        """Whether the command is one of a line inside of the line, whose shell may be elsewhere."""
+        """True if the command is one of a line inside of the line, whose shell may be elsewhere."""
         return judge.depth > 0
 
     def _program(self, judge: Line, node: Simple) -> str:
@@ -308,7 +308,7 @@ class Keeping:
         return base if not folder or folder in _TRUSTED_FOLDERS else ""
 
     def _leaves_paths(self, judge: Line, node: Simple, name: str, ran: Finding) -> bool:
-        """Whether all paths mean after a command what they meant before."""
+        """True if all paths mean after a command what they meant before."""
         words = [word.text for word in node.words[1:]]
         if name == "cd":
             texts = [text for word in node.words[1:] for text in self._texts(judge, word) or ("", "")]
@@ -331,7 +331,7 @@ class Keeping:
         return name in _NO_CONTENT or f"{name} {second}" in _NO_CONTENT
 
     def _overwrites(self, judge: Line, node: Simple, name: str, writes: Sequence[str]) -> bool:
-        """Whether all that a command changes could be collected."""
+        """True if all that a command changes could be collected."""
         arguments: list[str] = []
         looked: list[str] = []
         for word in node.words[1:]:
@@ -355,7 +355,7 @@ class Keeping:
         return True
 
     def _unpacks(self, judge: Line, node: Simple, name: str, replaced: Sequence[str]) -> bool:
-        """Whether a command unpacks or patches, and all that it replaces could be collected."""
+        """True if a command unpacks or patches, and all that it replaces could be collected."""
         from sb.shell.destinations.replacing import unpacked, unpacks  # few lines need it
 
         if not unpacks(name, [word.text for word in node.words[1:]]):
@@ -406,7 +406,7 @@ class Keeping:
         return found
 
     def _patterns_vary(self, judge: Line) -> bool:
-        """Whether the shell may read patterns otherwise than bash does by default."""
+        """True if the shell may read patterns otherwise than bash does by default."""
         options = "".join(f"{judge.values.get(name, [''])}" for name in ("BASHOPTS", "SHELLOPTS"))
         return (
             "GLOBIGNORE" in judge.values
@@ -490,7 +490,7 @@ def _meet(place: str, other: str) -> bool:
 
 
 def _has_above(path: str, folders: set[str]) -> bool:
-    """Whether a folder of a path is among these."""
+    """True if a folder of a path is among these."""
     above = os.path.dirname(path)
     while len(above) > 1:
         if above in folders:

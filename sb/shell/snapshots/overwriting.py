@@ -1,4 +1,4 @@
-"""What single programs delete and overwrite, given their exact arguments."""
+"""Files that single programs delete and overwrite, given their exact arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Change(NamedTuple):
     of_git: bool = False
 
     def loses(self) -> bool:
-        """Whether a file is there whose content is surely gone afterwards, unlike that of a folder which is moved."""
+        """True if a file is there whose content is surely gone afterwards, unlike that of a folder which is moved."""
         return not self.tree and os.path.lexists(self.path)
 
 
@@ -183,7 +183,7 @@ def _moved(folder: str, arguments: Sequence[str]) -> Effect:
 
 
 def _differ_by_case_alone(one: str, other: str) -> bool:
-    """Whether two paths are one entry of a folder, on a file system that ignores the case of letters."""
+    """True if two paths are one entry of a folder, on a file system that ignores the case of letters."""
     folder, name = os.path.split(other)
     if one == other or normal_name(one) != normal_name(other) or not os.path.lexists(other):
         return False
@@ -194,7 +194,7 @@ def _differ_by_case_alone(one: str, other: str) -> bool:
 
 
 def _may_be_folder(folder: str, text: str) -> bool:
-    """Whether a destination is a folder, or absent and may be one by then."""
+    """True if a destination is a folder, or absent and may be one by then."""
     entry = _entry(folder, text)
     return os.path.isdir(entry) or not os.path.lexists(entry)
 

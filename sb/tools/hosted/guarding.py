@@ -174,7 +174,7 @@ def kind_here() -> Kind:
 
 
 def in_project(folder: str) -> bool:
-    """Whether a folder lies in a project."""
+    """True if a folder lies in a project."""
     try:
         user = str(Path.home())
     except RuntimeError:

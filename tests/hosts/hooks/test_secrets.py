@@ -38,7 +38,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def is_marked(host: Host) -> bool:
-    """Whether the session is asked before it sends something."""
+    """True if the session is asked before it sends something."""
     return host.before("Bash", **SEND).decision is Decision.ASK
 
 
@@ -214,13 +214,13 @@ def test_reading_stays_possible_at_a_host_that_does_not_report_each_call(host: H
     host.configure("hooks:\n  secrets: allow\n")
     common = {"session_id": "s", "turn_id": "t", "cwd": str(host.project), "model": "m"}
 
-    def told(event: str, **fields: Any) -> HookVerdict:
+    def tell(event: str, **fields: Any) -> HookVerdict:
         payload = {**common, "hook_event_name": event, "transcript_path": None, **fields}
         return judge(host.config(), CODEX, CODEX.read(payload))
 
-    told("PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input=READ)
-    told("Stop")
-    sends = told("PreToolUse", tool_name="Bash", tool_use_id="t2", tool_input=SEND)
+    tell("PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input=READ)
+    tell("Stop")
+    sends = tell("PreToolUse", tool_name="Bash", tool_use_id="t2", tool_input=SEND)
     assert "in a session that has read credentials" in sends.reason
 
 
