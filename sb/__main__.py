@@ -55,7 +55,7 @@ def main(start: str = "") -> None:
 
         return serve(start, *sys.argv[2:])
     if start and sys.argv[1:2] == ["tree"]:
-        from sb.hosts.hooks.warm_tree import main as store_tree
+        from sb.hosts.hooks.snapshots.warm_tree import main as store_tree
 
         return store_tree(sys.argv[2])
     if start and sys.argv[1:2] == ["confine"]:

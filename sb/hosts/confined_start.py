@@ -13,9 +13,9 @@ from sb.confinement import processes
 from sb.confinement.bubblewrap import NAME, options
 from sb.confinement.needs import needs_of
 from sb.errors import ConfigError, SBError
-from sb.hosts.hooks.confining import Confining
+from sb.hosts.hooks.calls.context import judging_context
+from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
-from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.install.confine_script import REFUSED
 from sb.hosts.servers import own_server_commands
 from sb.repository import project_folder

@@ -7,8 +7,8 @@ from typing import Any
 
 from sb.config import Config
 from sb.frozen import frozen
-from sb.hosts.hooks.advising import classified, safer, shell_call
 from sb.hosts.hooks.event import GovernedCall
+from sb.hosts.hooks.guards.advising import classified, safer, shell_call
 from sb.hosts.hooks.preview import Outcome, Preview, Previewed
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.reversal_contracts import ReversalClass

@@ -34,9 +34,9 @@ from sb.errors import UsageError
 from sb.frozen import frozen
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
-from sb.hosts.hooks.confining import Confining
+from sb.hosts.hooks.calls.context import judging_context
+from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
-from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.install.records import installed_hosts
 from sb.hosts.registry import WITH_RUN, WITH_SETTINGS
 from sb.hosts.runs import NAME_BYTES, SECRET_BYTES, Run, Runs, environment_of

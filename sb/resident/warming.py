@@ -22,10 +22,17 @@ _MODULES = (
     *map(events_module, WITH_HOOKS),
     *("sb.hosts.claude_code.servers", "sb.hosts.claude_code.transcripts", "sb.hosts.usage"),
     "sb.hosts.hooks.judging",
-    "sb.hosts.hooks.remembering",
+    "sb.hosts.hooks.guards.remembering",
     *(
         f"sb.hosts.hooks.{name}"
-        for name in ("advising", "arguments", "mcp", "scratch", "searching", "snapshots")
+        for name in (
+            "calls.arguments",
+            "calls.mcp",
+            "guards.advising",
+            "guards.searching",
+            "snapshots.before_call",
+            "snapshots.scratch",
+        )
     ),
     # With all that these import.
     "sb.shell.destinations.landing",
@@ -75,7 +82,7 @@ def warm() -> None:
     """Import what hooks need, and compile its expressions."""
     for name in _MODULES:
         import_module(name)
-    from sb.hosts.hooks.secrets import PATTERNS
+    from sb.hosts.hooks.guards.secrets import PATTERNS
     from sb.secret_shapes import compile_all
     from sb.shell.parsing.words import compiled
 

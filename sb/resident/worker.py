@@ -256,7 +256,7 @@ class _Child:
         for project in used.wanted() if used is not None else ():
             self.tell(WATCH, os.fsencode(project))
         for project in used.queues() if used is not None else ():
-            from sb.hosts.hooks.warm_tree import watch
+            from sb.hosts.hooks.snapshots.warm_tree import watch
 
             watch(config, project)
 

@@ -13,9 +13,9 @@ import pytest
 from sb.config import load_config
 from sb.confinement import bubblewrap
 from sb.confinement.needs import needs_of
-from sb.hosts.hooks.confining import Confining
+from sb.hosts.hooks.calls.context import judging_context
+from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
-from sb.hosts.hooks.judging_context import judging_context
 from sb.resident.client import SERVED
 from sb.resident.confined import refusal, served
 from sb.runtime import open_runtime

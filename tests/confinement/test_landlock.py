@@ -24,10 +24,10 @@ from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.store import ConfineStore
 from sb.confinement.symptoms import symptoms_in
 from sb.confinement.watched import Watch, restore, watch
-from sb.hosts.hooks.confined_call import Confined
-from sb.hosts.hooks.confining import Confining
+from sb.hosts.hooks.calls.context import judging_context
+from sb.hosts.hooks.confined.call import Confined
+from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
-from sb.hosts.hooks.judging_context import judging_context
 from sb.hosts.install.confine_script import write_script
 from sb.shell.places.guarded import Guarded, Place
 from sb.sources import SYSTEM_CLOCK

@@ -10,7 +10,7 @@ import pytest
 
 from sb.config import Config, load_config
 from sb.hosts.explaining import HOST
-from sb.hosts.hooks.advising import shell_call
+from sb.hosts.hooks.guards.advising import shell_call
 from sb.hosts.hooks.preview import Preview
 from tests.forked import ROOT, Forks
 from tests.hosts.hooks.afternoon import Afternoon, lasting_folder

@@ -9,8 +9,8 @@ from sb.config import Config
 from sb.errors import UsageError
 from sb.evals.answer import Answer
 from sb.evals.exchange.recording import Recording
+from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.preview import Preview
-from sb.hosts.hooks.translation import govern
 from sb.hosts.registry import WITH_TRANSCRIPTS, transcript_reader
 from sb.hosts.transcripts import RecordedCall as HostCall
 from sb.hosts.transcripts import Transcript

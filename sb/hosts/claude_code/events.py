@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json, specific
+from sb.hosts.hooks.calls.fields import number, table, text
 from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import number, table, text
 
 _WATCHED = ("default", "acceptEdits", "plan")
 _OF_OTHER_HOSTS = frozenset(("timestamp", "cursor_version", "sessionId"))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json, denial, specific
+from sb.hosts.hooks.calls.fields import table, text
 from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import table, text
 
 _OF_A_SESSION = ("SessionStart", "SessionEnd")  # events that belong to no turn
 _OF_OTHER_HOSTS = {"cursor_version", "sessionId", "message_id"}

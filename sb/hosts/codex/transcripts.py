@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sb.hosts.hooks.calls.fields import table, text
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
     CallEnded,
     Item,
@@ -128,7 +128,7 @@ def _shell(command: Any, folder: str, use_id: str) -> NativeCall | None:
 
 def _succeeded(output: Any) -> bool:
     """Whether a call succeeded: older versions write the exit code as JSON, newer ones in the text."""
-    from sb.hosts.hooks.fields import decoded
+    from sb.hosts.hooks.calls.fields import decoded
 
     value = decoded(output)
     metadata = value.get("metadata") if isinstance(value, dict) else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json, denial, specific
+from sb.hosts.hooks.calls.fields import error_text, table, text
 from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import error_text, table, text
 
 SEPARATOR = "-"  # between the names of an MCP server and its tool, as in `github-mcp-server-list_issues`
 # Of an event without a name: the field that only it has. The order counts.

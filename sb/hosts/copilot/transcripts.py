@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sb.hosts.copilot.events import SEPARATOR
+from sb.hosts.hooks.calls.fields import table, text
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import (
     CallEnded,
     Item,

@@ -11,8 +11,8 @@ import os
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json
+from sb.hosts.hooks.calls.fields import decoded, number, table, text
 from sb.hosts.hooks.event import Decision, HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import decoded, number, table, text
 
 # Events whose answer has a `permission`.
 _GATES = frozenset(

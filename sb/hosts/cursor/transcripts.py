@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sb.hosts.hooks.calls.fields import table, text
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.fields import table, text
 from sb.hosts.transcripts import Item, RecordedCall, Session, TranscriptReader, blocks, find_transcripts
 
 if TYPE_CHECKING:

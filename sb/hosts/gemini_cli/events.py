@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, as_json
+from sb.hosts.hooks.calls.fields import error_text, table, text
 from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import error_text, table, text
 
 # Events that no other host has; events of other names are its own if they have a time.
 _ITS_OWN = frozenset(

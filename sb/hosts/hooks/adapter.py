@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from sb.hosts.hooks.calls.fields import text
 from sb.hosts.hooks.event import Decision, HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import text
 
 BLOCKED = 2  # the exit code that blocks a call, on every host that has one
 _ABOUT_A_CALL = (Moment.BEFORE, Moment.AFTER, Moment.FAILED, Moment.QUESTION, Moment.DENIED)

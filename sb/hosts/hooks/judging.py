@@ -12,6 +12,8 @@ from sb.config import Config
 from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import Adapter
+from sb.hosts.hooks.calls.context import judging_context, may_be_confined
+from sb.hosts.hooks.calls.translation import govern, unshowable
 from sb.hosts.hooks.event import (
     Decision,
     GovernedCall,
@@ -21,12 +23,10 @@ from sb.hosts.hooks.event import (
     NativeCall,
     cannot_judge,
 )
-from sb.hosts.hooks.judging_context import judging_context, may_be_confined
+from sb.hosts.hooks.guards.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
+from sb.hosts.hooks.guards.sessions import Sessions
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
-from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
-from sb.hosts.hooks.sessions import Sessions
-from sb.hosts.hooks.translation import govern, unshowable
 from sb.hosts.hooks.wording import MUST_APPROVE, asks, denied, message_refused, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
@@ -40,8 +40,8 @@ from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL, UNKNOWN, WRITE_
 from sb.tools.hosted.files import SESSION
 
 if TYPE_CHECKING:  # only where it is switched on
-    from sb.hosts.hooks.confining import Confining
-    from sb.hosts.hooks.screening import Screening
+    from sb.hosts.hooks.confined.confining import Confining
+    from sb.hosts.hooks.guards.screening import Screening
     from sb.kernel.calls.call import Ask
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
@@ -134,7 +134,7 @@ class _Session:
 
     def _prepare_tree(self) -> None:
         if self._config.hooks.keep and self._config.undo.tree_ms:
-            from sb.hosts.hooks.snapshots import prepare_tree
+            from sb.hosts.hooks.snapshots.before_call import prepare_tree
 
             prepare_tree(str(self._ctx.metadata.get("project", "")), self._config, self._files)
 
@@ -153,7 +153,7 @@ class _Session:
 
     @cached_property
     def _confining(self) -> Confining:
-        from sb.hosts.hooks.confining import Confining, recorded_project
+        from sb.hosts.hooks.confined.confining import Confining, recorded_project
 
         project = recorded_project(self._calls.started_with(self._ctx.run_id), self._event.cwd)
         return Confining(self._config, self._event, self._context, project, self._runtime.log.clock)
@@ -165,13 +165,13 @@ class _Session:
     def _switch_off(self) -> None:
         """Have `sb-confine` start commands plainly, where it confined any before that was switched off."""
         if self._config.hooks.confine == OFF and (self._config.home.folder / "confine").is_dir():
-            from sb.hosts.hooks.confining import switch_off
+            from sb.hosts.hooks.confined.confining import switch_off
 
             switch_off(self._config.home)
 
     @cached_property
     def _screening(self) -> Screening:
-        from sb.hosts.hooks.screening import Screening
+        from sb.hosts.hooks.guards.screening import Screening
 
         return Screening(self._config, self._runtime.log, self._ctx, self._event)
 
@@ -187,7 +187,7 @@ class _Session:
         """Memory at the start and the end of a session; a failure is reported and stops nothing."""
         if not self._config.memory.hooks:
             return HookVerdict()
-        from sb.hosts.hooks.remembering import begin, end
+        from sb.hosts.hooks.guards.remembering import begin, end
 
         try:
             if self._event.moment is Moment.SESSION_STARTED:
@@ -239,7 +239,7 @@ class _Session:
     ) -> HookVerdict:
         """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
         changes = governed.changes
-        from sb.hosts.hooks.snapshots import KEPT_TOOLS, unkept, with_extra, with_snapshot
+        from sb.hosts.hooks.snapshots.before_call import KEPT_TOOLS, unkept, with_extra, with_snapshot
 
         own = confined and self._confining.has_own_processes
         kept = partial(with_snapshot, governed, self._context, self._runtime, self._ctx)
@@ -288,7 +288,7 @@ class _Session:
         """The verdict on a call that does not go on, with a safer command where there is one."""
         if verdict.decision is Decision.NONE or "command" not in governed.args:
             return verdict
-        from sb.hosts.hooks.advising import advice_sentence
+        from sb.hosts.hooks.guards.advising import advice_sentence
         from sb.hosts.hooks.preview import Preview
 
         preview = Preview(self._config, self._runtime.registry)
@@ -320,7 +320,7 @@ class _Session:
         named |= {"again": self._event.again, "notes": {READ_SECRET: True} if read else {}}
         named["summed_up"] = self._event.moment is Moment.BATCH
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
-            from sb.hosts.hooks.snapshots import report_of
+            from sb.hosts.hooks.snapshots.before_call import report_of
 
             args = self._calls.announced_args(pending)
             if self._goes_on(call, pending, args):
@@ -403,7 +403,7 @@ class _Session:
 
     def _end_background(self) -> None:
         """End the session's calls in the background, for their record: another tree is stored, or the session is over."""
-        from sb.hosts.hooks.snapshots import report_of
+        from sb.hosts.hooks.snapshots.before_call import report_of
 
         for intent in self._calls.unreported(self._ctx.run_id):
             if self._is_in_background(intent):

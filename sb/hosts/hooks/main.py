@@ -207,7 +207,7 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
 def _counted(event: HookEvent, settings: _Settings) -> HookVerdict:
     """Count a question of the host's own; nothing is judged, and there is no opinion on it."""
     if event.session_id:
-        from sb.hosts.hooks.counting import count
+        from sb.hosts.hooks.guards.counting import count
 
         settings.config, settings.cwd = _configured(event)[0], event.cwd
         count(settings.config, event, settings.opening)
@@ -257,9 +257,9 @@ def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str)
     if event.moment is not Moment.BEFORE or not event.calls:
         return HookVerdict(reason=f"event not recorded: {why}")
     try:
+        from sb.hosts.hooks.calls.context import judging_context
+        from sb.hosts.hooks.calls.translation import govern
         from sb.hosts.hooks.judging import unjudged
-        from sb.hosts.hooks.judging_context import judging_context
-        from sb.hosts.hooks.translation import govern
 
         config = settings.config or _defaults()
         return unjudged(settings.unjudged, govern(event.calls[0], judging_context(config, event)), why)

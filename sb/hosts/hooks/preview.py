@@ -8,14 +8,14 @@ from time import time
 from typing import NamedTuple
 
 from sb.config import Config
-from sb.hosts.hooks.confining import Confining
+from sb.hosts.hooks.calls.context import JudgingContext, judging_context
+from sb.hosts.hooks.calls.translation import govern
+from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext, judging_context
+from sb.hosts.hooks.guards.remotes import remotes_of
+from sb.hosts.hooks.guards.secrets import guard_reading, sending
 from sb.hosts.hooks.project import project_of
-from sb.hosts.hooks.remotes import remotes_of
-from sb.hosts.hooks.secrets import guard_reading, sending
-from sb.hosts.hooks.snapshots import area_of, kept_in
-from sb.hosts.hooks.translation import govern
+from sb.hosts.hooks.snapshots.before_call import area_of, kept_in
 from sb.kernel.calls.mutations import Reversibility
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.permissions import PolicyAction

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from sb.hosts.hooks.event import HookEvent
-from sb.hosts.hooks.remotes import remotes_of
+from sb.hosts.hooks.guards.remotes import remotes_of
 from sb.hosts.identity import run_id_of, session_token
 from sb.kernel.run_context import INTENT_UNSTATED, RunContext
 from sb.repository import project_folder

@@ -68,10 +68,10 @@ from importlib import import_module
 from sb.hosts.registry import WITH_HOOKS, events_module
 for host in WITH_HOOKS:
     import_module(events_module(host))
-for name in ("sb.hosts.hooks.judging", "sb.hosts.hooks.confining"):
+for name in ("sb.hosts.hooks.judging", "sb.hosts.hooks.confined.confining"):
     import_module(name)
 judging = [name for name in sys.modules if name.startswith("sb.") and not name.startswith("sb.commands")]
-for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.search",
+for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.guards.remembering", "sb.memory.brain", "sb.memory.search",
              "sb.resident.client", "sb.resident.server"):
     import_module(name)
 from sb.config.memory import (Memory)

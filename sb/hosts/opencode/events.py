@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, by_exit_code
+from sb.hosts.hooks.calls.fields import table, text
 from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import table, text
 
 
 class OpenCode(Adapter):

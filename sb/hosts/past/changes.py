@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from sb.frozen import frozen
+from sb.hosts.hooks.calls.fields import decoded, text
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.fields import decoded, text
 from sb.hosts.transcripts import blocks
 from sb.kernel.calls.path_fields import PATH_FIELDS
 

@@ -10,8 +10,8 @@ import os
 from typing import Any
 
 from sb.hosts.hooks.adapter import Adapter, by_exit_code
+from sb.hosts.hooks.calls.fields import decoded, table, text
 from sb.hosts.hooks.event import HookAnswer, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.fields import decoded, table, text
 
 _CALLS = ("read_code", "write_code", "run_command", "mcp_tool_use")
 

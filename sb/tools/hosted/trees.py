@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_REPORT_S = 20.0  # for the second tree: the call is over, and nobody waits for a verdict
 MOST_UNSTORED = 20  # paths named in one undo record
 COMMAND = "tree"  # what stores one in the background, of the file that hooks start with
-_WARM = "sb.hosts.hooks.warm_tree"
+_WARM = "sb.hosts.hooks.snapshots.warm_tree"
 
 
 class TreeChange(NamedTuple):

@@ -125,9 +125,9 @@ def forks() -> Iterator[Forks]:
     parts = (
         "sb.hosts.hooks.main",
         "sb.hosts.hooks.judging",
-        "sb.hosts.hooks.advising",
-        "sb.hosts.hooks.snapshots",
-        "sb.hosts.hooks.remembering",
+        "sb.hosts.hooks.guards.advising",
+        "sb.hosts.hooks.snapshots.before_call",
+        "sb.hosts.hooks.guards.remembering",
         "sb.shell.snapshots.git",
         "sb.shell.destinations.landing",
         "sb.store.packs",

@@ -13,8 +13,8 @@ import pytest
 
 from sb.config.home import Home
 from sb.confinement.store import ConfineStore
+from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.kernel.authority.signing import Label
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path
@@ -443,8 +443,8 @@ def test_project_is_not_mounted_beside_a_process_that_could_have_moved_it(
 def test_project_elsewhere_is_mounted_beside_any_process(
     confined: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sb.hosts.hooks.confining.temporary_folders", list)
-    monkeypatch.setattr("sb.hosts.hooks.confining.SHARED_MEMORY", "/data/none")
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.temporary_folders", list)
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.SHARED_MEMORY", "/data/none")
     monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
     assert confined.before("Bash", "t1", command="make") == HookVerdict()
     assert mounted(confined, confined.project)

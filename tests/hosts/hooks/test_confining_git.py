@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sb.config.home import Home
+from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.tools.hosted.guarding import confiner_path
 from tests.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host

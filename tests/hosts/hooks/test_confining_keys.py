@@ -13,8 +13,8 @@ import pytest
 
 from sb.config.home import Home
 from sb.confinement.store import ConfineStore
+from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path
 from tests.confinement.conftest import git

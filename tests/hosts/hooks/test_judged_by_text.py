@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sb.config import load_config
+from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.preview import Preview, Previewed
 from tests.rows import rows
 

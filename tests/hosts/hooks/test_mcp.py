@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from sb.hosts.hooks.calls.context import judging_context
+from sb.hosts.hooks.calls.mcp import ALWAYS, ONCE, PASSES, judged
+from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, HookEvent, HookVerdict, Moment, NativeCall
-from sb.hosts.hooks.judging_context import judging_context
-from sb.hosts.hooks.mcp import ALWAYS, ONCE, PASSES, judged
-from sb.hosts.hooks.translation import govern
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.hosts.hooks.test_other_hosts import WRITES, tool_call, verdict_on

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from sb.hosts.hooks.calls.context import judging_context
+from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, GovernedCall, HookVerdict, Moment
 from sb.hosts.hooks.judging import judge
-from sb.hosts.hooks.judging_context import judging_context
-from sb.hosts.hooks.translation import govern
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded

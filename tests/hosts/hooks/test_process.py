@@ -299,7 +299,14 @@ def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
 MOST_MODULES, MOST_COMPILED = 238, 6
 OFF_BY_DEFAULT = (
     *("sb.kernel.attacks", "sb.kernel.boundaries", "sb.kernel.replay", "sb.kernel.workflows"),
-    *("sb.classification", "sb.inference", "sb.stack", "sb.entity", "sb.memory", "sb.hosts.hooks.screening"),
+    *(
+        "sb.classification",
+        "sb.inference",
+        "sb.stack",
+        "sb.entity",
+        "sb.memory",
+        "sb.hosts.hooks.guards.screening",
+    ),
 )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from sb.hosts.hooks.calls.context import JudgingContext
+from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext
-from sb.hosts.hooks.translation import govern
 from tests.rows import rows
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.event import HookVerdict
-from sb.hosts.hooks.remembering import scope_of
+from sb.hosts.hooks.guards.remembering import scope_of
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
 

@@ -10,10 +10,10 @@ import pytest
 
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.codex.events import ADAPTER as CODEX
+from sb.hosts.hooks.calls.context import JudgingContext
+from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, HookVerdict, NativeCall
 from sb.hosts.hooks.judging import judge, unjudged
-from sb.hosts.hooks.judging_context import JudgingContext
-from sb.hosts.hooks.translation import govern
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sb.hosts.hooks.session_settings import is_made_settings, make_settings, remove_settings
+from sb.hosts.hooks.confined.session_settings import is_made_settings, make_settings, remove_settings
 
 
 def test_folder_is_made_and_removed_with_what_was_put_in_it_kept(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from sb.config import Config
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.hosts.hooks.scratch import scratch
+from sb.hosts.hooks.snapshots.scratch import scratch
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label

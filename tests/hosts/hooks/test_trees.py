@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sb.config.home import Home
+from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import HookVerdict
-from sb.hosts.hooks.judging_context import SHELL_PREFIX
 from sb.parts import open_snapshots
 from sb.runtime import Runtime
 from sb.tools.hosted.guarding import confiner_path

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from sb.hosts.hooks.calls.context import JudgingContext
+from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, GovernedCall, NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext
-from sb.hosts.hooks.translation import govern
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import UNWATCHED, Host

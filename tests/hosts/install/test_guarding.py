@@ -14,9 +14,9 @@ import pytest
 
 from sb.config import load_config
 from sb.config.home import Home
+from sb.hosts.hooks.calls.context import JudgingContext
+from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import GovernedCall, NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext
-from sb.hosts.hooks.translation import govern
 from sb.kernel.contracts import ToolError
 from sb.parts import shipped_registry
 from sb.shell import ShellVerdict, classify

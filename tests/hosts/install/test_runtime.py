@@ -70,10 +70,10 @@ def test_variables_and_the_current_folder_are_ignored(isolated: Installed) -> No
 def test_compiled_code_comes_from_the_home_alone(isolated: Installed, made: Path) -> None:
     """A cache beside the source, as old as the source, would be run in its place."""
     home = isolated.user / ".sb"
-    assert [path.parent.name for path in home.rglob("translation*.pyc")] == ["hooks"]
-    source = isolated.site / "sb" / "hooks" / "translation.py"
+    assert [path.parent.name for path in home.rglob("translation*.pyc")] == ["calls"]
+    source = isolated.site / "sb" / "hosts" / "hooks" / "calls" / "translation.py"
     cached = source.parent / "__pycache__"
-    shutil.copytree(next(home.rglob("hooks/translation*.pyc")).parent, cached, dirs_exist_ok=True)
+    shutil.copytree(next(home.rglob("calls/translation*.pyc")).parent, cached, dirs_exist_ok=True)
     for path in cached.iterdir():
         path.write_bytes(path.read_bytes()[:16] + b"nothing that could be run")
     assert judges(isolated)

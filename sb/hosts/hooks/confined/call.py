@@ -25,9 +25,9 @@ from sb.confinement.needs import (
 )
 from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
-from sb.hosts.hooks.approved_paths import decides, made_files, made_folders
+from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
+from sb.hosts.hooks.confined.session_settings import is_made_settings
 from sb.hosts.hooks.event import GovernedCall
-from sb.hosts.hooks.session_settings import is_made_settings
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass

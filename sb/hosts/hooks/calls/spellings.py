@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sb.hosts.hooks.fields import decoded
+from sb.hosts.hooks.calls.fields import decoded
 from sb.kernel.calls.path_fields import PATH_FIELDS
 
 _LIST_FIELDS = ("edits", "replacements")  # VS Code reads a list also from its JSON text

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.judging_context import (
+from sb.hosts.hooks.calls.context import (
     LONGEST_PATH,
     MOST_TEXTS,
     JudgingContext,
@@ -25,7 +24,8 @@ from sb.hosts.hooks.judging_context import (
     own_read_refusal,
     readings,
 )
-from sb.hosts.hooks.overwriting import edits_named_text, holds_credentials
+from sb.hosts.hooks.calls.overwriting import edits_named_text, holds_credentials
+from sb.hosts.hooks.event import NativeCall
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
 from sb.shell.handlers.handlers import HANDLERS

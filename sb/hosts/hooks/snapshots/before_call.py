@@ -12,8 +12,8 @@ from functools import cache, partial
 from typing import Any
 
 from sb.config import Config
+from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import GovernedCall, NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.execution.external import Report
@@ -343,7 +343,7 @@ def area_of(context: JudgingContext, config: Config, folder: str, begun: float) 
     Args:
         folder: the project at its first event. begun: seconds since the epoch of that.
     """
-    from sb.hosts.hooks.scratch import scratch
+    from sb.hosts.hooks.snapshots.scratch import scratch
 
     home = str(context.home)
     project = project_of_area(folder, home)

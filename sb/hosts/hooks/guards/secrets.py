@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from sb.config.groups import Hooks
+from sb.hosts.hooks.calls.context import LONGEST_PATH, JudgingContext, loose_spellings, readings
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
-from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
-from sb.hosts.hooks.remotes import is_known, remotes_of
+from sb.hosts.hooks.guards.remotes import is_known, remotes_of
 from sb.hosts.hooks.tools import OF_SERVERS, tools
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENDS, SENT_AFTER_READING
 from sb.kernel.calls.call import AnsweredBy, Ask
@@ -215,7 +215,7 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
 
 
 def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
-    from sb.hosts.hooks.arguments import is_like_a_line  # few calls are of other tools
+    from sb.hosts.hooks.calls.arguments import is_like_a_line  # few calls are of other tools
 
     reads: dict[str, None] = {}
     disclosed = dict[str, None]()
@@ -251,7 +251,7 @@ def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContex
             )
     by_host = call.tool in tools("searches")
     if by_host or _is_search(call.tool):
-        from sb.hosts.hooks.searching import shown_by_search  # few calls search
+        from sb.hosts.hooks.guards.searching import shown_by_search  # few calls search
 
         if what := shown_by_search(call, context, by_host=by_host):
             reads.setdefault(what)

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sb.config import Config
+from sb.hosts.hooks.calls.servers import servers_of
+from sb.hosts.hooks.calls.spellings import spellings
 from sb.hosts.hooks.event import HookEvent, NativeCall, Server
-from sb.hosts.hooks.servers import servers_of
-from sb.hosts.hooks.spellings import spellings
 from sb.parts import judging_files, protected
 from sb.shell.places.guarded import Guarded
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset

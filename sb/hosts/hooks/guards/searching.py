@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from sb.hosts.hooks.calls.context import LONGEST_PATH, JudgingContext, readings
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, readings
 from sb.redaction import one_line
 from sb.shell.credentials.files import secrets_below
 from sb.shell.credentials.searching import may_print

@@ -6,8 +6,8 @@ import os
 import re
 import stat
 
+from sb.hosts.hooks.calls.context import texts
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.judging_context import texts
 from sb.shell.credentials.files import PRIVATE, secret_path
 from sb.shell.places.sensitive import folded
 

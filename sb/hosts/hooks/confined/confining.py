@@ -34,11 +34,11 @@ from sb.confinement.watched import Watch, accept, also_started, restore, still_h
 from sb.frozen import frozen
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
-from sb.hosts.hooks.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined_call import LONGEST, CallRights, Confined, written
+from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
+from sb.hosts.hooks.confined.approved_paths import make, remove_unused
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, written
+from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
-from sb.hosts.hooks.judging_context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
-from sb.hosts.hooks.session_settings import make_settings, remove_settings
 from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask

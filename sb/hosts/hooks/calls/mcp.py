@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sb.hosts.hooks.arguments import bare, command_lines
+from sb.hosts.hooks.calls.arguments import bare, command_lines
+from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import GovernedCall, NativeCall, Server
-from sb.hosts.hooks.judging_context import JudgingContext
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.shell.programs.rules import DESTROY, QUIET, READ

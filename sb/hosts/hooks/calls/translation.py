@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
-from sb.hosts.hooks.event import GovernedCall, NativeCall
-from sb.hosts.hooks.judging_context import (
+from sb.hosts.hooks.calls.context import (
     LONGEST_PATH,
     JudgingContext,
     loose_spellings,
@@ -23,10 +22,11 @@ from sb.hosts.hooks.judging_context import (
     readings,
     texts,
 )
-from sb.hosts.hooks.overwriting import edits_named_text, holds_credentials
-from sb.hosts.hooks.patches import changed_paths
-from sb.hosts.hooks.secrets import with_secrets
-from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
+from sb.hosts.hooks.calls.overwriting import edits_named_text, holds_credentials
+from sb.hosts.hooks.calls.patches import changed_paths
+from sb.hosts.hooks.calls.spellings import is_elsewhere, named_paths, spellings
+from sb.hosts.hooks.event import GovernedCall, NativeCall
+from sb.hosts.hooks.guards.secrets import with_secrets
 from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
@@ -87,7 +87,7 @@ def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
     if call.tool in tools("agent"):
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(OF_SERVERS):
-        from sb.hosts.hooks.mcp import govern_mcp
+        from sb.hosts.hooks.calls.mcp import govern_mcp
 
         inspected = _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
         return govern_mcp(call, inspected, context)
@@ -96,7 +96,7 @@ def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
 
 def _inspected(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
     """A call of an unknown tool, under a stricter contract if its arguments need one."""
-    from sb.hosts.hooks.arguments import inspect_arguments
+    from sb.hosts.hooks.calls.arguments import inspect_arguments
 
     found = inspect_arguments(call.tool, call.args, context)
     if found.refused or governed.safety_class is SafetyClass.DESTRUCTIVE:

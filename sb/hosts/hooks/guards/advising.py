@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import GovernedCall, NativeCall
-from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.preview import Preview
 from sb.shell import ShellVerdict, classify
 from sb.shell.programs.advice import Advice, advice_for

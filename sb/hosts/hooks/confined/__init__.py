@@ -1,0 +1,1 @@
+"""Confinement of a session's shell calls, and the rights of each."""

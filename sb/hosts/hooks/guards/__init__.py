@@ -1,0 +1,1 @@
+"""Guards of a judged call: credentials, attacks, other sessions, advice and memory."""

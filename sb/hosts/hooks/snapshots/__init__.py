@@ -1,0 +1,1 @@
+"""Snapshots and stored trees that replace a question before a call runs."""
