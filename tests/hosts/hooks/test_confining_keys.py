@@ -70,6 +70,15 @@ def test_installation_asks_once_before_packages_could_read_a_login(host: Host, p
     assert host.before("Bash", "t2", command="npm install left-pad").decision is Decision.NONE
 
 
+def test_installation_from_the_usual_registry_goes_without_a_login(host: Host, person: Path) -> None:
+    (person / ".npmrc").write_text("//registry.npmjs.org/:_authToken=secret\n")
+    assert host.before("Bash", "t1", command="npm ci") == HookVerdict()
+    assert closed(host, "npm ci", person / ".npmrc")
+    told = failed(host, "npm ci", "Exit code 1\nnpm error code E401\nnpm error Unable to authenticate")
+    assert f"it may not open {person}/.npmrc" in told.context
+    assert "opens" in host.before("Bash", "t2", command="npm ci").reason
+
+
 def test_programs_of_a_project_read_no_login(host: Host, person: Path) -> None:
     for number, command in enumerate(("npm test", "pip install ./pk")):
         assert host.before("Bash", f"t{number}", command=command) == HookVerdict()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sb.config.home import Home
 from sb.confinement import no_links
+from sb.confinement.credentials import names_logins_only
 from sb.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
 from sb.confinement.needs import (
     DOCKER,
@@ -152,7 +153,15 @@ class CallRights:
             or self._is_shadowed(commands)
             or any(_hides_link(argv, folder) for argv in commands),
             remotes=remote_names(self._project) if of_repository else (),
+            logins_only=[
+                row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
+            ],
         )
+
+    def _names_no_source(self, row: Need) -> bool:
+        """True if the files of a row hold logins alone, so that packages come from the same place without them."""
+        places = [os.path.join(self._grounds.home, path) for path in row.sources]
+        return all(names_logins_only(path) for path in places if os.path.lexists(path))
 
     def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
         """True if a program of a line, or one that it starts, is found where an agent may have put it."""
