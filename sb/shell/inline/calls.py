@@ -71,7 +71,10 @@ _NODE = _Language(
             "fetch",
             r"(?<![\w$.])fetch|axios(?:\.\w+)?|https?\.(?:request|get)|got(?:\.\w+)?|undici\.\w+|net\.(?:connect|createConnection)|tls\.connect",
         ),
-        ("code", r"(?<![\w$.])eval|new Function|vm\.runIn\w+"),
+        (
+            "code",
+            r"(?<![\w$.])eval|new Function|vm\.runIn\w+|\.(?:then|map|forEach)(?=\(\s*(?:eval|Function|vm\.\w+)\b)",
+        ),
     ),
 )
 _PERL = _Language(
