@@ -39,7 +39,8 @@ class Need(NamedTuple):
         asked: subcommands that do, or take another source where they cannot read their credentials; they get these once
             a person agrees. "*" for all but those of `given`.
         names_program: a pattern of arguments by which a program or a configuration of its own is named.
-        reads: a pattern of all arguments with which it only asks its servers, given at once whatever `asked` says.
+        reads: a pattern of all arguments, joined by null characters, with which it only asks its servers: given at once,
+            whatever `asked` says.
         sources: those of the credentials that may name another source of packages.
         public: subcommands that need no login where `sources` name none: they go without, and ask at a repeat if they fail.
     """
@@ -71,9 +72,11 @@ _CLUSTER = (".kube", ".aws", ".config/gcloud", ".azure", ".config/helm")
 _NODE = (".npmrc", ".yarnrc.yml")
 # What reaches a registry: a project's own `.npmrc` may name a proxy for it.
 _OF_REGISTRY = "install i in ci add update up upgrade uninstall remove rm publish pack exec x create init dedupe rebuild link ln clean-install view info show v whoami search audit outdated login adduser logout token team owner access dist-tag deprecate profile org"
-_PUBLIC = "install i in ci add update up upgrade uninstall remove rm exec x create init dedupe rebuild link ln clean-install view info show v search audit outdated dlx"
+_PUBLIC = "install i in ci add update up upgrade uninstall remove rm pack exec x create init dedupe rebuild link ln clean-install view info show v search audit outdated dlx"
 # Lists and descriptions of a cloud: nouns, a verb, names, and options that choose what is printed.
-_LISTS = r"(?:[a-z][a-z-]* ){1,5}(?:list|describe|show|get)(?: [\w.:/@][\w.:/@-]*)*(?: (?:--(?:format|filter|project|region|zone|location|limit|sort-by|output|query|subscription|resource-group)(?:[= ][^\s@]+)?|-[og] \w[\w-]*))*"
+_LISTS = r"(?:[a-z][a-z-]*\0){1,5}(?:list|describe|show|get|read)(?:\0(?![-@])[^\0]+)*(?:\0(?:--(?:format|filter|project|region|zone|location|limit|freshness|sort-by|output|query|subscription|resource-group)(?:[=\0](?!@)[^\0]+)?|-[og]\0\w[\w-]*))*"
+# What is hosted, as its owner sees it.
+_OF_APPS = r"(?:status|logs|info|releases|regions|apps|domains|addons|ps|history|dashboard|(?:apps|pg|ps|releases|domains|addons|redis):(?:info|list|ps)|(?:apps|machines?|ips|checks|services|volumes|releases)\0(?:list|status)|scale\0show)(?:\0(?![-@])[^\0]+)?(?:\0(?:--(?:app|tail|json|num|remote|region|instance)(?:[=\0](?!@)[^\0]+)?|-[anrijt]|-[anri]\0[\w-]+))*"
 _INFRASTRUCTURE = "init plan apply destroy import refresh state output show providers get deploy diff synth ls bootstrap package build sync delete list logs up preview config stack create upgrade"
 _MAY_PUSH = (
     ".ssh",
@@ -136,7 +139,9 @@ NEEDS: tuple[Need, ...] = (
     Need("mysql mariadb", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
     Need("mysqldump", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
     Need("wget", (".wgetrc", ".netrc"), names_program="^-e|^--(?:use-ask|config|e)"),
-    Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase"), given="", asked="*"),
+    Need("heroku", (".netrc",), given="", asked="*", reads=_OF_APPS),
+    Need("fly flyctl", (".fly",), given="", asked="*", reads=_OF_APPS),
+    Need("netlify vercel wrangler railway supabase stripe firebase", (".netlify", ".config/netlify", ".vercel", ".local/share/com.vercel.cli", ".wrangler", ".config/.wrangler", ".railway", ".supabase", ".config/stripe", ".config/configstore"), given="", asked="*"),
     Need("huggingface-cli hf", (".huggingface", ".cache/huggingface"), names_program="^upload"),
     Need("sb", (), (HELPER,)),
     Need("tmux screen zellij", (), (TERMINALS,)),
@@ -152,8 +157,22 @@ _OF_TERMINALS = ("tmux", "zellij")
 _LOOKS = {
     **dict.fromkeys(
         ("docker", "podman", "nerdctl"),
-        frozenset("ps images logs inspect info version top stats port events diff history search".split()),
+        frozenset(
+            "ps images logs inspect info version top stats port events diff history search tag".split()
+        ),
     ),
+    **{
+        f"docker {group}": frozenset(words.split())
+        for group, words in {
+            "system": "df info events",
+            "image": "ls list inspect history tag",
+            "container": "ls list inspect logs top stats port diff",
+            "network": "ls list inspect",
+            "volume": "ls list inspect",
+            "context": "ls list show inspect",
+            "manifest": "inspect",
+        }.items()
+    },
     **dict.fromkeys(
         ("docker-compose", "docker compose", "podman compose"),
         frozenset("ps logs config images top port ls version".split()),
@@ -272,9 +291,9 @@ def _level(
         return _NAMED
     if row.given == "*" or subcommand in row.given.split():
         return _ASKED if argv[0] in OF_REPOSITORIES and runs_own else _GIVEN
-    if row.reads and re.fullmatch(row.reads, " ".join(argv[1:])):
+    if row.reads and re.fullmatch(row.reads, "\0".join(argv[1:])):
         return _GIVEN
-    if is_public and subcommand in row.public.split():
+    if is_public and (subcommand in row.public.split() or "--dry-run" in argv):
         return _RUNS
     return _ASKED if row.asked == "*" or subcommand in row.asked.split() else _RUNS
 
@@ -309,8 +328,8 @@ def only_looks(argv: Sequence[str]) -> bool:
     if program in _OF_TERMINALS and len(argv) != 2:
         return False  # its formats and further commands run programs
     found = _LOOKS.get(program, frozenset())
-    if tuple(argv[1:2]) == ("compose",):
-        return argv[2:3] != () and argv[2] in _LOOKS.get(f"{program} compose", ())
+    if of_group := _LOOKS.get(" ".join((program, *argv[1:2]))):
+        return argv[2:3] != () and argv[2] in of_group
     return argv[1:2] != () and argv[1] in found
 
 

@@ -18,13 +18,14 @@ GIVEN = (
     ("git submodule update --init --recursive", ".ssh"), ("timeout 60 git push", ".ssh"), ("time git fetch", ".ssh"), ("gh pr merge 5 --squash && git pull", ".config/gh"), ("git log -1 > last.txt; git push", ".ssh"), ("git clone https://github.com/a/b", ".ssh"), ("git fetch origin | tail -5", ".ssh"), ("gh pr list", ".config/gh"), ("ssh host ls", ".ssh"), ("git push origin --delete old 2>&1 | sort -rn | uniq -c | head -n 5", ".ssh"), ("git lfs pull", ".ssh"), ("git pull --ff-only origin main || echo failed", ".ssh"),
     ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
     ("gcloud projects list", ".config/gcloud"), ("gcloud compute instances describe a --zone eu-1 --format=json | head -20", ".config/gcloud"), ("az group list -o table", ".azure"),
+    ("gcloud logging read 'severity>=ERROR' --limit 20 --format=json | jq -r '.[].textPayload'", ".config/gcloud"), ("fly status --app shop", ".fly"), ("heroku pg:info -a shop", ".netrc"), ("fly logs -a shop | tail -20", ".fly"),
     ("ls -la src && git push", ".ssh"), ("seq 1 20 | tail -n 1; git fetch", ".ssh"),
 )  # fmt: skip
 # They run what a project or its packages hold, or take another source without their file: a person has to agree first.
 ASKED = (
     ("npm ci && npm test 2>&1 | tail", "npm", ".npmrc"), ("npm install left-pad", "npm", ".npmrc"), ("pnpm add left-pad", "pnpm", ".npmrc"),
     ("mvn -q test", "mvn", ".m2"), ("terraform plan", "terraform", ".aws"), ("cargo publish", "cargo", ".cargo/credentials.toml"),
-    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm template .", "helm", ".kube"), ("helm list", "helm", ".kube"), ("gcloud compute ssh a", "gcloud", ".config/gcloud"), ("gcloud projects list --flags-file=x", "gcloud", ".config/gcloud"), ("az vm list --query @x", "az", ".azure"), ("pg_dump -h 127.0.0.1 shop", "pg_dump", ".pgpass"), ("gcloud info", "gcloud", ".config/gcloud"), ("pass edit a", "pass", ".gnupg"), ("psql -h db shop", "psql", ".pgpass"),
+    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm template .", "helm", ".kube"), ("helm list", "helm", ".kube"), ("gcloud compute ssh a", "gcloud", ".config/gcloud"), ("gcloud projects list --flags-file=x", "gcloud", ".config/gcloud"), ("az vm list --query @x", "az", ".azure"), ("fly ssh console", "fly", ".fly"), ("fly status --config ./x.toml", "fly", ".fly"), ("pg_dump -h 127.0.0.1 shop", "pg_dump", ".pgpass"), ("gcloud info", "gcloud", ".config/gcloud"), ("pass edit a", "pass", ".gnupg"), ("psql -h db shop", "psql", ".pgpass"),
 )  # fmt: skip
 # Something else runs in the line, or what is named may be an agent's own program.
 NOT_GIVEN = (
@@ -98,7 +99,7 @@ def test_hooks_of_a_repository_are_asked_about_before_git_gets_keys() -> None:
     assert not any(need.credentials for need in commit.rows)
 
 
-@rows("line, asks", [("npm ci", False), ("npm view a version | head -2", False), ("npm audit", False), ("npm whoami", True), ("npm publish --dry-run", True), ("pnpm add a", False)])  # fmt: skip
+@rows("line, asks", [("npm ci", False), ("npm view a version | head -2", False), ("npm audit", False), ("npm whoami", True), ("npm publish --dry-run", False), ("npm publish", True), ("npm pack", False), ("pnpm add a", False)])  # fmt: skip
 def test_packages_of_the_usual_registry_are_fetched_without_a_login(line: str, asks: bool) -> None:
     needs = needs_of(commands(line), line, logins_only=rows_of(["npm", "pnpm"]))
     assert bool(needs.asked) is asks
@@ -139,6 +140,9 @@ def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
         ("docker run --rm gcc:13 make", {"docker"}),
         ("docker ps; ./x", set()),
         ("docker compose -f x ps", {"docker"}),
+        ("docker system df; docker image ls -a; docker tag a b", set()),
+        ("docker system prune -f", {"docker"}),
+        ("docker network rm a", {"docker"}),
         ("tmux ls", set()),
         ("tmux ls -F '#(x)'", {"terminals"}),
     ),
