@@ -137,14 +137,17 @@ class CallRights:
         most = needs_of(commands, command)
         if not most.rows:  # nothing more has to be looked at
             return most
-        of_repository = any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands) and bool(
-            self._project
-        )
+        of_repository = bool(self._project) and uses_repository(commands)
         return needs_of(
             commands,
             command,
-            # A program in the background could change what git reads after it was looked at.
-            runs_own=of_repository and (runs_others(self._project) or self._store.is_alive()),
+            # A program in the background, or a call that has not ended, could change what git reads after it was looked at.
+            runs_own=of_repository
+            and (
+                runs_others(self._project)
+                or self._store.is_alive()
+                or self._store.watched(self._project) is not None
+            ),
             elsewhere=(git_root(folder, bare=True) or folder) != self._project
             or (of_repository and has_local_remote(self._project)),
             # What runs beside the agent's next calls could be led elsewhere by them.
@@ -253,6 +256,11 @@ class CallRights:
             yield _ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield _ask(f"writes {more} more outside of the project")
+
+
+def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
+    """True for a line with git, or a program that calls it."""
+    return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)
 
 
 def _sends_files(argv: Sequence[str]) -> bool:
