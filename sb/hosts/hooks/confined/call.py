@@ -40,6 +40,8 @@ LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
 _LONGEST_PATH = 4096
 _MOST_OPTIONS = 12  # short ones in one word
+_READS_FOLDERS = frozenset(("kubectl", "oc"))
+_MOST_ENTRIES = 2_000  # of a folder of manifests
 _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
 _STARTED = frozenset(
@@ -281,11 +283,25 @@ def _hides_link(argv: Sequence[str], folder: str) -> bool:
         is_folder = os.path.isdir(path)
         if os.path.realpath(path) != path or (sends and is_folder):
             return True
+        if is_folder and argv[0] in _READS_FOLDERS and _holds_link(path):
+            return True
         if not is_folder and not os.path.isfile(path) and path != os.devnull:
             return True
         # The folder of the call itself is looked at as the session's own repository.
         of_repository = argv[0] in OF_REPOSITORIES and path != os.path.realpath(folder)
         if of_repository and any(os.path.lexists(os.path.join(path, name)) for name in (".git", "HEAD")):
+            return True
+    return False
+
+
+def _holds_link(folder: str) -> bool:
+    """True if there is a link in a folder, or more in it than is looked at."""
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        seen += len(folders) + len(files)
+        if seen > _MOST_ENTRIES or any(
+            os.path.islink(os.path.join(place, name)) for name in (*folders, *files)
+        ):
             return True
     return False
 
