@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from sb.config.home import Home
@@ -19,7 +20,7 @@ from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.host import Wanted
 from sb.hosts.install.runtime import Runtimes, in_use
 from sb.hosts.registry import host_settings, installable
-from sb.tools.hosted.guarding import wrapper_path
+from sb.tools.hosted.guarding import confiner_path, wrapper_path
 
 _SCRIPT = """\
 #!/bin/sh
@@ -82,6 +83,9 @@ def write_wrapper(home: Home) -> Path:
         own=shlex.quote(sys.executable),
     ).encode()
     path.parent.mkdir(mode=0o700, exist_ok=True)
+    for closed in (path.parent, path):
+        with suppress(OSError):  # it is missing; a command can take modes away, which Landlock does not hold
+            closed.chmod(0o700)
     current = read_file(path)
     if current.content != content:
         replace(current, content)
@@ -101,8 +105,9 @@ def wrapper_problem(home: Home) -> str:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return f"{path} is missing or cannot be read"
-    if not os.access(path, os.X_OK):
-        return f"{path} cannot be run"
+    for script in (path, confiner_path(home)):
+        if script.exists() and not os.access(script, os.X_OK):
+            return f"{script} cannot be run"
     named = {name: "".join(shlex.split(value)) for name, value in _ASSIGNED.findall(text)}
     python, package = Path(named.get("python", "")), Path(named.get("package", ""))
     if not os.access(python, os.X_OK) or not python.is_file():
