@@ -10,16 +10,14 @@ import ctypes
 import os
 import resource
 import sys
+from contextlib import suppress
 from types import ModuleType
 
 REFUSED = 126
 # Microseconds that a process with real-time priority may run: finite in confined processes, and not to be raised again.
 MARK_LIMIT = 86_400_000_017
-READ, WRITE, CREATE = (
-    "r",
-    "w",
-    "c",
-)  # each option begins with one; CREATE makes an empty file, then opens it as WRITE
+# Each option begins with one of these. CREATE makes an empty file, then opens it as WRITE; NOTE names a folder.
+READ, WRITE, CREATE, NOTE = "r", "w", "c", "n"
 _SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/run/current-system/sw/bin/setpriv")
 
 
@@ -33,12 +31,30 @@ def main(packages: str, options: str, *command: str) -> None:
         with open(options, "rb") as file:
             rights = [os.fsdecode(option) for option in file.read().split(b"\0") if option]
         _prepare(packages)
-        _restrict(rights)
+        for right in rights:
+            if right[0] == NOTE:
+                _note(right[1:])
+        _restrict([right for right in rights if right[0] != NOTE])
         words = [*_without_capabilities(), *command]
         os.execve(words[0], words, {**os.environ, "SB_CONFINED": "landlock"})
     except (OSError, ImportError, ValueError) as error:
         sys.stderr.write(f"sb-confine: not run: landlock: {error}\n")
         sys.exit(REFUSED)
+
+
+def _note(folder: str) -> None:
+    """Leave a file named after this process, by which `sb-confine` knows that it and all that it starts are confined.
+
+    No confined process can write there. Without the file, commands inside are refused.
+    """
+    with suppress(OSError, IndexError):
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as boot:
+            name = boot.read().strip()
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as own:
+            started = own.read().rpartition(") ")[2].split()[19]
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        path = os.path.join(folder, f"{name}.{os.getpid()}.{started}")
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
 
 def _prepare(packages: str) -> None:

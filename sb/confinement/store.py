@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -23,6 +22,8 @@ from sb.config.home import Home
 from sb.confinement import processes
 from sb.confinement.contents import remove_unused
 from sb.confinement.engines import BUBBLEWRAP, BY_NAME, ENGINES, EngineKind
+from sb.confinement.landlock import forget_ended
+from sb.confinement.own_files import read_own
 from sb.confinement.profile import Profile, contains
 from sb.confinement.watched import Watch
 from sb.files import write_atomic
@@ -30,6 +31,7 @@ from sb.frozen import frozen
 from sb.sources import Clock
 
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
+KIND, PROGRAM = "kind", "program"  # of the engine, for `sb-confine`
 OPTIONS = "options"  # the file of a folder's profile
 ANY = "any"  # the session of a host that does not name it to its commands
 SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -75,12 +77,13 @@ class Engine:
 
     Args:
         program: its absolute path; "" without one. fault: why it does not hold here, or "".
-        name: of its kind.
+        name: of its kind. unknown: it may be closed by a command, so that nothing runs without it.
     """
 
     program: str
     fault: str = ""
     name: str = BUBBLEWRAP.name
+    unknown: bool = False
 
     @property
     def kind(self) -> EngineKind:
@@ -141,18 +144,19 @@ class ConfineStore:
         if engine.name != known.get("name"):  # what was written for another engine says nothing to this one
             for name in ("folders", "tickets"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-        self._mark("program", "")
+        self._mark(PROGRAM, "")
         self._write(ENGINE, {**asdict(engine), "stamp": stamp})
         marks = (engine.program, *engine.kind.marks()) if engine.holds else ("",)
-        self._mark("kind", "\n".join((engine.name, *marks[1:])))
-        self._mark("program", marks[0])
+        self._mark(KIND, "\n".join((engine.name, *marks[1:])))
+        self._mark(PROGRAM, marks[0])
         return engine
 
     def _open_again(self) -> None:
-        """Undo what a command does to the folder's mode, which Landlock cannot hold."""
-        with suppress(OSError):  # it is missing, or another user's
-            if stat.S_IMODE(self.folder.stat().st_mode) != 0o700:
-                self.folder.chmod(0o700)
+        """Undo what a command does to the modes of what `sb-confine` reads, which Landlock cannot hold."""
+        for path, mode in ((self.folder, 0o700), *((self.folder / name, 0o600) for name in (KIND, PROGRAM))):
+            with suppress(OSError):  # it is missing, or another user's
+                if path.stat().st_mode & mode != mode:
+                    path.chmod(mode)
 
     def _first(self, candidates: Sequence[tuple[EngineKind, str]], folder: Path) -> Engine:
         """The first engine that holds; else one that says why none does."""
@@ -378,6 +382,7 @@ class ConfineStore:
                 with suppress(OSError):
                     if self._is_old(path):
                         path.unlink()
+        forget_ended(self.folder.parent)
         folders = self.folder / "folders"
         for path in sorted(folders.rglob(OPTIONS)) if folders.is_dir() else ():
             with suppress(OSError):
@@ -421,8 +426,8 @@ class ConfineStore:
 
     def _read(self, name: str) -> dict[str, Any]:
         try:
-            body = json.loads((self.folder / name).read_bytes())
-        except (OSError, ValueError):
+            body = json.loads(read_own(self.folder / name))
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return {}
         return body if isinstance(body, dict) else {}
 

@@ -50,8 +50,10 @@ def _start(shell: str, line: str, folder: str) -> NoReturn:
         confining.store.set_mode(on=False, required=False)
     elif confining.engine.holds and not _is_own_server(line, Path(folder)):
         _run_confined(confining, shell, line, folder)
-    elif required and not confining.engine.holds:
-        sys.stderr.write(f"sb-confine: not run: hooks.confine = require, and {confining.engine.fault}\n")
+    elif (required or confining.engine.unknown) and not confining.engine.holds:
+        sys.stderr.write(
+            f"sb-confine: not run: hooks.confine = {confining.mode}, and {confining.engine.fault}\n"
+        )
         sys.exit(REFUSED)
     os.execv(shell, [shell, "-c", line])
 

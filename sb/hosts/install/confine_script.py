@@ -11,6 +11,8 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.confinement import processes
+from sb.confinement.bubblewrap import mount_point
+from sb.confinement.landlock import INSIDE
 from sb.confinement.store import ANY, SESSION
 from sb.hosts.install.files import read_file, replace
 from sb.tools.hosted.guarding import confiner_path
@@ -37,13 +39,29 @@ esac
 case $1 in
 {own}) exec /bin/sh -c "exec $1" ;;
 esac
+# Signs of confinement that no command can make outside of it: a mount on the folder below, and a process above that
+# the starter noted where commands cannot write.
+is_inside() {{
+    [ -e /proc/self/stat ] || {{ [ -n "${{SB_CONFINED-}}" ]; return; }}
+    while read -r _ _ _ _ place _; do
+        [ "$place" = {mounted} ] && return
+    done < /proc/self/mountinfo
+    read -r boot < /proc/sys/kernel/random/boot_id
+    pid=$$
+    while [ "$pid" -gt 0 ] && read -r stat < "/proc/$pid/stat"; do
+        set -- ${{stat##*) }}
+        [ -e {inside}/"$boot.$pid.${{20}}" ] && return
+        pid=$2
+    done
+    return 1
+}} 2> /dev/null
 # Inside of confinement this folder cannot be read; Landlock does not answer that question, it only refuses to open.
 closed=
 [ -d "$state" ] && {{ [ ! -r "$state" ] || [ ! -x "$state" ]; }} && closed=yes
 [ -e "$state/kind" ] && ! true 2> /dev/null < "$state/kind" && closed=yes
 if [ -n "$closed" ]; then
     # One engine is enough. Outside, a command took the right to read it away.
-    [ -n "${{SB_CONFINED-}}" ] && exec "$shell" -c "$1"
+    is_inside && exec "$shell" -c "$1"
     echo "sb-confine: not run: $state cannot be read. Ask the user to run sb doctor." >&2
     exit {refused}
 fi
@@ -157,6 +175,8 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         python=shlex.quote(python),
         runtime=shlex.quote(str(runtime)),
         state=shlex.quote(str(home.folder / "confine")),
+        mounted=shlex.quote(mount_point(home.folder / "confine")),
+        inside=shlex.quote(str(home.folder / INSIDE)),
         home=shlex.quote(str(home.folder)),
         own=" | ".join(map(shlex.quote, own)),
         command=COMMAND,

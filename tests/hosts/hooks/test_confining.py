@@ -215,6 +215,17 @@ def test_engine_that_does_not_hold(confined: Host) -> None:
     assert "no user namespaces" in confined.before("Bash", command="ls").reason
 
 
+def test_engine_that_cannot_be_known_refuses_commands_alone(confined: Host) -> None:
+    """A command under Landlock can close the folder in which it is noted."""
+    (confined.home / "confine").write_text("", encoding="utf-8")
+    verdict = confined.before("Bash", command="ls")
+    assert verdict.decision is Decision.DENY
+    assert "what holds commands here cannot be read or written" in verdict.reason
+    assert confined.before("Read", file_path="/etc/hostname").decision is Decision.NONE
+    confined.configure("hooks: {approval: queue, confine: off}\n")
+    assert confined.before("Bash", command="ls").decision is Decision.NONE
+
+
 def test_switched_off_it_leaves_nothing(confined: Host) -> None:
     confined.configure("hooks: {approval: queue, confine: off}\n")
     assert confined.before("Bash", "t1", command="echo x > /srv/report.txt").decision is Decision.NONE

@@ -74,6 +74,16 @@ def test_agents_command_in_a_folder_without_a_profile_is_confined(user: Path) ->
     assert os.fsencode(user / "shop") in other.read_bytes().split(b"\0")
 
 
+def test_state_that_cannot_be_written_starts_nothing(user: Path) -> None:
+    state = user / ".sb" / "confine"
+    state.write_text("", encoding="utf-8")
+    done = start(user, WHERE)
+    assert (done.returncode, done.stdout) == (126, "")
+    assert "cannot be read or written" in done.stderr
+    state.unlink()
+    assert start(user, WHERE).stdout == "bubblewrap\n"
+
+
 def test_switched_off_or_required(user: Path) -> None:
     config = user / ".sb" / "config.yaml"
     config.write_text("hooks: {confine: off}\n")

@@ -106,13 +106,13 @@ class Confining:
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine of this home; one whose state cannot be written does not hold."""
+        """The engine of this home; while its state cannot be written, commands are refused."""
         if self._looks_only:
             return self.store.known_engine() or engine_of_hooks(self._config.home)
         try:
             return self.store.engine()
         except OSError as error:
-            return Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
+            return Engine("", f"what holds commands here cannot be read or written: {error}", unknown=True)
 
     @property
     def enters(self) -> bool:
@@ -175,9 +175,9 @@ class Confining:
 
     def _required(self) -> str:
         """Why a call that cannot be confined is refused, or ""."""
-        if self.mode != "require":
-            return ""
-        return f"hooks.confine = require, and it cannot be confined: {self.fault}"
+        if self.mode == "require":
+            return f"hooks.confine = require, and it cannot be confined: {self.fault}"
+        return f"it cannot be confined: {self.fault}" if self.enters and self.engine.unknown else ""
 
     def prepare(self) -> None:
         """Write the profile of the session's folder, for lines that its person types before a first call was judged.
