@@ -19,6 +19,18 @@ from sb.tools.hosted.guarding import confiner_path
 
 COMMAND = "confine"  # what starts the slow path, of the file that hooks start with
 REFUSED = 126  # as a shell says that it cannot run something
+# Of both scripts: tells what is closed from what is gone, as far as a command that changes modes back and forth lets it.
+CLOSED = """\
+# Names in $closed a path that may be there and cannot be reached, since a command took a mode away.
+look_for_closed() {
+    closed=
+    for path in "$@"; do
+        [ -e "$path" ] && [ ! -x "$path" ] && closed=$path
+        while [ ! -d "${path:=/}" ]; do path=${path%/*}; done
+        [ -x "$path" ] || closed=$path
+    done
+}
+"""
 _SCRIPT = """\
 #!/bin/sh
 # Written by `sb install`: starts the commands of coding agents in confinement.
@@ -151,10 +163,19 @@ case $1 in
     [ -x "$program" ] && [ -n "$joined" ] && [ -r "$options/options" ] && begin "$options/options" "$1"
     ;;
 esac
-if [ -x "$python" ] && [ -e "$runtime/start.py" ]; then
+{closed}there() {{
+    [ -x "$python" ] && [ -e "$runtime/start.py" ]
+}}
+if there; then
     SB_HOME={home}
     export SB_HOME
     exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" {command} "$shell" "$1"
+fi
+look_for_closed "$python" "$runtime"
+there && closed=$runtime
+if [ -n "$closed" ]; then
+    echo "sb-confine: not run: $closed cannot be opened. Ask the user to run sb doctor." >&2
+    exit {refused}
 fi
 if [ -e "$state/required" ]; then
     echo "sb-confine: not run: SecondBrain is missing, and hooks.confine = require. Ask the user to run sb install again." >&2
@@ -183,6 +204,7 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
         closing=shlex.quote(processes.CLOSING),
         refused=REFUSED,
+        closed=CLOSED,
         session=SESSION,
         any=ANY,
     ).encode()

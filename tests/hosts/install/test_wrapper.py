@@ -9,17 +9,18 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sb.config.home import Home
+from sb.hosts.install.confine_script import script as confiner_script
 from sb.hosts.install.host import Wanted
-from sb.hosts.install.wrapper import wrapper_problem, write_wrapper
+from sb.hosts.install.wrapper import wrapper_problem, wrapper_script, write_wrapper
 from sb.hosts.registry import host_settings, installable
-from sb.tools.hosted.guarding import confiner_path
+from sb.tools.hosted.guarding import confiner_path, wrapper_path
 from tests.hosts.hooks import recorded
 from tests.hosts.install.conftest import seed
 
@@ -182,6 +183,43 @@ def test_call_is_denied_when_the_wrapper_cannot_be_opened(host: str, closed: str
     done = started(handler, user=user)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr, "Codex drops a refusal without a reason"
+
+
+@pytest.mark.parametrize("script", [wrapper_path, confiner_path])
+@pytest.mark.parametrize(
+    "closed", ["", "python", "lib", "lib/sb", "runtime", "runtime/1", "lib/sb/__main__.py"]
+)
+def test_what_a_command_closed_is_not_taken_for_gone(
+    closed: str, script: Callable[[Home], Path], nobodys: Path
+) -> None:
+    """A folder in the way of the interpreter, of `sb` or of the runtime, or the interpreter's permission."""
+    home = Home(nobodys.parents[1])
+    places = ("python/bin/python3", "lib/sb", "runtime/1")
+    for path in ("python/bin/python3", "lib/sb/__main__.py", "runtime/1/start.py"):
+        (home.folder / path).parent.mkdir(parents=True)
+        (home.folder / path).write_text("#!/bin/sh\necho ran\n", encoding="utf-8")
+        (home.folder / path).chmod(0o755)
+    python, package, runtime = (home.folder / path for path in places)
+    started_by = script(home)
+    started_by.write_bytes(
+        confiner_script(home, str(python), runtime, ["x"])
+        if script is confiner_path
+        else wrapper_script(home, str(python), package, runtime)
+    )
+    for own in (home.folder, *home.folder.rglob("*")) if os.geteuid() == 0 else ():
+        os.chown(own, NOBODY, NOBODY)
+    user = NOBODY if os.geteuid() == 0 else None
+    ran = run(["/bin/sh", str(started_by), "codex"], user=user)
+    assert (ran.returncode, ran.stdout) == (0, "ran\n")
+    (home.folder / closed).chmod(0o000 if closed else 0o700)
+    done = run(["/bin/sh", str(started_by), "codex"], user=user)
+    read_by_sb = ("", "lib/sb/__main__.py", *(("lib", "lib/sb") if script is confiner_path else ()))
+    assert (done.returncode, done.stdout) == ((0, "ran\n") if closed in read_by_sb else (done.returncode, ""))
+    if closed not in read_by_sb:
+        assert done.returncode == (126 if script is confiner_path else 2)
+        assert f"{home.folder / closed}" in done.stderr
+    for folder in (home.folder / "python", home.folder / closed):
+        folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("host", installable())
