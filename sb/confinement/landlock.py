@@ -38,7 +38,8 @@ _BEGAN = "began"
 INSIDE = "inside"  # the folder of SB_HOME that names confined processes, which can read and not write it
 GAPS = (
     "hooks of git and hosts' settings in a project can be changed; they are compared after each call and put back",
-    "sockets of other programs (docker, tmux, D-Bus, ssh agent) can be reached, so a program there can be asked to write; so can your other terminals",
+    "sockets of other programs (docker, tmux, D-Bus, ssh agent) can be reached, so a program there can be asked to write; so can your other terminals; before Linux 6.12 also those without a path",
+    "processes outside can be seen and signalled",
     "modes, owners and times of files can be changed everywhere, and names of files listed, as without confinement",
     "a file outside of the project that was approved is written in place: a program that replaces it fails",
     "a project around what decides how calls are judged (the home, sb's own sources) takes nothing new at its root",

@@ -73,7 +73,8 @@ def _prepare(packages: str) -> None:
 
 def _restrict(rights: list[str]) -> None:
     """Allow what the options name; all else can be neither written nor read, for this process and its children."""
-    from landlockpy.flags import AccessFS, AccessNet
+    from landlockpy._syscall import abi_version
+    from landlockpy.flags import AccessFS, AccessNet, Scope, scope_for_abi
     from landlockpy.ruleset import Ruleset
 
     content = AccessFS.WRITE_FILE | AccessFS.TRUNCATE
@@ -86,7 +87,9 @@ def _restrict(rights: list[str]) -> None:
     )  # of these nothing is allowed: root could make a disk's
     read = AccessFS.READ_FILE
     handled = content | entries | devices | read
-    with Ruleset(handled_fs=handled, handled_net=AccessNet.NONE, best_effort=False) as ruleset:
+    # Not signals: each command is a domain of its own, and a later one has to end the server of an earlier one.
+    scoped = Scope.ABSTRACT_UNIX_SOCKET & scope_for_abi(abi_version())
+    with Ruleset(handled_fs=handled, handled_net=AccessNet.NONE, scoped=scoped, best_effort=False) as ruleset:
         for right in rights:
             kind, path = right[0], right[1:]
             if kind == CREATE:

@@ -37,7 +37,16 @@ DISK = os.path.realpath("/var/tmp")  # /dev/shm, where tests have their files el
 SETTINGS = '{"permissions": {}}\n'
 FIRST_THREAD_ENDS = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(30,)).start(); ctypes.CDLL(None).pthread_exit(0)"
 NOBODY = 65_534
+SCOPES = 6  # the version of Landlock that has them
 HOOK = "#!/bin/sh\necho theirs\n"
+
+
+def landlock_abi() -> int:
+    try:
+        from landlockpy import abi_version
+    except ImportError:
+        return 0
+    return int(abi_version())
 
 
 def _holds(folder: Path) -> bool:
@@ -286,6 +295,25 @@ class TestWhatACommandMayRead:
             done = place.run(f"{sys.executable} -c {shlex.quote(code)}")
         assert (done.returncode == 0) == any("sockets" in gap for gap in LANDLOCK.gaps)
 
+    @pytest.mark.skipif(landlock_abi() < SCOPES, reason="this kernel's Landlock has no scopes")
+    @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_SEQPACKET"])
+    def test_socket_without_a_path_is_reached_within_a_call_alone(self, kind: str, place: Room) -> None:
+        name = f"\0sb-test-{os.getpid()}"
+        client = f"import socket; socket.socket(socket.AF_UNIX, socket.{kind}).connect({name!r})"
+        server = f"import socket; s = socket.socket(socket.AF_UNIX, socket.{kind}); s.bind({name!r}); {'' if kind == 'SOCK_DGRAM' else 's.listen(); '}"
+        with socket.socket(socket.AF_UNIX, getattr(socket, kind)) as outside:
+            outside.bind(name)
+            if kind != "SOCK_DGRAM":
+                outside.listen()
+            assert subprocess.run([sys.executable, "-c", client], check=False).returncode == 0
+            done = place.run(f"{sys.executable} -c {shlex.quote(client)}")
+            assert "PermissionError" in done.stderr
+        both = (
+            f"{server}import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {client!r}]))"
+        )
+        done = place.run(f"{sys.executable} -c {shlex.quote(both)}")
+        assert (done.returncode, done.stderr) == (0, "")
+
 
 class TestComparedAfterwards:
     @pytest.mark.parametrize(
@@ -381,6 +409,11 @@ class TestBackground:
         assert not landlock.is_alive(place.store.folder)
         mark.write_text("")
         assert landlock.is_alive(place.store.folder)
+
+    def test_later_call_ends_the_server_of_an_earlier_one(self, place: Room) -> None:
+        number = int(place.run("setsid sleep 30 > /dev/null 2>&1 & echo $!").stdout)
+        assert place.run(f"kill {number} && echo ended").stdout == "ended\n"
+        assert any("signalled" in gap for gap in LANDLOCK.gaps), "as are other programs of the user"
 
 
 class TestStore:
