@@ -134,6 +134,8 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         own = [grounds.project, *(folder for one in repositories for folder in one.folders)]
         writable |= dict.fromkeys(own)
     roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
+    # What is writable by the folder around it needs no mount, which a link in its place would lead elsewhere.
+    roots = [path for path in roots if path in (*own, *others) or not _is_inside(path, roots)]
     held, read_only = dict[str, None](), dict.fromkeys(() if grounds.project else others)
     for root in _roots(grounds.project, grounds.started) if grounds.project else ():
         for path in _settings_in(root):

@@ -20,12 +20,13 @@ from typing import Any
 
 from sb.config.home import Home
 from sb.confinement import processes
+from sb.confinement.beside import hold_in_others, is_starting
 from sb.confinement.contents import remove_unused
 from sb.confinement.engines import BUBBLEWRAP, BY_NAME, ENGINES, EngineKind
 from sb.confinement.landlock import forget_ended
 from sb.confinement.own_files import read_own
 from sb.confinement.profile import Profile, contains
-from sb.confinement.watched import Watch
+from sb.confinement.watched import Watch, still_held
 from sb.files import write_atomic
 from sb.frozen import frozen
 from sb.sources import Clock
@@ -369,11 +370,27 @@ class ConfineStore:
         return Watch.from_json(body)
 
     def held_folders(self) -> list[str]:
-        """The folders that confined calls of all sessions find held in their place."""
+        """The folders that confined calls of all sessions find held in their place, and that are still the same."""
         watches = (
             Watch.from_json(self._read(f"watched/{path.name}")) for path in _files(self.folder / "watched")
         )
-        return [folder for saved in watches if saved is not None for folder in saved.held]
+        return [path for saved in watches if saved is not None for path in still_held(saved, saved.held)]
+
+    def hold_in_others(self, folders: Sequence[str]) -> None:
+        """Have calls of other sessions that were judged, and have not begun, hold folders in their place.
+
+        Raises:
+            OSError: what was written for them cannot be changed.
+        """
+        hold_in_others(self.folder, self._session, folders)
+
+    def may_run(self) -> bool:
+        """True while a confined process runs, or is about to.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        return self.is_alive() or is_starting(self.folder, self.engine().program)
 
     def tidy(self) -> None:
         """Remove tickets, failures and profiles that are too old to count, and profiles of folders that are gone."""

@@ -25,6 +25,7 @@ from sb.confinement.needs import (
 )
 from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
+from sb.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
 from sb.hosts.hooks.confined.session_settings import is_made_settings
 from sb.hosts.hooks.event import GovernedCall
@@ -302,3 +303,26 @@ def _real(path: str) -> str:
 
 def _is_device(path: str) -> bool:
     return path.startswith(("/dev/", "/proc/self/fd/"))
+
+
+def advice(found: Symptoms, *, in_run: bool) -> str:
+    """The text for the agent where confinement may be why a call failed; "" without a sign of it.
+
+    Args:
+        in_run: the whole host is confined, by `sb run`.
+    """
+    if not found:
+        return ""
+    if found.outside and not (found.writes or found.reads):
+        return "Confinement may be the cause: a program that it runs needs rights which no confined command has. Run that program by itself (sudo …), so that the user can be asked."
+    if found.unnamed and not found.reads:
+        return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
+    retry = "If the task needs it, repeat exactly this call: the user is then asked."
+    if in_run:
+        retry = (
+            "If the task needs it, ask the user to do it in a terminal: under `sb run` nobody can allow it."
+        )
+    what = [f"it may not write {path}" for path in found.writes] + [
+        f"it may not open {path}" for path in found.reads
+    ]
+    return f"Confinement may be the cause: {one_line('; '.join(what), 5 * LONGEST)}. {retry}"
