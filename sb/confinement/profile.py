@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
@@ -55,6 +55,7 @@ class Grounds:
         linked: whether the installation shares files with caches of installers.
         others: folders that calls of other sessions find held; those in temporary or writable folders are mounted, so
             that no call can rename them: a link in their place would be what the next call there may write.
+        usual: more credentials, which variables put elsewhere, to where they are else.
     """
 
     home: str
@@ -70,6 +71,15 @@ class Grounds:
     linked: bool = False
     started: Sequence[str] = ()
     others: Sequence[str] = ()
+    usual: Mapping[str, str] = field(default_factory=dict)
+
+    def is_given(self, path: str, needs: Iterable[Need]) -> bool:
+        """True for a credential that programs use, also where a variable puts it elsewhere."""
+        places = (
+            os.path.realpath(os.path.join(self.home, place)) for need in needs for place in need.credentials
+        )
+        usual = self.usual.get(path, path)
+        return any(contains(place, path) or contains(place, usual) for place in places)
 
 
 @frozen
@@ -344,14 +354,14 @@ def closed_places(grounds: Grounds) -> Iterator[str]:
 
 
 def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
-    given = [
-        os.path.realpath(os.path.join(grounds.home, path)) for need in needs for path in need.credentials
-    ]
     sockets = {kind for need in needs for kind in need.sockets}
     places = [
-        path for path in grounds.credentials if not (grounds.project and contains(grounds.project, path))
+        path
+        for path in (*grounds.credentials, *grounds.usual)
+        if not (grounds.project and contains(grounds.project, path))
+        and not (path in grounds.usual and contains(path, grounds.project))
     ]
-    places = [path for path in places if not any(contains(one, path) for one in given)]
+    places = [path for path in places if not grounds.is_given(path, needs)]
     places += [path for kind, path in grounds.sockets if kind not in sockets]
     places += [path for one in grounds.private if os.path.lexists(path := os.path.realpath(one))]
     closed = sorted(set(places))

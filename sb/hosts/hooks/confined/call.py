@@ -23,7 +23,7 @@ from sb.confinement.needs import (
     needs_of,
     outside_of,
 )
-from sb.confinement.profile import Grounds, Profile, contains, make_profile
+from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.store import ConfineStore
 from sb.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
@@ -170,10 +170,9 @@ class CallRights:
 
     def _existing(self, rows: Iterable[Need]) -> list[str]:
         """The credentials of some rows that are there and that no call reads by itself."""
-        home = self._grounds.home
-        places = [os.path.realpath(os.path.join(home, path)) for row in rows for path in row.credentials]
-        closed = self._profile(()).unreadable if places else ()
-        return [path for path in closed if any(contains(place, path) for place in places)]
+        using = [row for row in rows if row.credentials]
+        closed = self._profile(()).unreadable if using else ()
+        return [path for path in closed if self._grounds.is_given(path, using)]
 
     def _named(
         self, governed: GovernedCall, failure: dict[str, list[str]], profile: Profile

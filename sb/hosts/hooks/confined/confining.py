@@ -16,7 +16,7 @@ from sb.config.home import Home
 from sb.confinement import processes
 from sb.confinement.beside import at_once, check_known
 from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
-from sb.confinement.credentials import credentials_of
+from sb.confinement.credentials import credentials_of, moved_credentials
 from sb.confinement.git_config import keys_named
 from sb.confinement.needs import Need
 from sb.confinement.profile import (
@@ -292,6 +292,7 @@ class Confining:
             temporary=[*temporary_folders(), SHARED_MEMORY],
             writable=[str(path) for path in self._config.hooks.writable],
             credentials=credentials_of(self._home),
+            usual=moved_credentials(self._home, os.environ),
             sockets=tuple(control_sockets(self._home, os.environ, os.getuid(), str(home.helper))),
             linked=_is_linked(),
             started=self._started,
@@ -358,12 +359,10 @@ class Confining:
 
     def _beside(self, confined: Confined) -> list[str]:
         """The decisive paths in folders of approved ones, where the call may make them, too."""
-        folders = {os.path.dirname(path) for path in confined.opened if path not in confined.alone}
-        return [
-            path
-            for path in decisive_paths(self._home)
-            if os.path.dirname(path) in folders and path not in confined.opened
-        ]
+        opened = confined.opened
+        folders = {os.path.dirname(path) for path in opened if path not in confined.alone}
+        decisive = decisive_paths(self._home)
+        return [path for path in decisive if os.path.dirname(path) in folders and path not in opened]
 
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
