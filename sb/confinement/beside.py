@@ -27,8 +27,9 @@ def hold_in_others(state: Path, session: str, folders: Sequence[str]) -> None:
             content = file.read_bytes()
             words = [os.fsdecode(word) for word in content.split(b"\0")]
             missing = [folder for folder in folders if folder not in words]
-            if any(contains(folder, word) for folder in missing for word in words):
-                file.unlink()  # a mount over these would open what they close: the default is stricter
+            opens = any(contains(folder, word) for folder in missing for word in words)
+            if missing and (opens or str(state.parent) not in words):
+                file.unlink()  # it closes what is in the folder, or too little beside it: the default is stricter
             elif missing:
                 more = encoded(word for folder in missing for word in ("--bind-try", folder, folder))
                 write_atomic(file, content + more, durable=False)

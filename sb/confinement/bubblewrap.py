@@ -97,7 +97,7 @@ def _devices(shared_memory: bool) -> Iterator[str]:
     yield from ("--dev", "/dev")
     yield from ("--bind-try" if shared_memory else "--ro-bind-try", SHARED_MEMORY, SHARED_MEMORY)
     for path in DEVICES:
-        if os.path.exists(path):
+        if os.access(path, os.R_OK):
             yield from ("--dev-bind-try", path, path)
 
 

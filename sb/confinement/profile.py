@@ -162,12 +162,16 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     if any(contains(root, grounds.home) for root in roots):
         read_only |= dict.fromkeys(_settings_of_user(grounds.home))
     watched = [path for path in read_only if path not in closed]
-    # Wherever a call may write: by the time that a root is mounted, a link may lead elsewhere in its place.
+    # By the time that a root is mounted, a link may lead elsewhere in its place, if commands write the folder around it.
+    # So all of these are mounted then; SecondBrain's own files are in any case.
     within = [*roots, *map(os.path.dirname, opened), *opened]
+    own_files = set(map(os.path.realpath, grounds.own))
+    may_lead_elsewhere = any(_is_inside(root, within) for root in roots)
     always = [
         path
         for path in closed
-        if any(contains(root, path) for root in within) or not any(contains(path, root) for root in roots)
+        if any(contains(root, path) for root in within)
+        or ((may_lead_elsewhere or path in own_files) and not any(contains(path, root) for root in roots))
     ]
     return Profile(
         opened=tuple(opened),
@@ -178,9 +182,12 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
             if os.path.isdir(path) and os.path.realpath(path) == path and path not in opened
         ),
         # An approved path that is itself protected, such as a repository that is to be deleted, is not.
-        read_only=(
-            *(path for path in read_only if not any(contains(place, path) for place in (*work, *opened))),
-            *always,
+        read_only=_outermost(
+            [
+                *(path for path in read_only if not any(contains(place, path) for place in (*work, *opened))),
+                *always,
+            ],
+            [*roots, *held, *work, *opened],
         ),
         unreadable=tuple(_unreadable(grounds, needs)),
         watched=tuple(watched),
@@ -259,6 +266,17 @@ def _others(grounds: Grounds, writable: Iterable[str]) -> list[str]:
         if os.path.realpath(path) == path and not any(contains(place, path) for place in found):
             found += [path] if _is_inside(path, roots) else []
     return found
+
+
+def _outermost(paths: Sequence[str], open_: Sequence[str]) -> tuple[str, ...]:
+    """Paths without those in another one of them, since each mount takes time, unless what is open lies in between."""
+
+    def is_covered(path: str, around: str) -> bool:
+        between = (place for place in open_ if contains(around, place) and contains(place, path))
+        return path != around and contains(around, path) and not any(between)
+
+    listed = dict.fromkeys(paths)
+    return tuple(path for path in listed if not any(is_covered(path, around) for around in listed))
 
 
 def _is_inside(path: str, roots: Iterable[str]) -> bool:
