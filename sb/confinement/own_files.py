@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 
 def read_own(path: Path) -> bytes:
-    """The content of a file, opened again where its mode or its folder's was taken away.
+    """The content of a file, opened again where its mode or that of a folder around it was taken away.
 
     Raises:
         FileNotFoundError: it is missing. OSError: it cannot be read.
@@ -14,6 +15,7 @@ def read_own(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except PermissionError:
-        path.parent.chmod(0o700)
-        path.chmod(0o600)
+        for closed, mode in ((path.parents[1], 0o700), (path.parent, 0o700), (path, 0o600)):
+            with suppress(OSError):  # it is missing, or another user's: reading it tells
+                closed.chmod(closed.stat().st_mode & 0o7777 | mode)
         return path.read_bytes()

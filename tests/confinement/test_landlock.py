@@ -360,7 +360,7 @@ class TestComparedAfterwards:
         place.store.keep_watch(project, place.watch())
         folder = place.store.folder
         done = place.run(
-            f"echo evil > .git/hooks/pre-commit; cd {folder} && chmod 0 copies/* watched/* engine kind program && chmod 0 copies watched"
+            f"echo evil > .git/hooks/pre-commit; cd {folder} && chmod 0 copies/* watched/* engine kind program && chmod 0 copies watched . "
         )
         assert done.returncode == 0, done.stderr
         store = ConfineStore(Home(place.sb), SYSTEM_CLOCK, (LANDLOCK,))
