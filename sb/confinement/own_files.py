@@ -6,6 +6,22 @@ from contextlib import suppress
 from pathlib import Path
 
 
+def make_open(folder: Path, top: Path) -> None:
+    """Make a folder, and open it and those above it again where a mode was taken away.
+
+    Args:
+        top: the outermost of them.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    for part in (*reversed(folder.relative_to(top).parents), folder.relative_to(top)):
+        with suppress(OSError):  # it is missing, or another user's: making it tells
+            if (mode := (top / part).stat().st_mode & 0o7777) & 0o700 != 0o700:
+                (top / part).chmod(mode | 0o700)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 def read_own(path: Path) -> bytes:
     """The content of a file, opened again where its mode or that of a folder around it was taken away.
 

@@ -24,7 +24,7 @@ from sb.confinement.beside import hold_in_others, is_starting
 from sb.confinement.contents import remove_unused
 from sb.confinement.engines import BUBBLEWRAP, BY_NAME, ENGINES, EngineKind
 from sb.confinement.landlock import forget_ended
-from sb.confinement.own_files import read_own
+from sb.confinement.own_files import make_open, read_own
 from sb.confinement.profile import Profile, contains
 from sb.confinement.watched import Watch, still_held
 from sb.files import write_atomic
@@ -229,7 +229,7 @@ class ConfineStore:
                 os.utime(path)
                 return path
         except OSError:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_open(path.parent, self.folder)
         write_atomic(path, content, durable=False)
         return path
 
@@ -267,7 +267,7 @@ class ConfineStore:
             raise ValueError("a command line cannot hold a null character")
         options = b"" if outside else self._options(profile)
         tickets = self.folder / "tickets"
-        tickets.mkdir(mode=0o700, exist_ok=True)
+        make_open(tickets, self.folder)
         ticket = self._ticket(command, folder)
         self.revoke(command, folder)
         write_atomic(Path(f"{ticket}.options"), options, durable=False)

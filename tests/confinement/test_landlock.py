@@ -49,15 +49,11 @@ def landlock_abi() -> int:
     return int(abi_version())
 
 
-def _holds(folder: Path) -> bool:
-    program = landlock.find()
-    return bool(program) and not landlock.probe(program, folder)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _needs_landlock() -> None:
+    program = landlock.find()
     with tempfile.TemporaryDirectory(dir=DISK) as folder:
-        if not _holds(Path(folder)):
+        if not program or landlock.probe(program, Path(folder)):
             pytest.skip("this kernel has no Landlock that holds")
 
 
@@ -369,6 +365,17 @@ class TestComparedAfterwards:
             assert before is not None
             assert "pre-commit back to what it was" in place.restore(before)
         assert (place.project / ".git" / "hooks" / "pre-commit").read_text() == HOOK
+
+    def test_folders_that_a_command_closed_take_profiles_again(self, place: Room) -> None:
+        options = place.store.put_profile(str(place.project), place.profile)
+        place.store.issue("make", str(place.project), place.profile, outside=False)
+        folder = place.store.folder
+        for path in (options, options.parent, folder / "folders", folder / "tickets"):
+            path.chmod(0)
+        with _as_ordinary_user(place):
+            assert place.store.put_profile(str(place.project), place.profile) == options
+            place.store.issue("make", str(place.project), place.profile, outside=False)
+            assert options.read_bytes()
 
     def test_watch_is_the_same_when_read_again(self, place: Room) -> None:
         before = place.watch()
