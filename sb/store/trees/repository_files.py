@@ -28,11 +28,14 @@ _STASH_LOG = "/logs/refs/stash"
 Signature = tuple[int, int, int, int]  # size, times of content and state, inode
 
 
+LINKED = -1  # in place of the permission bits of a link
+
+
 class Stored(NamedTuple):
     """A file as it was stored.
 
     Args:
-        blob: the id of its content. mode: permission bits.
+        blob: the id of its content, of a link that of its target. mode: permission bits, LINKED for a link.
     """
 
     blob: str
@@ -112,14 +115,28 @@ def store_repository(
     Raises:
         CannotStore: there are too many, or one cannot be read.
     """
-    files = dict(_files(repository))
+    return store_files(dict(_files(repository)), git, before, deadline)
+
+
+def store_files(
+    files: Mapping[str, os.stat_result], git: Git, before: Mapping[str, Stored], deadline: Deadline
+) -> dict[str, Stored]:
+    """Store files and links beside a tree; content that did not change is not read.
+
+    Args:
+        files: by absolute path. before: as they were stored last.
+
+    Raises:
+        CannotStore: one cannot be read.
+    """
     changed = [
         path
         for path, status in files.items()
         if path not in before or before[path].signature != signature_of(status)
     ]
     blobs = {path: stored.blob for path, stored in before.items()}
-    named = [path for path in changed if "\n" not in path]
+    links = [path for path in changed if stat.S_ISLNK(files[path].st_mode)]
+    named = [path for path in changed if "\n" not in path and path not in links]
     if named:
         given = b"".join(os.fsencode(path) + b"\n" for path in named)
         output = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", deadline=deadline, given=given)
@@ -127,11 +144,21 @@ def store_repository(
         if len(ids) != len(named):
             raise CannotStore("a file of the repository changed while it was stored")
         blobs |= zip(named, ids, strict=True)
-    return {
-        path: Stored(blobs[path], stat.S_IMODE(status.st_mode), signature_of(status))
-        for path, status in files.items()
-        if path in blobs
-    }
+    for path in (path for path in changed if path not in named):
+        content = os.fsencode(os.readlink(path)) if path in links else _content(path)
+        blobs[path] = (
+            git.run("hash-object", "-w", "--stdin", deadline=deadline, given=content).decode().strip()
+        )
+    return {path: Stored(blobs[path], _mode(status), signature_of(status)) for path, status in files.items()}
+
+
+def _mode(status: os.stat_result) -> int:
+    return LINKED if stat.S_ISLNK(status.st_mode) else stat.S_IMODE(status.st_mode)
+
+
+def _content(path: str) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        return file.read()
 
 
 def _files(repository: Repository) -> Iterator[tuple[str, os.stat_result]]:
