@@ -28,7 +28,6 @@ from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
 from sb.tools.roots import Roots
 
-OF_GIT = "/.git/index"  # a file that git writes again without changing what it says
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OF_EXTRA = 0o444  # as git leaves its objects
 _KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
@@ -221,7 +220,9 @@ def _changes(rows: Rows, pack: Pack) -> list[Change]:
 
 
 def tracked_by(row: Mapping[str, Any]) -> dict[str, str]:
-    """What an index of git says is staged, as a field of its row."""
+    """What an index of git says is staged, as a field of its row, since git also writes one that says the same."""
+    if not row["path"].endswith("/index") or "/.git/" not in row["path"]:
+        return {}
     from sb.shell.snapshots.git_index import tracked_digest  # few calls change one
 
     digest = tracked_digest(path_of(row))

@@ -91,8 +91,10 @@ class Comparing:
         now = {part.work: part for part in self.after.parts}
         for part in self.before.parts:
             self._part(part, now.pop(part.work, None))
+        gone = {part.tree for part in self.before.parts if not _is_folder(part.work)}
         for part in now.values():  # repositories that came into view
-            self._made(f"{part.work}/.git" if self._was_folder(part.work) else part.work)
+            top = f"{part.work}/.git" if self._was_folder(part.work) else part.work
+            self._made(top, moved=part.tree in gone)
         self._note_made()
         contents = self._contents(set(self._blobs.values()))
         return Difference(tuple(self._with_contents(contents)), self._extra, self._unstored)
@@ -125,7 +127,7 @@ class Comparing:
                 self._made(f"{part.work}/{name}", moved=made.get(name, "") in gone.values())
         if after is None and not _is_folder(part.work):
             self._note(Entry(part.work, FOLDER, part.folder_mode("")))
-        if part.objects and not (after and after.objects):
+        if part.objects == f"{part.work}/.git/objects" and not (after and after.objects):
             self._unstored[f"{part.work}/.git"] = "a repository that is gone is not stored"
         else:
             self._repository(part, after)
@@ -269,20 +271,33 @@ class Comparing:
             self._note(Entry(path, ABSENT))
 
     def _repository(self, part: Part, after: Part | None) -> None:
-        """Compare the files of a repository, and take the objects that only refs of before reach."""
-        now = after.repository if after else {}
-        changed = _changed(part.repository, now)
+        """Compare the files of a repository, and take the objects that only refs of before reach.
+
+        Those of a linked worktree that is gone are among the files of its repository.
+        """
+        now = after.repository if after else self._everywhere()
+        changed = _changed(
+            part.repository, now if after else {p: now[p] for p in part.repository if p in now}
+        )
         folders = {os.path.dirname(path) for path in part.repository}
         for path in changed:
             before = part.repository.get(path)
             if before is None:
                 self._made_paths[path] = None
-                if (above := os.path.dirname(path)).endswith(OPERATIONS) and above not in folders:
+                above = os.path.dirname(path)
+                if above.endswith(OPERATIONS) and above not in folders:
                     self._made_paths[above] = None  # git takes an empty one for an unfinished operation
+                while "/worktrees/" in above and above not in folders:  # or for a worktree
+                    self._made_paths[above] = None
+                    above = os.path.dirname(above)
             elif not self._says_the_same(path, before.blob):
                 self._note(Entry(path, FILE, before.mode), blob=before.blob)
-        if part.objects and any(names_objects(path) or path.endswith("/index") for path in changed):
+        if after and part.objects and any(names_objects(path) or path.endswith("/index") for path in changed):
             self._take_objects(part, after)
+
+    def _everywhere(self) -> dict[str, Stored]:
+        """The files of all repositories of now."""
+        return {path: stored for part in self.after.parts for path, stored in part.repository.items()}
 
     def _says_the_same(self, path: str, blob: str) -> bool:
         """True for an index that stages the same though its bytes differ."""
@@ -337,10 +352,12 @@ class Comparing:
         return commits_of({path: contents[blob] for path, blob in named.items()})
 
     def _staged(self, part: Part) -> set[str]:
-        """The objects that an index names, as it was stored; none of one that git cannot read alone."""
-        blob = next((stored.blob for path, stored in part.repository.items() if path.endswith("/index")), "")
-        if not blob:
-            return set()
+        """The objects that indexes name, as they were stored."""
+        blobs = {stored.blob for path, stored in part.repository.items() if path.endswith("/index")}
+        return {name for blob in blobs for name in self._staged_in(part, blob)}
+
+    def _staged_in(self, part: Part, blob: str) -> set[str]:
+        """The objects that an index names; none of one that git cannot read alone."""
         with tempfile.NamedTemporaryFile(dir=self.git.folder) as file:
             file.write(self._contents({blob})[blob])
             file.flush()

@@ -163,7 +163,13 @@ class TreeStore:
             if len(parts) > _MOST_NESTED:
                 skipped.append(work)
                 continue
-            part = self._storing(project, work, home, before.get(work), deadline, begun).store()
+            storing = self._storing(project, work, home, before.get(work), deadline, begun)
+            try:
+                part = storing.store()
+            except CannotStore:
+                if work == project or os.path.lexists(f"{work}/.git"):
+                    raise
+                continue  # a repository that went meanwhile, such as the place of a mount
             parts.append(part)
             waiting += [f"{work}/{name}" for name in part.nested]
         written = [self._write_part(home, part.content()) for part in parts]

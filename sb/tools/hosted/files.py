@@ -270,11 +270,11 @@ class HostedFiles:
             return self.states(paths)
         from sb.store.pack_file import Entry
         from sb.store.path_states import OTHER, roots_of, row, rows_after
-        from sb.tools.pack_restoring import OF_GIT, tracked_by
+        from sb.tools.pack_restoring import tracked_by
 
         try:
             rows = rows_after(pack, only_changed=only_changed)
-            return [one | tracked_by(one) if one["path"].endswith(OF_GIT) else one for one in rows]
+            return [one | tracked_by(one) for one in rows]
         except SBError:  # too much to compare: it takes --force to restore it
             return [row(path, Entry(path, OTHER)) for path in roots_of(pack)]
 

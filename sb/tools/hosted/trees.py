@@ -233,7 +233,7 @@ class HostedTrees:
     def _rows(self, difference: Difference) -> tuple[list[dict[str, Any]], list[tuple[Any, bytes]]]:
         """The states of now, and the former ones, of the paths that differ."""
         from sb.store.path_states import is_same, row, states
-        from sb.tools.pack_restoring import OF_GIT, tracked_by
+        from sb.tools.pack_restoring import tracked_by
 
         # What is reached by a link is not what was there, whatever it is.
         found = [entry.path for entry, _ in difference.before if not _is_behind_link(entry.path)]
@@ -242,9 +242,7 @@ class HostedTrees:
             (entry, item) for entry, item in difference.before if not is_same(entry, now.get(entry.path))
         ]
         rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
-        return [
-            item | tracked_by(item) if item["path"].endswith(OF_GIT) else item for item in rows
-        ], differing
+        return [item | tracked_by(item) for item in rows], differing
 
 
 def _is_behind_link(path: str) -> bool:
