@@ -414,6 +414,8 @@ class _Session:
                 report = report_of(NativeCall("", {}), intent, args, self._files)
                 notes = {READ_SECRET: True} if self._calls.has_note(intent, READ_SECRET) else {}
                 self._calls.report(self._ctx, intent.tool_id, args, report, step=intent.step, notes=notes)
+        if self._files.trees:
+            self._files.trees.forget_running(self._ctx.run_id, lambda: self._confining.may_run)
 
     def _happened(self, intent: Intent) -> bool:
         args = self._calls.announced_args(intent)
