@@ -40,7 +40,7 @@ from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingCont
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
 from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository, written
 from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
-from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
+from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
 from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
@@ -143,6 +143,13 @@ class Confining:
             with suppress(OSError):  # what comes of it is noted there
                 processes.begin(self.store.folder, self.engine.program)
         return not processes.fault(self.store.folder)
+
+    @property
+    def may_run(self) -> bool:
+        """True while a command of the session may run; nobody tells of the end of one that is not confined."""
+        return self._event.moment is not Moment.SESSION_ENDED and not (
+            self.holds and self.engine.holds and not self.store.is_alive()
+        )
 
     @property
     def fault(self) -> str:
