@@ -94,3 +94,26 @@ SEATBELT = EngineKind(
 )
 ENGINES = (BUBBLEWRAP, LANDLOCK, SEATBELT)  # the first that holds is used
 BY_NAME = {kind.name: kind for kind in ENGINES}
+
+
+@frozen
+class Engine:
+    """The engine of a home.
+
+    Args:
+        program: its absolute path; "" without one. fault: why it does not hold here, or "".
+        name: of its kind. unknown: it may be closed by a command, so that nothing runs without it.
+    """
+
+    program: str
+    fault: str = ""
+    name: str = BUBBLEWRAP.name
+    unknown: bool = False
+
+    @property
+    def kind(self) -> EngineKind:
+        return BY_NAME[self.name]
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.program) and not self.fault

@@ -22,7 +22,7 @@ from sb.config.home import Home
 from sb.confinement import processes
 from sb.confinement.beside import hold_in_others, is_starting
 from sb.confinement.contents import remove_unused
-from sb.confinement.engines import BUBBLEWRAP, BY_NAME, ENGINES, EngineKind
+from sb.confinement.engines import BY_NAME, ENGINES, Engine, EngineKind
 from sb.confinement.landlock import forget_ended
 from sb.confinement.own_files import make_open, read_own
 from sb.confinement.profile import Profile, contains
@@ -70,29 +70,6 @@ def session_of(env: Mapping[str, str]) -> str:
     """
     named = env.get(SESSION, "")
     return named if _SESSION_ID.fullmatch(named) and named != ANY else ANY
-
-
-@frozen
-class Engine:
-    """The engine of a home.
-
-    Args:
-        program: its absolute path; "" without one. fault: why it does not hold here, or "".
-        name: of its kind. unknown: it may be closed by a command, so that nothing runs without it.
-    """
-
-    program: str
-    fault: str = ""
-    name: str = BUBBLEWRAP.name
-    unknown: bool = False
-
-    @property
-    def kind(self) -> EngineKind:
-        return BY_NAME[self.name]
-
-    @property
-    def holds(self) -> bool:
-        return bool(self.program) and not self.fault
 
 
 class ConfineStore:

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sb.config.home import Home
-from sb.confinement.store import ConfineStore, Engine
+from sb.confinement.engines import Engine
+from sb.confinement.store import ConfineStore
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import current_runtime, interpreter
 

@@ -17,6 +17,7 @@ from sb.confinement import processes
 from sb.confinement.beside import at_once, check_known
 from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.confinement.credentials import credentials_of, moved_credentials
+from sb.confinement.engines import Engine
 from sb.confinement.git_config import keys_named
 from sb.confinement.keyed import KeyedCalls
 from sb.confinement.needs import Need
@@ -30,7 +31,7 @@ from sb.confinement.profile import (
     without_nested,
 )
 from sb.confinement.sockets import control_sockets
-from sb.confinement.store import OFF, ConfineStore, Engine, Made, session_of
+from sb.confinement.store import OFF, ConfineStore, Made, session_of
 from sb.confinement.symptoms import symptoms_in, without_login
 from sb.confinement.watched import Watch, accept, also_started, restore, still_held, watch
 from sb.frozen import frozen
