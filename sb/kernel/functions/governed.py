@@ -33,12 +33,13 @@ class ToolCallFailed(SBError):
 
     Args:
         result: what the kernel said: `error_code`, `error_message`, `call_id`.
+        outside: the call was in no run but that of its process.
     """
 
     kind = "tool_call_failed"
 
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(_sentence(result))
+    def __init__(self, result: ToolResult, *, outside: bool = False) -> None:
+        super().__init__(_sentence(result, outside))
         self.result = result
 
     @property
@@ -58,14 +59,20 @@ class ToolCallRefused(ToolCallFailed):
     exit_code = ExitCode.DENIED
 
 
-def _sentence(result: ToolResult) -> str:
+_OUTSIDE = (
+    "this call is outside of any run, so it counts against the one run of its process: open a run for each thread,"
+    ' task or request around its calls: with runtime.run("AGENT"): …, where runtime = sb.runtime.open_runtime()'
+)
+
+
+def _sentence(result: ToolResult, outside: bool) -> str:
     """What program and model are told; frameworks show no more of an exception than its text."""
     said = f"{result.tool_id}: {result.error_message}"
     approval_id = (result.data or {}).get("approval_id")
     if approval_id:
         return f"{said}; an operator decides: sb approvals approve {approval_id} --reason WHY; then the same call runs"
     if result.error_code is ToolErrorCode.BUDGET_EXCEEDED:
-        return f"{said}; a new run has a budget of its own"
+        return f"{said}; {_OUTSIDE if outside else 'a new run has a budget of its own'}"
     return said
 
 
@@ -74,11 +81,13 @@ class _Invocation:
 
     Args:
         beside: arguments that are not on record.
+        outside: it is in no run but that of its process.
     """
 
-    def __init__(self, function: GovernedFunction, beside: dict[str, Any]) -> None:
+    def __init__(self, function: GovernedFunction, beside: dict[str, Any], *, outside: bool = False) -> None:
         self._function = function
         self._beside = beside
+        self.outside = outside
         self.began = False
         self.error: Exception | None = None
         self.__signature__ = function.signature.recorded
@@ -166,9 +175,10 @@ class GovernedFunction:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[ToolExecutor, RunContext, dict[str, Any], _Invocation]:
         values, beside = self.signature.split(args, kwargs)
-        executor, ctx = current_run() or _run_of_process()
+        within = current_run()
+        executor, ctx = within or _run_of_process()
         self.register(executor.registry)
-        return executor, ctx, values, _Invocation(self, beside)
+        return executor, ctx, values, _Invocation(self, beside, outside=within is None)
 
     def _answer(self, result: ToolResult, invocation: _Invocation) -> Any:
         if result.success:
@@ -179,7 +189,8 @@ class GovernedFunction:
         if invocation.error is not None:
             invocation.error.add_note(f"sb: {result.tool_id}, {result.call_id}: {result.error_message}")
             raise invocation.error
-        failure = ToolCallFailed(result) if invocation.began else ToolCallRefused(result)
+        kind = ToolCallFailed if invocation.began else ToolCallRefused
+        failure = kind(result, outside=invocation.outside)
         if self._on_refusal == "return":
             return str(failure)
         raise failure
