@@ -149,17 +149,33 @@ class GovernedFunction:
     def register(self, registry: ToolRegistry) -> None:
         """Register it, and the governed functions of this process that its way back names.
 
+        In an interactive session a function that was defined again replaces the one of the same qualified name;
+        a contract that differs from the approved one counts as changed.
+
         Raises:
             ContractError: another contract has its tool id.
         """
         present = registry.tool(self.spec.tool_id)
-        if present is not None and getattr(present.fn, "governed", None) is self:
+        before = getattr(present.fn, "governed", None) if present is not None else None
+        if before is self:
             return
+        if isinstance(before, GovernedFunction) and self._redefines(before):
+            registry.unregister(self.spec.tool_id)
         registry.register(self.spec, _with_signature(self))
         for tool_id in _named_by(self.spec.reversal):
             other = _functions.get(tool_id)
             if other is not None and tool_id not in registry:
                 other.register(registry)
+
+    def _redefines(self, before: GovernedFunction) -> bool:
+        """True for the newest definition of a function of an interactive `__main__`, such as a cell that ran again."""
+        fn, old = self.fn, before.fn
+        return (
+            fn.__module__ == old.__module__ == "__main__"
+            and fn.__qualname__ == old.__qualname__
+            and _functions.get(self.spec.tool_id) is self
+            and (hasattr(sys, "ps1") or "ipykernel" in sys.modules)
+        )
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         executor, ctx, values, invocation = self._prepared(args, kwargs)
