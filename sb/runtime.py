@@ -362,6 +362,7 @@ def open_runtime(
             kill_switch=kill_switch,
             approvals=config.approvals,
             reversibility=config.reversibility,
+            undeclared_undo=True,
             irreversibility_ceilings=config.irreversibility.ceilings(),
             boundaries=open_boundaries(config, log, authority, registry),
             power=config.durability == "power",

@@ -73,6 +73,7 @@ class ToolExecutor:
         approvals: how long requests wait, and which tools need two people.
         reversibility: "off", "observe" (bind an undo record to each call that changed something, and count what stays)
             or "enforce" (hold runs to blast radius and ceilings as well).
+        undeclared_undo: under "enforce", governed functions that declare no undo ask a person too.
         irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
         run_facts: what the start of each run says beside, in plain JSON.
@@ -100,6 +101,7 @@ class ToolExecutor:
         kill_switch: KillSwitch | None = None,
         approvals: groups.Approvals | None = None,
         reversibility: str = "off",
+        undeclared_undo: bool = False,
         irreversibility_ceilings: Mapping[str, float] | None = None,
         boundaries: Boundaries | None = None,
         power: bool = False,
@@ -141,6 +143,7 @@ class ToolExecutor:
             Consequences(
                 Reversibility(reversibility),
                 {RiskDimension(name): limit for name, limit in (irreversibility_ceilings or {}).items()},
+                undeclared_undo,
             ),
             contract_baseline_store,
             ContractEnforcement(contract_enforcement),

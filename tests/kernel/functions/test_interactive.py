@@ -49,6 +49,9 @@ def session(marker: str, *cells: str) -> list[str]:
 def approved(home: Path, sb: CommandLine) -> None:
     assert session(INTERACTIVE, "first")[0].startswith("refused")
     assert sb("runtime-guard", "approve-contract", "kernel", "main.keep", "--reason", "ours").code == 0
+    assert "main.keep cannot be undone" in session(INTERACTIVE, "first")[0]
+    (request,) = sb("approvals", "list", "--json").json["items"]
+    assert sb("approvals", "approve", request["id"], "--reason", "notes stay").code == 0
 
 
 @pytest.mark.parametrize("marker", [INTERACTIVE, KERNEL], ids=["shell", "notebook"])

@@ -63,7 +63,11 @@ def test_what_another_process_met_can_be_approved_from_the_command_line(
     )
     assert "Keep a note." in sb("runtime-guard", "show", "kernel", "my-notes.keep").out
     assert sb(*command.split()[1:], "--reason", "notes are ours").code == 0
-    assert run(tmp_path, "print(keep('milk'))") == "milk\n"
+    asked = run(tmp_path, "keep('milk')", code=1)
+    assert "my-notes.keep cannot be undone: it declares no reversal" in " ".join(asked.split())
+    (request,) = sb("approvals", "list", "--json").json["items"]
+    assert sb("approvals", "approve", request["id"], "--reason", "notes stay").code == 0
+    assert run(tmp_path, "print(keep('milk'), keep('tea'))") == "milk tea\n"
 
 
 def test_a_forked_child_has_a_run_of_its_own(home: Path, tmp_path: Path) -> None:
