@@ -39,7 +39,11 @@ Reference = Annotated[
     str,
     typer.Argument(metavar="ID", help="Id of a reversal (esc_…), or of its call or approval."),
 ]
-Call = Annotated[str, typer.Argument(metavar="CALL", help="Id of a call whose outcome is unknown.")]
+Call = Annotated[str, typer.Argument(metavar="CALL", help="Id of a call or step of unknown outcome.")]
+
+SettledResult = Annotated[
+    str, typer.Option("--result", help="What it gave as JSON, which undoing a call may need.")
+]
 
 
 @app.command(name="list", epilog="Example: sb recovery list --all")
@@ -51,12 +55,12 @@ def list_recoveries(
     as_json: AsJson = False,
 ) -> None:
     """List reversals to review and calls of unknown outcome."""
-    from sb.kernel.calls.intents import Intents
     from sb.kernel.recovery.escalations import Escalations
+    from sb.kernel.workflows.doubt import in_doubt
 
     log = event_log(ctx)
     found = Escalations(log).page(everything=everything)
-    doubtful = Intents(log).in_doubt()
+    doubtful = in_doubt(log)
     if as_json:
         output.emit_json(
             {"items": [one.to_dict() for one in found], "in_doubt": [_doubt(one) for one in doubtful]}
@@ -80,7 +84,7 @@ def _row(about: Escalation | Intent, now: int) -> tuple[str, ...]:
 
 
 def _doubt(intent: Intent) -> dict[str, Any]:
-    names = ("call_id", "run_id", "agent", "tool_id", "step", "idempotency_key")
+    names = ("call_id", "run_id", "agent", "tool_id", "step", "idempotency_key", "workflow")
     return {name: getattr(intent, name) for name in names}
 
 
@@ -123,7 +127,9 @@ def show(
 
 
 def _not_in_doubt(opened: Runtime, reference: str) -> None:
-    if any(intent.call_id == reference for intent in opened.executor.in_doubt()):
+    from sb.kernel.workflows.doubt import in_doubt
+
+    if any(intent.call_id == reference for intent in in_doubt(opened.log)):
         raise CheckFailed(f"{reference} has an unknown outcome", f"sb recovery settle {reference}")
 
 
@@ -179,13 +185,18 @@ def settle(
         typer.Argument(help="done, not-done or compensate; by default asks the probe."),
     ] = "",
     reason: DecisionReason = "",
-    result: Annotated[
-        str, typer.Option(help="The call's result as JSON, which undoing it may need.")
-    ] = "null",
+    result: SettledResult = "null",
     who: As = "",
     as_json: AsJson = False,
 ) -> None:
-    """Settle a call whose outcome is unknown."""
+    """Settle a call, or a workflow's step, of unknown outcome."""
+    settle_reference(ctx, call, verdict, reason, result, who, as_json)
+
+
+def settle_reference(
+    ctx: typer.Context, call: str, verdict: str, reason: str, result: str, who: str, as_json: bool
+) -> None:
+    """Settle the call or step of this id, and print what was recorded; the arguments are those of `settle`."""
     from sb.kernel.recovery.settling import Settlement, Settling
 
     with runtime(ctx) as opened:

@@ -12,13 +12,14 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import baselines, decider
 
-from sb.errors import ExitCode
+from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.present.contracts import contract_line
-from sb.text import revealed
+from sb.text import counted, revealed
 
 if TYPE_CHECKING:
     from sb.kernel.baselines.compare import FieldChange
     from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
+    from sb.kernel.registry.registry import ToolRegistry
 
 app = group("Show which tools have approved contracts; approve them.")
 Surface = Annotated[str, typer.Option(help="kernel for tool contracts, reversal for how they reverse.")]
@@ -144,7 +145,7 @@ def snapshot(
 def approve_contract(
     ctx: typer.Context,
     surface: Annotated[str, typer.Argument(help="kernel or reversal.")],
-    tool: Annotated[str, typer.Argument(help="The tool's id.")],
+    tool: Annotated[str, typer.Argument(help="The tool's id, or a pattern such as 'shop.*'.")],
     fingerprint: Annotated[str, typer.Option(help="Approve this contract instead of the current one.")] = "",
     approved_by: ApprovedBy = "",
     reason: Reason = "",
@@ -153,9 +154,15 @@ def approve_contract(
 ) -> None:
     """Approve one tool's current or an earlier contract.
 
-    For a missing tool, its approval is withdrawn.
+    For a missing tool, its approval is withdrawn. A pattern approves all new and changed contracts that it fits, and
+    shows each first.
     """
     store, registry = baselines(ctx, surface)
+    if set(tool) & set("*?["):
+        if fingerprint:
+            raise UsageError("--fingerprint names one contract, and a pattern several")
+        _approve_fitting(ctx, store, registry, tool, approved_by, reason, yes=yes, as_json=as_json)
+        return
     entry = store.entry(tool, registry)
     wanted = fingerprint or entry.live_fingerprint
     if not as_json:
@@ -173,6 +180,45 @@ def approve_contract(
         if fingerprint and fingerprint != entry.live_fingerprint:
             what = "the tool stays denied" if surface == "kernel" else "its reversals need approval"
             note(f"the current contract differs, so {what} until it matches")
+
+
+def _approve_fitting(
+    ctx: typer.Context,
+    store: ContractBaselineStore,
+    registry: ToolRegistry,
+    pattern: str,
+    approved_by: str,
+    reason: str,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Show the new and changed contracts that a pattern fits, and approve exactly those."""
+    from sb.kernel.policy.patterns import matches
+
+    fitting = [entry for entry in store.entries(registry) if matches(pattern, entry.tool_id)]
+    changing = [entry for entry in fitting if entry.status in ("new", "changed")]
+    if not changing:
+        met = f"{counted(len(fitting), 'known tool')} fit it" if fitting else "no known tool fits it"
+        raise NotFoundError(
+            f"no new or changed contract fits {pattern!r}: {met}",
+            f"sb runtime-guard tools --surface {store.surface}",
+        )
+    if not as_json:
+        for entry in changing:
+            output.line(f"{entry.tool_id}: {entry.status}, contract {entry.live_fingerprint}")
+            _print_changes(entry.changes)
+            if entry.status == "new":
+                _print_document(entry)
+    _confirm(f"approve these {counted(len(changing), 'contract')}?", yes)
+    by = decider(ctx, store.authority, approved_by, "--approved-by")
+    store.approve({entry.tool_id: entry.live_fingerprint for entry in changing}, by, reason)
+    if as_json:
+        items = [{"tool_id": entry.tool_id, "fingerprint": entry.live_fingerprint} for entry in changing]
+        document = {"surface": store.surface, "tool_id": pattern, "fingerprint": "", "by": by.name}
+        output.emit_json(document | {"items": items})
+    else:
+        output.line(f"{counted(len(changing), 'contract')} approved by {by.name}")
 
 
 def _changes_to(store: ContractBaselineStore, entry: ContractEntry, fingerprint: str) -> list[FieldChange]:

@@ -35,6 +35,7 @@ VERBS = {
     "memory pii": "list erase",
     "operator": "init list add revoke rotate whoami",
     "recovery": "list show approve dismiss settle invalidate watch",
+    "workflow": "list show settle",
     "replay": "capture list run diff delete",
     "release": "list show diff pin",
     "runtime-guard": "tools mismatches show snapshot approve-contract",

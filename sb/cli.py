@@ -40,6 +40,7 @@ SECTIONS = {
         "watch": "Print what needs you, as it appears.",
         "approvals": "Show pending approval requests, and decide them.",
         "recovery": "Review reversals and calls with unknown outcomes.",
+        "workflow": "List workflows, and settle steps of unknown outcome.",
         "runtime-guard": "Show which tools have approved contracts; approve them.",
         "kill": "Stop all agents, or one agent, tool, class or run.",
         "agent": "Show and approve agents' charters; run evals of agents.",

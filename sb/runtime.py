@@ -24,6 +24,7 @@ from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunBudget, RunContext
+from sb.kernel.workflows.doubt import log_doubts
 from sb.log.event_log import EventLog
 from sb.parts import (
     baselines_of,
@@ -361,6 +362,7 @@ def open_runtime(
             kill_switch=kill_switch,
             approvals=config.approvals,
             reversibility=config.reversibility,
+            undeclared_undo=True,
             irreversibility_ceilings=config.irreversibility.ceilings(),
             boundaries=open_boundaries(config, log, authority, registry),
             power=config.durability == "power",
@@ -377,6 +379,7 @@ def open_runtime(
             ids=ids,
         )
         orphans = executor.settle_orphans()
+        log_doubts(log, "the process that ran it ended without an outcome")
         with contextlib.suppress(StoreError):  # the next process tries again
             executor.approvals.sweep()
     except BaseException:

@@ -431,7 +431,7 @@ class RecoveryScreen(CountedList):
             if number is not None and number < len(VERDICTS):
                 self._settle(list(VERDICTS)[number], item, intent)
 
-        note = "A reason is asked for next; t asks its tool."
+        note = "A reason is asked for next." + ("" if intent.workflow else " t asks its tool.")
         self.app.push_screen(ChoiceScreen("Settle", OUTCOMES, note, item.call.object), chosen)
 
     def _settle(self, verb: str, item: Item, intent: Intent) -> None:

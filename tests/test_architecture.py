@@ -75,7 +75,7 @@ FLOORS = (
     ),
     *(
         [name]
-        for name in "execution replay recovery workflows functions harness_audit review decision_desk".split()
+        for name in "execution replay workflows recovery functions harness_audit review decision_desk".split()
     ),
 )
 # Modules that only re-export rooms, under names that the specification gives; no code of ours imports them.

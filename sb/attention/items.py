@@ -91,7 +91,10 @@ def item_of_need(need: Need, now: int) -> Item:
     """A request, a call with an unknown outcome or a reversal; `now` in microseconds since the epoch."""
     line, about = need_line(need, now), need.about
     if isinstance(about, Intent):
-        return Item(line, need.key, f"sb log show {line.reference}", need.at or None)
+        shown = (
+            f"workflow show {shlex.quote(about.workflow)}" if about.workflow else f"log show {line.reference}"
+        )
+        return Item(line, need.key, f"sb {shown}", need.at or None)
     asked = isinstance(about, Disclosure)
     ends_at = about.approval.expires_at if isinstance(about, Disclosure) else about.expires_at
     command = f"sb {'approvals' if asked else 'recovery'} show {line.reference}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from sb.config.command_patterns import parse_pattern
 from sb.config.document import Entry, Listing, Node, Table, describe
-from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, text
+from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, number, text
 from sb.config.narrowing import Narrow
 from sb.frozen import frozen
 from sb.text import nearest
@@ -31,7 +31,27 @@ BUILT_IN = frozenset(  # what the log calls the kernel's own rules
         "approval_refused",
     }
 )
+LIMITS = ("above", "below")
+_MOST = 1e15  # beyond it a float is no exact amount
 _PATTERN = text("a pattern, such as files.* (in quotes where it begins with *)")
+
+
+class Bounds(str):
+    """Limits of a number where a pattern could stand; as a text, what `check` prints of them."""
+
+    limits: Mapping[str, float]
+
+    def __new__(cls, limits: Mapping[str, float]) -> Self:
+        made = super().__new__(cls, " and ".join(f"{word} {limit:g}" for word, limit in limits.items()))
+        made.limits = MappingProxyType(dict(limits))
+        return made
+
+    def fits(self, value: Any, *, allows: bool) -> bool:
+        """True if the value is within; what is no number fits a rule that denies or asks, and none that allows."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return not allows
+        above, below = (self.limits.get(word) for word in LIMITS)
+        return (above is None or value > above) and (below is None or value < below)
 
 
 @frozen
@@ -42,7 +62,7 @@ class PolicyRule:
         effect: one of EFFECTS.
         tools, agents: patterns, of which one has to fit; no agents means every agent.
         classes: safety classes; none means every class.
-        args: argument name to patterns; each named argument has to fit one of its own.
+        args: argument name to patterns, or to the `Bounds` of a number; each named argument has to fit one of its own.
         runs: patterns of commands, as `sb.config.command_patterns` reads them; of the call's command lines, one command
             has to fit one of them, for an allow every command.
         name: as reports and the log call it.
@@ -86,6 +106,27 @@ def _commands(node: Node, key: str, reading: Reading) -> tuple[str, ...] | None:
     return found
 
 
+def _bounds(node: Node, key: str, reading: Reading) -> tuple[str, ...] | None:
+    limits: dict[str, float] = {}
+    for entry in node.entries if isinstance(node, Table) else ():
+        if entry.key not in LIMITS:
+            reading.wrong(
+                entry, f"{key}.{entry.key}", f"unknown key{nearest(entry.key, LIMITS)}", "above or below"
+            )
+            return None
+        limit = number(-_MOST, _MOST).parse(entry.value, f"{key}.{entry.key}", reading)
+        if limit is None:
+            return None
+        limits[entry.key] = limit
+    if not limits:
+        reading.wrong(node, key, "is empty", "{above: 1000}, {below: 0} or both")
+        return None
+    if len(limits) == len(LIMITS) and limits["above"] >= limits["below"]:
+        reading.wrong(node, key, "fits no number: above has to be less than below")
+        return None
+    return (Bounds(limits),)
+
+
 def _arguments(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str, ...]] | None:
     if not isinstance(node, Table):
         reading.wrong(node, key, f"must be a mapping of arguments to patterns, not {describe(node)}")
@@ -94,7 +135,8 @@ def _arguments(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str
         reading.wrong(node, key, "is empty, which would fit every call", "remove the key to mean that")
     found = {}
     for entry in node.entries:
-        patterns = _patterns().parse(entry.value, f"{key}.{entry.key}", reading)
+        kind = _bounds if isinstance(entry.value, Table) else _patterns().parse
+        patterns = kind(entry.value, f"{key}.{entry.key}", reading)
         if patterns is not None:
             found[entry.key] = patterns
     return MappingProxyType(found)

@@ -17,10 +17,10 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalations, EscalationState
 from sb.kernel.recovery.settling import Settlement, settlement
+from sb.kernel.workflows.doubt import confirm, in_doubt
 from sb.log.event_log import EventLog
 from sb.redaction import one_line
 
@@ -120,11 +120,10 @@ class DecisionDesk:
         return approvals.signed(self._by, "dismiss", about, required(said["reason"]))
 
     def _settlement(self, approvals: Approvals, said: Mapping[str, Any]) -> dict[str, Any]:
-        intents = Intents(approvals.log)
-        intent = next((one for one in intents.in_doubt() if one.call_id == said["call"]), None)
+        intent = next((one for one in in_doubt(approvals.log) if one.call_id == said["call"]), None)
         if intent is None or said["verdict"] not in tuple(Settlement):
             raise NotFoundError("no such call is in doubt", "sb recovery list shows those that are")
-        intents.announced(intent)
+        confirm(approvals.log, intent)
         about = settlement(approvals.log, intent, Settlement(said["verdict"]))
         return approvals.signed(self._by, "settle", about, required(said["reason"]))
 

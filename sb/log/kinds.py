@@ -38,6 +38,7 @@ RECOVERY_BEGUN = "recovery.begun"
 RECOVERY_SETTLED = "recovery.settled"
 RECOVERY_PURGED = "recovery.purged"
 PRUNED = "audit.pruned"
+WORKFLOW_IN_DOUBT = "workflow.in_doubt"
 WORKFLOW_SETTLED = "workflow.settled"
 KILL_THROWN = "kill.thrown"
 KILL_LIFTED = "kill.lifted"
@@ -80,6 +81,7 @@ _meanings = {
     RECOVERY_PURGED: "A person removed snapshots, so that what they hold cannot be undone",
     RECOVERY_SETTLED: "Whether a call in doubt happened was settled",
     PRUNED: "Payloads of old events removed",
+    WORKFLOW_IN_DOUBT: "A workflow's plain step was announced, and its outcome is unknown",
     WORKFLOW_SETTLED: "Whether a workflow's step in doubt happened was settled",
     KILL_THROWN: "A person stopped calls",
     KILL_LIFTED: "A person let stopped calls go on",

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from sb.kernel.calls.intents import STEP_TOOL
 from sb.kernel.calls.path_fields import PATH_FIELDS
 from sb.text import revealed_line
 
@@ -25,6 +26,8 @@ def call_object(tool_id: str, args: Any) -> str:
     """
     if not isinstance(args, Mapping):
         return revealed_line(tool_id)
+    if tool_id == STEP_TOOL:
+        return _one_line(f"{args.get('step')} (workflow {args.get('workflow')})")
     given = args.get("input")
     known = {**given, **args} if isinstance(given, Mapping) else dict(args)
     command = _command(known)

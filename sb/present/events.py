@@ -41,6 +41,7 @@ _WORDS = {
     kinds.RECOVERY_BEGUN: "started",
     kinds.RECOVERY_SETTLED: "settled",
     kinds.RECOVERY_PURGED: "purged",
+    kinds.WORKFLOW_IN_DOUBT: "unknown",
     kinds.WORKFLOW_SETTLED: "settled",
     kinds.PRUNED: "pruned",
     kinds.KILL_THROWN: "stopped",

@@ -115,6 +115,8 @@ def why(about: Escalation | Intent | MutationRef, now: int) -> str:
             more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
             return f"{over}restores {paths[0]}{more}"
         return f"{over}{about.reversal_tool} {redact_json(about.shown_args())}"
+    if about.workflow:
+        return f"the outcome of step {about.step!r} of workflow {about.workflow!r} is unknown"
     return "the outcome of the reversal is unknown" if about.reverses else "the outcome is unknown"
 
 
@@ -127,7 +129,8 @@ def undone_sentence(undone: Undone) -> str:
 
 def logged_object(log: EventLog, about: Escalation | Intent | MutationRef) -> str:
     """The object of the call that this is about, as the log has it."""
-    return call_object(about.tool_id, call_args(log, about.run_id, about.call_id))
+    named = about.named if isinstance(about, Intent) else None
+    return call_object(about.tool_id, named or call_args(log, about.run_id, about.call_id))
 
 
 def dismissed_sentence(about: str, again: str, escalation_id: str) -> str:

@@ -9,11 +9,12 @@ from sb.screens.state.listing import Cell, Column, Row
 
 from sb.fitting import Cut, relative_age, short_span
 from sb.frozen import frozen
-from sb.kernel.calls.intents import Intent, Intents
+from sb.kernel.calls.intents import Intent
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.recovery.escalations import UNDECIDED, UNSETTLED, Escalation, Escalations, EscalationState
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.review.needs import CallOrigin, call_origins
+from sb.kernel.workflows.doubt import in_doubt
 from sb.log.event_log import EventLog
 from sb.present import recovery
 from sb.present.approvals import LONGEST_CALL
@@ -120,7 +121,7 @@ def listed(log: EventLog, view: str, known: MutableMapping[str, CallFacts] | Non
     Args:
         known: calls that were read before; those that are read now are added.
     """
-    store, doubtful = MutationStore(log), Intents(log).in_doubt()
+    store, doubtful = MutationStore(log), in_doubt(log)
     escalations = Escalations(log).page(limit=0)
     unclear = {intent.reverses for intent in doubtful}
 
@@ -179,7 +180,7 @@ def call_facts(log: EventLog, about: Escalation | Intent | MutationRef) -> CallF
     events = log.events(run_id=about.run_id, call_id=about.call_id)
     found = ((event.at, event.payload) for event in events if event.payload and "args" in event.payload)
     at, payload = next(found, (0, {}))
-    args = payload.get("args")
+    args = about.named if isinstance(about, Intent) and about.named else payload.get("args")
     return CallFacts(shorten_middle(call_object(about.tool_id, args), LONGEST_CALL), at)
 
 
@@ -203,7 +204,7 @@ def possible_actions(item: Item, now: int) -> frozenset[str]:
     """The ids of the actions that do something with it; `now` in microseconds since the epoch."""
     about = item.about
     if isinstance(about, Intent):
-        return frozenset(("settle", "try_out", "undo_run"))
+        return frozenset(("settle",) if about.workflow else ("settle", "try_out", "undo_run"))
     if isinstance(about, MutationRef):
         return frozenset(("undo", "try_out", "undo_run") if about.undoable(now) else ("undo_run",))
     possible = {

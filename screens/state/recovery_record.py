@@ -129,8 +129,9 @@ def recovery_document(
     if isinstance(about, Escalation):
         fields += _decision_fields(about, item.under_way, now)
     elif isinstance(about, Intent):
-        fields.append(Field("Why", "the call was begun, and no outcome was reported"))
-        fields.append(Field("What to do", "o settles it; t asks its tool"))
+        what, probes = ("step", "") if about.workflow else ("call", "; t asks its tool")
+        fields.append(Field("Why", f"the {what} was begun, and no outcome was reported"))
+        fields.append(Field("What to do", f"o settles it{probes}"))
     if read.undoing:
         fields.append(Field("It was to undo", read.undoing))
     if read.trouble:
@@ -185,7 +186,7 @@ def _ids(item: Item, read: Detail) -> list[Field]:
         }
         dates |= {"escalated": about.opened_at, "expires": about.expires_at if about.undecided else None}
     if isinstance(about, Intent):
-        values |= {"idempotency key": about.idempotency_key, "step": about.step}
+        values |= {"idempotency key": about.idempotency_key, "step": about.step, "workflow": about.workflow}
     if ref is not None:
         values |= {"undo record": f"{ref.mutation_id}, {ref.state}", "class": str(ref.reversal_class)}
         dates["undoable until"] = ref.window_ends_at

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,16 @@ def in_doubt(tool: str = "mail.send") -> str:
     return tool
 
 
+def step_in_doubt() -> None:
+    """A plain step of a workflow of which nobody knows whether it happened."""
+
+    def send() -> None:
+        raise TimeoutError
+
+    with open_runtime() as runtime, suppress(TimeoutError):
+        runtime.workflows.run("letter", "letter-7", lambda workflow: workflow.step("send", send))
+
+
 def decisions(sb: Session, home: Path) -> None:
     """Requests, grants, reversals and calls with unknown outcomes."""
     asked = {item["tool_id"]: item["id"] for item in sb("approvals list")["items"]}
@@ -124,6 +135,10 @@ def decisions(sb: Session, home: Path) -> None:
     doubtful = sb("recovery list")["in_doubt"][0]["call_id"]
     sb("status")
     sb(f"recovery settle {doubtful} done --reason 'bob has it'")
+    step_in_doubt()
+    sb("workflow list")
+    sb("workflow show letter-7")
+    sb("workflow settle letter-7 send done --reason 'bob has it'")
     sb("recovery watch --once")
     sb("recovery list --all")
 

@@ -38,7 +38,9 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 
 
 def test_a_governed_function_runs_under_the_kernel_of_the_case(agent: Opened, tmp_path: Path) -> None:
-    found = answer(agent("governs"), tmp_path, "7")
+    asked = answer(agent("governs"), tmp_path, "7")
+    assert "shop.refund" in asked.error, "a refund that nothing undoes waits for a person"
+    found = answer(agent("governs"), tmp_path, "7", setup=Setup(approve=("shop.refund",)))
     assert (found.error, found.output, found.cost_cents) == ("", "refunded 7", 2.0)
     (call,) = found.calls
     assert (call.tool, dict(call.args), call.success) == ("shop.refund", {"order": 7}, True)

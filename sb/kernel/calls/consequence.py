@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sb.kernel.calls.approval import IRREVERSIBLE, OVER_CEILING
+from sb.kernel.calls.approval import IRREVERSIBLE, OVER_CEILING, STANDING
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.calls.mutations import Reversibility
 from sb.kernel.contracts import ToolErrorCode
@@ -24,10 +24,12 @@ class Consequences(NamedTuple):
     Args:
         mode: in "observe" debt is only counted.
         ceilings: of every run, beside its own.
+        undeclared: under "enforce" a governed function without undo asks a person, as what is irreversible does.
     """
 
     mode: Reversibility
     ceilings: Ceilings
+    undeclared: bool = False
 
     def reserve(self, call: ToolCall) -> None:
         """Set aside what the call may do, and note why a person has to agree to it.
@@ -62,8 +64,9 @@ class Consequences(NamedTuple):
     def _charge(self, call: ToolCall, value: float, *, asks: bool) -> None:
         reversal_class = call.way_back.class_of(call.args)
         dimension = call.tool.risk_dimension
+        stays = reversal_class is ReversalClass.IRREVERSIBLE or (self.undeclared and _declares_no_undo(call))
         if dimension is None:
-            if asks and reversal_class is ReversalClass.IRREVERSIBLE:
+            if asks and stays:
                 _add_reason(call, IRREVERSIBLE, _stays(call))
             return
         budget = call.ctx.irreversibility
@@ -77,11 +80,7 @@ class Consequences(NamedTuple):
             debt = budget.debt[dimension]
             reason = f"the run would have done {debt:g} of {dimension} that stays, more than {limit:g}"
             _add_reason(call, OVER_CEILING, reason)
-        elif (
-            reversal_class is ReversalClass.IRREVERSIBLE
-            and ceiling is None
-            and dimension not in budget.ceilings
-        ):
+        elif stays and ceiling is None and dimension not in budget.ceilings:
             _add_reason(
                 call,
                 IRREVERSIBLE,
@@ -99,13 +98,27 @@ def give_back(call: ToolCall) -> None:
         call.debt = None
 
 
+def _declares_no_undo(call: ToolCall) -> bool:
+    """True for a governed function that names no tool which undoes it."""
+    return not call.way_back.compensation_capability and hasattr(call.tool.fn, "governed")
+
+
 def _stays(call: ToolCall) -> str:
+    if call.way_back.class_of(call.args) is not ReversalClass.IRREVERSIBLE:
+        return f"{no_undo(call.tool_id)}: it declares no reversal"
     always = call.way_back.reversal_class is ReversalClass.IRREVERSIBLE
     return f"{call.tool_id} cannot be undone" + ("" if always else " with these arguments")
 
 
+def no_undo(tool_id: str) -> str:
+    """What a person agrees to, once for each agent and contract, where a tool declares no undo."""
+    return f"{tool_id} cannot be undone"
+
+
 def _add_reason(call: ToolCall, rule: str, reason: str) -> None:
-    call.reasons.append({"rule": rule, "reason": reason})
+    declared = rule != IRREVERSIBLE or call.way_back.class_of(call.args) is ReversalClass.IRREVERSIBLE
+    once = {} if declared else {STANDING: no_undo(call.tool_id)}
+    call.reasons.append({"rule": rule, "reason": reason, **once})
 
 
 def _value(call: ToolCall, *, strict: bool) -> float:

@@ -27,6 +27,7 @@ from sb.store import driver
 
 HOST = os.uname().nodename  # what socket.gethostname says, without its module
 EXTERNAL = "external"  # the owner of a call that another program performs begins with it
+STEP_TOOL = "workflow.step"  # of a workflow's plain step, where a call names its tool
 LEAVES_NOTHING = ""  # an intent's reversal, where it does not matter whether the call happened
 _live: set[tuple[str, int]] = set()  # (database id, intent) of the calls that this process is running
 
@@ -45,6 +46,7 @@ class Intent(NamedTuple):
     Args:
         reversal: what it would have left behind, as far as its arguments say, as JSON; None if that is not known.
         reverses: the mutation that it undoes itself, or None.
+        workflow: the workflow whose plain step it is, which began at `deadline`; "" for a call.
     """
 
     id: int
@@ -61,6 +63,12 @@ class Intent(NamedTuple):
     deadline: int
     reversal: str | None
     reverses: int | None
+    workflow: str = ""
+
+    @property
+    def named(self) -> dict[str, str] | None:
+        """Of a workflow's plain step what names it, as arguments name a call; None of a call."""
+        return {"step": step_name(self.step), "workflow": step_name(self.workflow)} if self.workflow else None
 
 
 class KnownStep(Exception):

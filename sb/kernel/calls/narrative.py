@@ -39,6 +39,8 @@ from sb.log.kinds import (
     SESSION_QUESTION,
     SESSION_TOLD,
     SESSION_TURN,
+    WORKFLOW_IN_DOUBT,
+    WORKFLOW_SETTLED,
 )
 from sb.text import human_bytes, plain, shorten
 
@@ -116,10 +118,22 @@ def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
         return _incident_sentence(event, payload)
     if event.kind.startswith("recovery."):
         return _recovery_sentence(event, payload)
+    if event.kind in (WORKFLOW_IN_DOUBT, WORKFLOW_SETTLED):
+        return _step_sentence(event, payload)
     if event.subject.tool_id:
         word, text = _call_sentence(event, payload)
         return f"{agent}: {word} {text}" if word and outcome else f"{agent}: {text}"
     return f"{event.kind} {_brief(payload)}"
+
+
+def _step_sentence(event: Event, payload: dict[str, Any]) -> str:
+    args = payload.get("args")
+    named = args if isinstance(args, dict) else payload
+    step = f"step {named.get('step')} of workflow {named.get('workflow')}"
+    if event.kind == WORKFLOW_IN_DOUBT:
+        return f"the outcome of {step} is unknown: {payload.get('cause')}"
+    happened = "happened" if payload.get("done") else "did not happen"
+    return f"{payload.get('by') or 'its program'} says that {step} {happened}{_why(payload)}"
 
 
 def _question(payload: dict[str, Any]) -> str:

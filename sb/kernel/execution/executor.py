@@ -71,8 +71,8 @@ class ToolExecutor:
         authority: says who may decide; by default nobody is enrolled, and decisions are unsigned.
         kill_switch: the calls that people stopped; by default that of the log.
         approvals: how long requests wait, and which tools need two people.
-        reversibility: "off", "observe" (bind an undo record to each call that changed something, and count what stays)
-            or "enforce" (hold runs to blast radius and ceilings as well).
+        reversibility: "off", "observe" (bind undo records, count what stays) or "enforce" (hold runs to the limits too).
+        undeclared_undo: under "enforce", governed functions that declare no undo ask a person too.
         irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
         run_facts: what the start of each run says beside, in plain JSON.
@@ -83,8 +83,8 @@ class ToolExecutor:
         workers: runs calls that have a hard deadline; replaced to test without waiting.
         result_guards: look at each result before the caller is given it.
         credentials: fetches what tools get by reference; by default no name is known.
-        person: called with the queue, the id of each request as it is opened, and its call, and may decide it; says
-            whether the call goes on at once with that decision. By default requests wait.
+        person: called with the queue, the id of each request as it opens, and its call; says whether the call goes on
+            at once with that decision. By default requests wait.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class ToolExecutor:
         kill_switch: KillSwitch | None = None,
         approvals: groups.Approvals | None = None,
         reversibility: str = "off",
+        undeclared_undo: bool = False,
         irreversibility_ceilings: Mapping[str, float] | None = None,
         boundaries: Boundaries | None = None,
         power: bool = False,
@@ -141,6 +142,7 @@ class ToolExecutor:
             Consequences(
                 Reversibility(reversibility),
                 {RiskDimension(name): limit for name, limit in (irreversibility_ceilings or {}).items()},
+                undeclared_undo,
             ),
             contract_baseline_store,
             ContractEnforcement(contract_enforcement),
@@ -152,9 +154,8 @@ class ToolExecutor:
         )
         self.boundaries = boundaries
         self._workers = workers or _workers
-        refuse_killed = self._recorder.refuse_killed
         self._attempts = attempts or Attempts(
-            self._workers, clock, ids, max_result_bytes, refuse_killed, credentials
+            self._workers, clock, ids, max_result_bytes, self._recorder.refuse_killed, credentials
         )
         self._telemetry = telemetry or Telemetry()
         self._ids = ids
@@ -322,8 +323,7 @@ class ToolExecutor:
 
     def in_doubt(self, run_id: str = "") -> list[Intent]:
         """Calls with side effects of which nobody knows whether they happened, oldest first; of one run if it is named."""
-        found = self._recorder.intents.in_doubt()
-        return [intent for intent in found if intent.run_id == run_id] if run_id else found
+        return [one for one in self._recorder.intents.in_doubt() if run_id in ("", one.run_id)]
 
     def settle_orphans(self) -> int:
         """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""

@@ -33,12 +33,13 @@ class ToolCallFailed(SBError):
 
     Args:
         result: what the kernel said: `error_code`, `error_message`, `call_id`.
+        outside: the call was in no run but that of its process.
     """
 
     kind = "tool_call_failed"
 
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(_sentence(result))
+    def __init__(self, result: ToolResult, *, outside: bool = False) -> None:
+        super().__init__(_sentence(result, outside))
         self.result = result
 
     @property
@@ -58,14 +59,20 @@ class ToolCallRefused(ToolCallFailed):
     exit_code = ExitCode.DENIED
 
 
-def _sentence(result: ToolResult) -> str:
+_OUTSIDE = (
+    "this call is outside of any run, so it counts against the one run of its process: open a run for each thread,"
+    ' task or request around its calls: with runtime.run("AGENT"): …, where runtime = sb.runtime.open_runtime()'
+)
+
+
+def _sentence(result: ToolResult, outside: bool) -> str:
     """What program and model are told; frameworks show no more of an exception than its text."""
     said = f"{result.tool_id}: {result.error_message}"
     approval_id = (result.data or {}).get("approval_id")
     if approval_id:
         return f"{said}; an operator decides: sb approvals approve {approval_id} --reason WHY; then the same call runs"
     if result.error_code is ToolErrorCode.BUDGET_EXCEEDED:
-        return f"{said}; a new run has a budget of its own"
+        return f"{said}; {_OUTSIDE if outside else 'a new run has a budget of its own'}"
     return said
 
 
@@ -74,11 +81,13 @@ class _Invocation:
 
     Args:
         beside: arguments that are not on record.
+        outside: it is in no run but that of its process.
     """
 
-    def __init__(self, function: GovernedFunction, beside: dict[str, Any]) -> None:
+    def __init__(self, function: GovernedFunction, beside: dict[str, Any], *, outside: bool = False) -> None:
         self._function = function
         self._beside = beside
+        self.outside = outside
         self.began = False
         self.error: Exception | None = None
         self.__signature__ = function.signature.recorded
@@ -140,17 +149,33 @@ class GovernedFunction:
     def register(self, registry: ToolRegistry) -> None:
         """Register it, and the governed functions of this process that its way back names.
 
+        In an interactive session a function that was defined again replaces the one of the same qualified name;
+        a contract that differs from the approved one counts as changed.
+
         Raises:
             ContractError: another contract has its tool id.
         """
         present = registry.tool(self.spec.tool_id)
-        if present is not None and getattr(present.fn, "governed", None) is self:
+        before = getattr(present.fn, "governed", None) if present is not None else None
+        if before is self:
             return
+        if isinstance(before, GovernedFunction) and self._redefines(before):
+            registry.unregister(self.spec.tool_id)
         registry.register(self.spec, _with_signature(self))
         for tool_id in _named_by(self.spec.reversal):
             other = _functions.get(tool_id)
             if other is not None and tool_id not in registry:
                 other.register(registry)
+
+    def _redefines(self, before: GovernedFunction) -> bool:
+        """True for the newest definition of a function of an interactive `__main__`, such as a cell that ran again."""
+        fn, old = self.fn, before.fn
+        return (
+            fn.__module__ == old.__module__ == "__main__"
+            and fn.__qualname__ == old.__qualname__
+            and _functions.get(self.spec.tool_id) is self
+            and (hasattr(sys, "ps1") or "ipykernel" in sys.modules)
+        )
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         executor, ctx, values, invocation = self._prepared(args, kwargs)
@@ -166,9 +191,10 @@ class GovernedFunction:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[ToolExecutor, RunContext, dict[str, Any], _Invocation]:
         values, beside = self.signature.split(args, kwargs)
-        executor, ctx = current_run() or _run_of_process()
+        within = current_run()
+        executor, ctx = within or _run_of_process()
         self.register(executor.registry)
-        return executor, ctx, values, _Invocation(self, beside)
+        return executor, ctx, values, _Invocation(self, beside, outside=within is None)
 
     def _answer(self, result: ToolResult, invocation: _Invocation) -> Any:
         if result.success:
@@ -179,7 +205,8 @@ class GovernedFunction:
         if invocation.error is not None:
             invocation.error.add_note(f"sb: {result.tool_id}, {result.call_id}: {result.error_message}")
             raise invocation.error
-        failure = ToolCallFailed(result) if invocation.began else ToolCallRefused(result)
+        kind = ToolCallFailed if invocation.began else ToolCallRefused
+        failure = kind(result, outside=invocation.outside)
         if self._on_refusal == "return":
             return str(failure)
         raise failure

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sb.canonical import canonical_bytes, digest
-from sb.config.rules import PolicyRule
+from sb.config.rules import Bounds, PolicyRule
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.command_lines import fits_commands
 from sb.kernel.policy.patterns import any_fits, forms, matches, permits
@@ -148,6 +148,9 @@ def fits_argument(rule: PolicyRule, name: str, args: dict[str, Any], spelled: di
     """Whether one argument that the rule names is there and fits one of its patterns; `spelled` as above."""
     if name not in args:
         return False
+    first = rule.args[name][0]
+    if isinstance(first, Bounds):
+        return first.fits(args[name], allows=rule.effect == ALLOW)
     if rule.effect == ALLOW:
         return any(permits(pattern, args[name]) for pattern in rule.args[name])
     if name not in spelled:
@@ -164,7 +167,10 @@ def in_words(rule: PolicyRule) -> str:
     about = " or ".join(rule.tools)
     classes = f", if {' or '.join(rule.classes)}," if rule.classes else ""
     agents = f" by {' or '.join(rule.agents)}" if rule.agents else ""
-    conditions = [f"{name} like {' or '.join(patterns)}" for name, patterns in rule.args.items()]
+    conditions = [
+        f"{name} {'is' if isinstance(patterns[0], Bounds) else 'like'} {' or '.join(patterns)}"
+        for name, patterns in rule.args.items()
+    ]
     if rule.runs:
         conditions.append(f"{'all it runs' if rule.effect == ALLOW else 'it runs'} {' or '.join(rule.runs)}")
     where = " and ".join(conditions)

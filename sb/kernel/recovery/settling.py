@@ -1,4 +1,4 @@
-"""Settle a call with unknown outcome, once, by a person or by the tool's probe."""
+"""Settle a call or a workflow's step with unknown outcome, once, by a person or by the tool's probe."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.recovery.service import Recovery
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.reversal_contracts import MutationState
+from sb.kernel.workflows.doubt import confirm, in_doubt
+from sb.kernel.workflows.journal import Decision, WorkflowJournal
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import RECOVERY_SETTLED, TOOL_DISPATCH
@@ -59,14 +61,14 @@ class Settling:
             NotFoundError: it is not in doubt.
             StoreCorrupt: it was changed in the database since it was announced.
         """
-        doubtful = {intent.call_id: intent for intent in self._intents.in_doubt()}
+        doubtful = {intent.call_id: intent for intent in in_doubt(self._log)}
         if call_id not in doubtful:
             shown = one_line(call_id, 40)
             near = nearest(call_id, doubtful)
             raise NotFoundError(
                 f"call {shown!r} is not in doubt{near}", "sb recovery list shows those that are"
             )
-        self._intents.announced(doubtful[call_id])
+        confirm(self._log, doubtful[call_id])
         return doubtful[call_id]
 
     def settle(
@@ -88,11 +90,20 @@ class Settling:
             UsageError: the reason is missing, or the result is not JSON.
         """
         intent, reason = self.in_doubt(call_id), required(reason)
+        if verdict is Settlement.COMPENSATE and intent.workflow:
+            raise NoReversalToken(
+                "a plain function declares no undo", "settle it as done, and undo it by hand"
+            )
         if verdict is Settlement.COMPENSATE:
             self._require_way_back(intent, result)
         about = settlement(self._log, intent, verdict)
         signed = self._recovery.approvals.signed(by, "settle", about, reason)
         said = {"verdict": str(verdict), "by": by.name, "reason": reason}
+        if intent.workflow:
+            decision, happened = Decision(said, signed), verdict is Settlement.DONE
+            journal = WorkflowJournal(self._log)
+            journal.settle(intent.workflow, intent.step, result, done=happened, decision=decision)
+            return None
         happened = verdict is not Settlement.NOT_DONE
         mutation_id = self._record(intent, happened, result, said, {"signed": signed})
         if verdict is not Settlement.COMPENSATE:
@@ -107,6 +118,10 @@ class Settling:
             NoVerdict: the tool has no probe, or it could not tell.
         """
         intent = self.in_doubt(call_id)
+        if intent.workflow:
+            raise NoVerdict(
+                "a plain function has no probe", f"sb recovery settle {call_id} done, or not-done"
+            )
         spec = self._recovery.executor.registry.get(intent.tool_id)
         tool = spec.resolved_reversal().probe_capability if spec else ""
         if not tool:

@@ -12,10 +12,10 @@ from sb.config import Config
 from sb.frozen import frozen
 from sb.kernel.authority.authority import Assurance, Authority
 from sb.kernel.authority.keys import KeyFolder
-from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.interrupted import interrupted
 from sb.kernel.incidents.kill import Kill, KillScope
 from sb.kernel.review.verification_record import verification_state
+from sb.kernel.workflows.doubt import in_doubt
 from sb.log.event_log import EventLog
 from sb.store.packs import Size
 from sb.store.trees.store import TreesSize
@@ -134,11 +134,18 @@ def interrupted_statements(log: EventLog) -> list[Finding]:
 
 def calls_in_doubt(log: EventLog) -> list[Finding]:
     """One line on the calls of which nobody knows whether they happened, if there are any."""
-    doubtful = Intents(log).in_doubt()
+    doubtful = in_doubt(log)
     if not doubtful:
         return []
     calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
-    return [Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb recovery list")]
+    return [
+        Finding(
+            "in doubt",
+            Status.WARN,
+            f"{counted(len(doubtful), 'unknown outcome')}: {calls}",
+            "sb recovery list",
+        )
+    ]
 
 
 def kill_finding(kill: Kill) -> Finding:

@@ -10,9 +10,10 @@ from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.calls.intents import Intent, Intents
+from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation, Escalations, EscalationState
 from sb.kernel.review.runs import project_name
+from sb.kernel.workflows.doubt import in_doubt
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 
@@ -105,7 +106,7 @@ def needs(log: EventLog, most: int = 50, known: Collection[str] = ()) -> Needs:
     fresh = [number for number in waiting if _request_key(number) not in known]
     found = queue.numbered(fresh[: most + len(asked)])
     requests = [found[one] for one in fresh if one in found and found[one].id not in asked][:most]
-    doubtful = Intents(log).in_doubt()[::-1]
+    doubtful = in_doubt(log)[::-1]
     keys = {*map(_request_key, waiting), *map(_key, doubtful), *map(_key, reversals)}
     first = [
         *(
@@ -155,7 +156,8 @@ def _unknown(log: EventLog, intent: Intent) -> Need:
     events = list(log.events(run_id=intent.run_id, call_id=intent.call_id))
     last = (events[-1].payload or {}) if events else {}
     why = str(last.get("error") or last.get("cause") or "")
-    return Need(Kind.UNKNOWN, intent, CallOrigin(), _args(events), why, events[-1].at if events else 0)
+    at = events[-1].at if events else intent.deadline
+    return Need(Kind.UNKNOWN, intent, CallOrigin(), intent.named or _args(events), why, at)
 
 
 def call_args(log: EventLog, run_id: str, call_id: str) -> Any:

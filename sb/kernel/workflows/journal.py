@@ -11,8 +11,9 @@ from typing import Any
 from sb.canonical import canonical_bytes
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.frozen import frozen
-from sb.kernel.calls.intents import Intents, step_name
+from sb.kernel.calls.intents import STEP_TOOL, Intents, step_name
 from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.workflows import doubt
 from sb.kernel.workflows.claims import Claim, Execute, is_claimed, refuse_claimed
 from sb.kernel.workflows.errors import WorkflowConflict
 from sb.kernel.workflows.seals import POSITION_BITS, Seals
@@ -45,6 +46,18 @@ class UnfinishedWorkflow:
     steps: int
     claimed: bool
     in_doubt: str
+
+
+@frozen
+class Decision:
+    """An operator's decision about a step.
+
+    Args:
+        said: verdict, name and reason. signed: the signed statement.
+    """
+
+    said: dict[str, str]
+    signed: dict[str, Any]
 
 
 class WorkflowJournal:
@@ -126,6 +139,8 @@ class WorkflowJournal:
                 claim.release()
             except (SBError, driver.Error) as failed:
                 error.add_note(f"The claim could not be released: {failed}")
+            else:
+                self._log_doubt(begun.run_id, error)
             raise
         finally:
             begun.close()
@@ -155,13 +170,22 @@ class WorkflowJournal:
             )
         return found
 
-    def settle(self, workflow_id: str, step: str, result: Any = None, *, done: bool = True) -> None:
+    def settle(
+        self,
+        workflow_id: str,
+        step: str,
+        result: Any = None,
+        *,
+        done: bool = True,
+        decision: Decision | None = None,
+    ) -> None:
         """Record, on the log too, whether the step in doubt happened, so that the workflow can go on.
 
         Args:
             step: its name.
             result: what it gave, if it happened.
             done: False if it did not happen: the next attempt runs it.
+            decision: who says so, where an operator does.
 
         Raises:
             NotFoundError: there is no such workflow, or this step of it is not in doubt.
@@ -192,8 +216,10 @@ class WorkflowJournal:
             else:
                 self._seals.count(workflow_id).withdrawn(place & LAST_POSITION)
                 write.execute("DELETE FROM workflow_steps WHERE id = ?", (place,))
-            said = {"workflow": workflow_id, "step": step}
-            write.append(WORKFLOW_SETTLED, said, Subject(call_id=run_id), {"done": done})
+            subject = Subject(run_id, "", "", STEP_TOOL, doubt.step_id(run_id, place))
+            said = {"workflow": workflow_id, "step": step} | (decision.said if decision else {})
+            facts = {"done": done} | ({"signed": decision.signed} if decision else {})
+            write.append(WORKFLOW_SETTLED, said, subject, facts)
 
     def forget(self, workflow_id: str) -> None:
         """Remove a workflow, its arguments and results, or what is left of it; run again, it would begin anew.
@@ -246,6 +272,13 @@ class WorkflowJournal:
                 self._seals.require_complete(workflow_id, recorded, count)
             claim.hold(number)
         return Workflow(self._log, claim, limits, workflow_id, run_id, recorded, seal)
+
+    def _log_doubt(self, run_id: str, error: BaseException) -> None:
+        """Put a step on the log that this attempt leaves in doubt; what fails here fails nothing else."""
+        try:
+            doubt.log_doubts(self._log, f"the attempt ended with {type(error).__name__}", run_id)
+        except (SBError, driver.Error) as failed:
+            error.add_note(f"A step in doubt could not be logged: {failed}")
 
     def _free(self, execute: Execute, workflow_id: str) -> tuple[int, str]:
         """Number and run of a workflow that nobody runs."""

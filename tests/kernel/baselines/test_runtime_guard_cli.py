@@ -40,6 +40,28 @@ def test_the_documented_commands(sb: CommandLine, home: Path) -> None:
     assert meet("Look, and send it away.")
 
 
+def test_a_pattern_approves_all_that_it_fits_and_shows_each_first(sb: CommandLine, home: Path) -> None:
+    with open_runtime() as runtime:
+        for tool_id in ("shop.refund", "shop.cancel", "shops.wipe"):
+            runtime.registry.register_fn(tool_id, "Act", lambda: None, SafetyClass.NETWORK, f"Do {tool_id}.")
+        runtime.baselines.seen.note_all(runtime.registry)
+    command = ("runtime-guard", "approve-contract", "kernel", "shop.*")
+    done = sb(*command, "--reason", "the shop's own")
+    assert done.code == 0
+    assert '"Do shop.refund."' in done.out.split("approved by")[0]
+    assert '"Do shop.cancel."' in done.out.split("approved by")[0]
+    assert "2 contracts approved" in done.out
+    assert "shops.wipe" not in done.out
+    left = sb("runtime-guard", "mismatches", "--json").json["items"]
+    assert [item["tool_id"] for item in left] == ["shops.wipe"]
+    again = sb(*command)
+    assert (again.code, "2 known tools fit it" in again.err) == (1, True)
+    assert "no known tool fits it" in sb("runtime-guard", "approve-contract", "kernel", "nope.*").err
+    assert sb(*command, "--fingerprint", "sha256:none").code == 2
+    items = sb("runtime-guard", "approve-contract", "kernel", "shops.?ipe", "--json").json["items"]
+    assert [item["tool_id"] for item in items] == ["shops.wipe"]
+
+
 def test_an_earlier_contract_is_approved_by_its_fingerprint(sb: CommandLine, home: Path) -> None:
     meet()
     sb("runtime-guard", "snapshot")

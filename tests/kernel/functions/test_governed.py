@@ -34,6 +34,7 @@ from sb.kernel import (
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
+from sb.kernel.calls.consequence import no_undo
 from sb.kernel.contracts import RecoveryApprovalMode
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import CommandLine, approve_tools
@@ -48,8 +49,13 @@ def runtime() -> Iterator[Runtime]:
 
 
 def approve(runtime: Runtime, *functions: Callable[..., Any]) -> None:
+    """Approve contracts, and for the agent `default` that these functions cannot be undone."""
     register_governed(runtime.registry, *functions)
     approve_tools(runtime)
+    for fn in functions:
+        spec = fn.governed.spec  # type: ignore[attr-defined]
+        about = (spec.tool_id, spec.contract_fingerprint(), no_undo(spec.tool_id))
+        runtime.approvals.settle("default", *about, Label("ada"), "the test's own")
 
 
 def said(runtime: Runtime) -> str:
@@ -121,6 +127,9 @@ def test_a_new_function_with_side_effects_is_refused_until_an_operator_approves_
             line for line in sb("runtime-guard", "tools").out.splitlines() if "notes.keep" in line
         )
         assert sb(*command.split()[1:], "--reason", "it is ours").code == 0
+        with pytest.raises(ToolCallRefused, match=r"cannot be undone: it declares no reversal") as refused:
+            keep("milk")
+        assert sb("approvals", "approve", refused.value.approval_id, "--reason", "notes stay").code == 0
         keep("milk")
     assert ran == ["milk"]
 

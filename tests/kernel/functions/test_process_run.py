@@ -63,7 +63,11 @@ def test_what_another_process_met_can_be_approved_from_the_command_line(
     )
     assert "Keep a note." in sb("runtime-guard", "show", "kernel", "my-notes.keep").out
     assert sb(*command.split()[1:], "--reason", "notes are ours").code == 0
-    assert run(tmp_path, "print(keep('milk'))") == "milk\n"
+    asked = run(tmp_path, "keep('milk')", code=1)
+    assert "my-notes.keep cannot be undone: it declares no reversal" in " ".join(asked.split())
+    (request,) = sb("approvals", "list", "--json").json["items"]
+    assert sb("approvals", "approve", request["id"], "--reason", "notes stay").code == 0
+    assert run(tmp_path, "print(keep('milk'), keep('tea'))") == "milk tea\n"
 
 
 def test_a_forked_child_has_a_run_of_its_own(home: Path, tmp_path: Path) -> None:
@@ -162,3 +166,30 @@ def test_what_it_did_is_approved_before_and_undone_after_by_sb_in_another_proces
     assert [room.name for room in rooms.iterdir()] == ["12"]
     process("-m", "sb", "undo", "last", "--reason", "wrong room", "--yes")
     assert not list(rooms.iterdir())
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_budget_used_up_outside_of_any_run_says_how_to_open_one(
+    home: Path, tmp_path: Path, *, opened: bool
+) -> None:
+    around = "runtime.run('clerk')" if opened else "contextlib.nullcontext()"
+    body = f"""
+import contextlib, threading
+from sb.runtime import open_runtime
+runtime = open_runtime()
+def route():
+    with {around}:
+        for number in range(12):
+            try: look(str(number))
+            except ToolCallRefused as refused: print(refused)
+for thread in [threading.Thread(target=route) for _ in range(2)]:
+    thread.start()
+    thread.join()
+"""
+    said = run(tmp_path, body).splitlines()
+    assert len(said) == (0 if opened else 4)
+    for line in said:
+        assert "the run's budget is used up: max_tool_calls = 20" in line
+        assert "outside of any run" in line
+        assert 'with runtime.run("AGENT")' in line
+        assert "a new run has a budget" not in line
