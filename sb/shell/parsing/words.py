@@ -56,13 +56,17 @@ def fits(word: str, pattern: str) -> bool:
 
 
 def is_literal(text: str) -> bool:
-    """True if an expanded word is that text and nothing else."""
-    return is_sure(text) and STAR not in text and QUESTION not in text and BRACKET not in text
+    """True if an expanded word is that text and nothing else: all marks are control characters."""
+    return text.isprintable() or (
+        is_sure(text) and STAR not in text and QUESTION not in text and BRACKET not in text
+    )
 
 
 def is_sure(text: str) -> bool:
     """True if an expanded word is known except for its patterns."""
-    return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
+    return text.isprintable() or (
+        UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
+    )
 
 
 def unmatched(text: str) -> str:
@@ -85,6 +89,8 @@ def expand(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
     Args:
         values: of each variable what it was ever given, as expanded words.
     """
+    if text.isprintable():
+        return [text]
     alternatives = _braces(text) if OPEN in text else [text]
     found: list[str] = []
     for alternative in alternatives:

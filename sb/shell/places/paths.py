@@ -34,6 +34,7 @@ from sb.shell.places.sensitive import (
     folded,
     held_by,
     host_setting,
+    moved_folders,
     repository_below,
     repository_fits,
     sensitive,
@@ -44,6 +45,7 @@ from sb.shell.places.sensitive import (
 _MOST_FOLDERS = 16
 _MOST_LOOKS = 5000
 _LONGEST_PATH = 4096
+_DEEPEST = 64  # folders of a path that are looked at one by one
 _OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
 _QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
@@ -97,6 +99,7 @@ class Paths:
         self._foreign: dict[int, str] = {}
         self._below: dict[str, Below | None] = {}
         self._looks = 0
+        self._moved = moved_folders()
         self._real: dict[str, str] = {}  # nothing runs while the line is judged
 
     def enter(self, word: str) -> None:
@@ -211,7 +214,7 @@ class Paths:
             parts = folded(path)
             if any(parts[: len(own)] == own for own in self._protected.values()):
                 return True
-            if host_setting(parts) or sensitive(path, self.home) or self.guarded.of(parts):
+            if host_setting(parts, moved=self._moved) or sensitive(path, self.home) or self.guarded.of(parts):
                 return True
         return False
 
@@ -272,10 +275,17 @@ class Paths:
                 yield _with_links_followed(path)
 
     def _followed(self, path: str) -> str:
-        """A path with its links followed; looking at all its folders again was a tenth of judging a line."""
-        if path not in self._real:
-            self._real[path] = os.path.realpath(path)
-        return self._real[path]
+        """A path with its links followed; each folder is looked at once for a line."""
+        real = self._real.get(path)
+        if real is None:
+            folder, _, name = path.rpartition("/")
+            if path[:1] != "/" or name in ("", ".", "..") or path.count("/") > _DEEPEST:
+                real = os.path.realpath(path)
+            else:
+                real = f"{self._followed(folder).rstrip('/') if folder else ''}/{name}"
+                real = os.path.realpath(real) if _is_link(real) else real
+            self._real[path] = real
+        return real
 
     def protects(self, word: str) -> str:
         """The protected path that a word names or looks into, or ""."""
@@ -330,9 +340,9 @@ class Paths:
         for piece in _pieces(word):
             parts = folded(piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2])
             places = [folded(place) for place in self.places(piece)] if is_sure(piece) else [parts]
-            found = next(filter(None, (host_setting(parts, self._is_setting) for parts in places)), "")
-            if found:
-                return found
+            for parts in places:
+                if setting := host_setting(parts, self._is_setting, self._moved):
+                    return setting
         return ""
 
     def _is_setting(self, part: str, name: str) -> bool:
@@ -388,7 +398,10 @@ class Paths:
         return ""
 
     def _match(self, parts: Sequence[str], own: Sequence[str]) -> bool:
-        return all(self._matches(part, name) for part, name in zip(parts, own, strict=False))
+        for part, name in zip(parts, own, strict=False):
+            if part != name and not self._matches(part, name):
+                return False
+        return True
 
     def _matches(self, part: str, name: str) -> bool:
         if is_literal(part):
@@ -404,6 +417,14 @@ def _of_this_process(path: str, folder: str) -> str:
     """A path through /proc: its folder is the line's, not that of the process that judges it."""
     found = compiled(_OF_A_PROCESS).match(path)
     return (folder if found[1] == "cwd" else "") + path[found.end() :] if found else path
+
+
+def _is_link(path: str) -> bool:
+    try:
+        os.readlink(path)
+    except OSError:  # it is none, is absent, or cannot be looked at
+        return False
+    return True
 
 
 def _with_links_followed(path: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
+from typing import TypeAlias
 
 from sb.shell.parsing.words import compiled, fits, is_literal
 from sb.shell.snapshots.local_effects import FILE_TOOLS
@@ -83,6 +84,7 @@ _MOVED_BY = {
     "OPENCODE_CONFIG": "opencode.json",
     "XDG_CONFIG_HOME": ".config",  # last: one of the others may lie in it
 }
+Moved: TypeAlias = list[tuple[tuple[str, ...], str]]
 # Of these folders other files are a project's own.
 HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
 # Those and the folders in them that hold more of it; what lies beside transcripts is the agents' own.
@@ -155,6 +157,7 @@ _GIT_HOOKS = frozenset(
 )
 
 
+@lru_cache(maxsize=1 << 12)
 def folded(path: str) -> tuple[str, ...]:
     """The components of an absolute path, as a file system that ignores case compares them."""
     if not path.isascii():
@@ -181,13 +184,16 @@ def matches_below(pattern: Sequence[str], own: Sequence[str]) -> bool:
     return False
 
 
-def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fits) -> str:
+def host_setting(
+    parts: Sequence[str], fits: Callable[[str, str], bool] = fits, moved: Moved | None = None
+) -> str:
     """The setting of a host that a path, in its folded components, names or lies in; "" for none.
 
     Args:
         fits: whether a component of the path is one of a setting's; of a literal one it says what `words.fits` does.
+        moved: the result of `moved_folders`, for callers that ask of many paths.
     """
-    parts = _as_usual(parts)
+    parts = _as_usual(parts, moved_folders() if moved is None else moved)
     for at, part in enumerate(parts):
         for head in _heads(part):
             for setting in _BY_HEAD[head] if fits(part, head) else ():
@@ -206,15 +212,23 @@ def _heads(part: str) -> tuple[str, ...]:
     return tuple(head for head in _BY_HEAD if fits(part, head)) if is_literal(part) else tuple(_BY_HEAD)
 
 
-def _as_usual(parts: Sequence[str]) -> Sequence[str]:
+def moved_folders() -> Moved:
+    """The folders to which variables move hosts' settings, in folded components, each with its usual name."""
+    named = ((os.environ.get(variable, ""), usual) for variable, usual in _MOVED_BY.items())
+    return [
+        (folder, usual)
+        for name, usual in named
+        if os.path.isabs(name)
+        for folder in dict.fromkeys((folded(name), folded(os.path.realpath(name))))
+        if folder
+    ]
+
+
+def _as_usual(parts: Sequence[str], moved: Moved) -> Sequence[str]:
     """A path as it would be if no variable moved a host's settings."""
-    for variable, usual in _MOVED_BY.items():
-        folder_named = os.environ.get(variable)
-        if not folder_named or not os.path.isabs(folder_named):
-            continue
-        for folder in {folded(folder_named), folded(os.path.realpath(folder_named))}:
-            if folder and tuple(parts[: len(folder)]) == folder:
-                return (usual, *parts[len(folder) :])
+    for folder, usual in moved:
+        if tuple(parts[: len(folder)]) == folder:
+            return (usual, *parts[len(folder) :])
     return parts
 
 
@@ -277,7 +291,7 @@ def sensitive_end(parts: Sequence[str]) -> str:
 
 def setting_below(parts: Sequence[str]) -> str:
     """The host's settings that a folder, given as folded components, has a place for, or ""."""
-    parts = _as_usual(parts)
+    parts = _as_usual(parts, moved_folders())
     for setting in HOST_SETTINGS:
         for count in range(1, len(setting)):
             if tuple(parts[-count:]) == setting[:count]:
