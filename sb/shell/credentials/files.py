@@ -178,13 +178,38 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
 
 
 def _secrets_like(parts: Sequence[str], hidden: bool) -> Iterator[Secret]:
-    rows, indexes = _looked_up()
-    for pattern in (pattern for one in indexes for pattern in one[0]):
+    (rows, indexes), components = _looked_up(), _components(OWN.get().files)
+    patterns = [pattern for one in indexes for pattern in one[0]]
+    # One component at least names a secret: other patterns than those with one that it may be cannot fit.
+    named = {
+        number
+        for part in filter(_names, dict.fromkeys(parts))
+        for component in _components_like(part, hidden, OWN.get().files)
+        for number in components[component]
+    }
+    for pattern in (patterns[number] for number in sorted(named)):
         own, folder, rooted, _, row = pattern
         last = 0 if rooted else len(parts) - len(own)
         first = 0 if folder else max(last, 0)
         if any(_fits_at(parts, start, pattern, rows[row], hidden) for start in range(first, last + 1)):
             yield Secret(*rows[row][:2])
+
+
+@functools.lru_cache(8)
+def _components(files: tuple[SecretRow, ...]) -> dict[str, list[int]]:
+    """The components of all patterns, each with the numbers of the patterns that have it."""
+    found: dict[str, list[int]] = {}
+    patterns = (pattern for table in (_SHIPPED, index(files, len(FILES))) for pattern in table[0])
+    for number, pattern in enumerate(patterns):
+        for component in dict.fromkeys(pattern[0]):
+            found.setdefault(component, []).append(number)
+    return found
+
+
+@functools.lru_cache(1 << 10)
+def _components_like(part: str, hidden: bool, files: tuple[SecretRow, ...]) -> tuple[str, ...]:
+    """The components of patterns that a component of a path may be."""
+    return tuple(component for component in _components(files) if _may_be(part, component, hidden))
 
 
 def _fits_at(parts: Sequence[str], start: int, pattern: Pattern, row: SecretRow, hidden: bool) -> bool:
