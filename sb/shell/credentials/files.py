@@ -75,14 +75,9 @@ OWN: ContextVar[OwnSecrets] = ContextVar("own_secrets", default=SHIPPED_SECRETS)
 
 
 @functools.lru_cache(8)
-def _tables(own: OwnSecrets) -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
+def _tables(files: tuple[SecretRow, ...]) -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
     """The rows, and the indexes in which they are looked up; their numbers go on from one to the next."""
-    return (*FILES, *own.files), [_SHIPPED, index(own.files, len(FILES))]
-
-
-def _looked_up() -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
-    own = OWN.get()
-    return _tables(own) if own.files else (FILES, [_SHIPPED])
+    return ((*FILES, *files), [_SHIPPED, index(files, len(FILES))]) if files else (FILES, [_SHIPPED])
 
 
 _SHIPPED: SecretIndex = (PATTERNS, LITERAL, BEGINS, ENDS, OTHERS)
@@ -106,13 +101,18 @@ def glob(name: str, pattern: str) -> bool:
 
 def secret_path(parts: Sequence[str]) -> Secret | None:
     """The secret that a path holds, given as folded components; None for none."""
-    found = _first(_secrets_at(parts))
+    found = _secret_at(tuple(parts), OWN.get().files)
     return None if found is not None and _is_free(parts) else found
+
+
+@functools.lru_cache(1 << 11)
+def _secret_at(parts: tuple[str, ...], files: tuple[SecretRow, ...]) -> Secret | None:
+    return _first(_secrets_at(parts, *_tables(files)))
 
 
 def secret_patterns() -> Iterator[tuple[tuple[str, ...], bool]]:
     """The patterns of credentials that need protection from readers: folded components, and whether they begin at the root."""
-    rows, indexes = _looked_up()
+    rows, indexes = _tables(OWN.get().files)
     for own, _, rooted, _, row in (pattern for one in indexes for pattern in one[0]):
         if rows[row][1] != PRIVATE:
             yield own, rooted
@@ -139,8 +139,9 @@ def _first(secrets: Iterator[Secret]) -> Secret | None:
     return private
 
 
-def _secrets_at(parts: Sequence[str]) -> Iterator[Secret]:
-    rows, indexes = _looked_up()
+def _secrets_at(
+    parts: Sequence[str], rows: Sequence[SecretRow], indexes: Sequence[SecretIndex]
+) -> Iterator[Secret]:
     name = parts[-1] if parts else ""
     for patterns, literal, begins, ends, others in indexes:
         for at, part in enumerate(parts):
@@ -174,18 +175,24 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
     Args:
         hidden: patterns of the shell stand for hidden names too.
     """
-    return _first(_secrets_like(parts, hidden))
+    return _secret_like(tuple(parts), hidden, OWN.get().files)
 
 
-def _secrets_like(parts: Sequence[str], hidden: bool) -> Iterator[Secret]:
-    (rows, indexes), components = _looked_up(), _components(OWN.get().files)
+@functools.lru_cache(1 << 10)
+def _secret_like(parts: tuple[str, ...], hidden: bool, files: tuple[SecretRow, ...]) -> Secret | None:
+    return _first(_secrets_like(parts, hidden, files))
+
+
+def _secrets_like(parts: Sequence[str], hidden: bool, files: tuple[SecretRow, ...]) -> Iterator[Secret]:
+    (rows, indexes), components = _tables(files), _components(files)
     patterns = [pattern for one in indexes for pattern in one[0]]
     # One component at least names a secret: other patterns than those with one that it may be cannot fit.
     named = {
         number
         for part in filter(_names, dict.fromkeys(parts))
-        for component in _components_like(part, hidden, OWN.get().files)
-        for number in components[component]
+        for component, numbers in components.items()
+        if _may_be(part, component, hidden)
+        for number in numbers
     }
     for pattern in (patterns[number] for number in sorted(named)):
         own, folder, rooted, _, row = pattern
@@ -199,17 +206,11 @@ def _secrets_like(parts: Sequence[str], hidden: bool) -> Iterator[Secret]:
 def _components(files: tuple[SecretRow, ...]) -> dict[str, list[int]]:
     """The components of all patterns, each with the numbers of the patterns that have it."""
     found: dict[str, list[int]] = {}
-    patterns = (pattern for table in (_SHIPPED, index(files, len(FILES))) for pattern in table[0])
+    patterns = (pattern for table in _tables(files)[1] for pattern in table[0])
     for number, pattern in enumerate(patterns):
         for component in dict.fromkeys(pattern[0]):
             found.setdefault(component, []).append(number)
     return found
-
-
-@functools.lru_cache(1 << 10)
-def _components_like(part: str, hidden: bool, files: tuple[SecretRow, ...]) -> tuple[str, ...]:
-    """The components of patterns that a component of a path may be."""
-    return tuple(component for component in _components(files) if _may_be(part, component, hidden))
 
 
 def _fits_at(parts: Sequence[str], start: int, pattern: Pattern, row: SecretRow, hidden: bool) -> bool:
@@ -239,18 +240,26 @@ def _may_be(part: str, pattern: str, hidden: bool) -> bool:
         return glob(part, pattern)
     if part[0] in (STAR, QUESTION, BRACKET) and pattern.startswith(".") and not hidden:
         return False
-    pieces = compiled(_WILD).split(part.partition(BRACKET)[0] + (STAR if BRACKET in part else ""))
-    head, tail = pieces[0], pieces[-1]
+    head, tail, known, shape = _shape(part)
     if "*" in pattern:
         other_head, *middle, other_tail = pattern.split("*")
         if not other_head and not other_tail:
             return pattern == "*" or any(one in part for one in middle if one)
         ends = ((head, other_head), (tail[::-1], other_tail[::-1]))
         return all(bool(one) and _agree(one, other) for one, other in ends if other)
+    if not pattern.startswith(head) or not pattern.endswith(tail):
+        return False
     stem, dot, extension = pattern.rpartition(".")
-    if stem and tail == dot + extension and len("".join(pieces)) - len(tail) < 2:
+    if stem and tail == dot + extension and known - len(tail) < 2:
         return False  # `*.json` names no file of secrets
-    return fnmatchcase(pattern, part.translate(_AS_GLOB))
+    return fnmatchcase(pattern, shape)
+
+
+@functools.lru_cache(1 << 8)
+def _shape(part: str) -> tuple[str, str, int, str]:
+    """The known beginning and end of a component with patterns, how much of it is known, and its glob."""
+    pieces = compiled(_WILD).split(part.partition(BRACKET)[0] + (STAR if BRACKET in part else ""))
+    return pieces[0], pieces[-1], len("".join(pieces)), part.translate(_AS_GLOB)
 
 
 def _agree(one: str, other: str) -> bool:

@@ -57,9 +57,11 @@ class Upload(NamedTuple):
 def merged(*taints: Taint) -> Taint:
     """The worst of them: the highest level, read before not read, without hosts before with; with the files of all."""
     worst = max(
-        taints,
+        (taint for taint in taints if taint.level),
         key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth),
         default=CLEAN,
     )
+    if worst is CLEAN:
+        return CLEAN
     files = tuple(dict.fromkeys(file for one in taints if one.level for file in one.files))
-    return worst if not worst.level or files == worst.files else worst._replace(files=files)
+    return worst if files == worst.files else worst._replace(files=files)

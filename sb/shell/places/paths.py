@@ -142,7 +142,7 @@ class Paths:
         if len(word) > _LONGEST_PATH:
             raise Unparsed("a path is too long")
         here = self.here if not (".." in word and MADE in self.here) else ""
-        return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
+        return self._places(word, (here,) if here else self.folders)
 
     def entries(self, word: str, *, followed: bool = True) -> list[str]:
         """The absolute paths that a word may name now; a pattern stands for what it fits.
@@ -247,43 +247,42 @@ class Paths:
             self._looks += len(self.folders)
             if self._looks > _MOST_LOOKS:
                 raise Unparsed("too many paths to check")
-            self._seen[key] = list(dict.fromkeys(self._places(word, tuple(self.folders))))
+            self._seen[key] = self._places(word, self.folders)
         return self._seen[key]
 
-    def _places(self, word: str, folders: Sequence[str]) -> Iterator[str]:
+    def _places(self, word: str, folders: Sequence[str]) -> list[str]:
+        found: dict[str, None] = {}
         if word.startswith("~"):
             name, _, rest = word.partition("/")
             if name[1:].lstrip("+-").isdigit() or name in ("~+", "~-"):  # a folder that the line was in
-                yield from (
-                    place
-                    for folder in tuple(self.folders)
-                    for place in self._places(os.path.join(folder, rest), folders)
-                )
-                return
+                for folder in self.folders:
+                    found |= dict.fromkeys(self._places(os.path.join(folder, rest), folders))
+                return list(found)
             someone = os.path.expanduser(name)  # another user's home; the same for one that is not known
             if name != "~" and someone != name:
-                yield from self._places(os.path.join(someone, rest), folders)
+                found |= dict.fromkeys(self._places(os.path.join(someone, rest), folders))
             word = f"{self.home}/{rest}"
         for folder in folders:
             path = os.path.join(folder, word)
             if path.startswith("/proc/"):
                 path = _of_this_process(path, folder)
             if is_literal(path):
-                yield os.path.normpath(path)
-                yield self._followed(path)
+                found[os.path.normpath(path)] = found[self._followed(path)] = None
             else:
-                yield _with_links_followed(path)
+                found[_with_links_followed(path)] = None
+        return list(found)
 
     def _followed(self, path: str) -> str:
         """A path with its links followed; each folder is looked at once for a line."""
         real = self._real.get(path)
         if real is None:
             folder, _, name = path.rpartition("/")
-            if path[:1] != "/" or name in ("", ".", "..") or path.count("/") > _DEEPEST:
+            if path[:1] != "/" or name == ".." or path.count("/") > _DEEPEST:
                 real = os.path.realpath(path)
             else:
-                real = f"{self._followed(folder).rstrip('/') if folder else ''}/{name}"
-                real = os.path.realpath(real) if _is_link(real) else real
+                above = self._followed(folder) if folder else "/"
+                real = f"{above.rstrip('/')}/{name}" if name not in ("", ".") else above
+                real = os.path.realpath(real) if real != above and _is_link(real) else real
             self._real[path] = real
         return real
 
@@ -399,7 +398,7 @@ class Paths:
 
     def _match(self, parts: Sequence[str], own: Sequence[str]) -> bool:
         for part, name in zip(parts, own, strict=False):
-            if part != name and not self._matches(part, name):
+            if part != name and (part.isprintable() or not self._matches(part, name)):
                 return False
         return True
 

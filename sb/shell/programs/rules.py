@@ -32,7 +32,11 @@ QUIET = Finding(READ, "only reads")
 
 def highest(*findings: Finding) -> Finding:
     """The finding of the highest class; of equals the first."""
-    return max(findings, key=lambda finding: finding.rank, default=QUIET)
+    worst = findings[0] if findings else QUIET
+    for finding in findings:
+        if finding.rank > worst.rank:
+            worst = finding
+    return worst
 
 
 def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
@@ -42,6 +46,7 @@ def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
         valued: the options whose value is the next argument.
     """
     found: list[int] = []
+    options = valued.split()
     takes_value = False
     for at, argument in enumerate(arguments):
         if takes_value:
@@ -49,7 +54,7 @@ def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
         elif argument == "--":
             return [*found, *range(at + 1, len(arguments))]
         elif argument[:1] == "-" and argument != "-":
-            takes_value = argument in valued.split()
+            takes_value = argument in options
         else:
             found.append(at)
     return found
@@ -132,8 +137,7 @@ def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequenc
     if rule is None:
         return None
     first = arguments[positions[0]] if positions else ""
-    with_verb = f"{program} "
-    if not is_literal(first) and any(name.startswith(with_verb) for name in table.rules):
+    if not is_literal(first) and program in table.with_subcommands:
         return Finding(DESTROY, f"{program} {display(first, 20)}: what it does is unknown until it runs")
     if key in table.previews and _only_says(table.previews[key], rest):
         return Finding(NETWORK, f"{key}: only prints what it would do")
