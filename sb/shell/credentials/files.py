@@ -184,15 +184,15 @@ def _secret_like(parts: tuple[str, ...], hidden: bool, files: tuple[SecretRow, .
 
 
 def _secrets_like(parts: Sequence[str], hidden: bool, files: tuple[SecretRow, ...]) -> Iterator[Secret]:
-    (rows, indexes), components = _tables(files), _components(files)
+    (rows, indexes), (components, wild) = _tables(files), _components(files)
     patterns = [pattern for one in indexes for pattern in one[0]]
     # One component at least names a secret: other patterns than those with one that it may be cannot fit.
     named = {
         number
         for part in filter(_names, dict.fromkeys(parts))
-        for component, numbers in components.items()
-        if _may_be(part, component, hidden)
-        for number in numbers
+        for component in (*((part,) if is_literal(part) else components), *wild)
+        if component in components and _may_be(part, component, hidden)
+        for number in components[component]
     }
     for pattern in (patterns[number] for number in sorted(named)):
         own, folder, rooted, _, row = pattern
@@ -203,14 +203,14 @@ def _secrets_like(parts: Sequence[str], hidden: bool, files: tuple[SecretRow, ..
 
 
 @functools.lru_cache(8)
-def _components(files: tuple[SecretRow, ...]) -> dict[str, list[int]]:
-    """The components of all patterns, each with the numbers of the patterns that have it."""
+def _components(files: tuple[SecretRow, ...]) -> tuple[dict[str, list[int]], list[str]]:
+    """The components of all patterns, each with the numbers of the patterns that have it; and those with a `*`."""
     found: dict[str, list[int]] = {}
     patterns = (pattern for table in _tables(files)[1] for pattern in table[0])
     for number, pattern in enumerate(patterns):
         for component in dict.fromkeys(pattern[0]):
             found.setdefault(component, []).append(number)
-    return found
+    return found, [component for component in found if "*" in component]
 
 
 def _fits_at(parts: Sequence[str], start: int, pattern: Pattern, row: SecretRow, hidden: bool) -> bool:

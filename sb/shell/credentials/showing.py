@@ -18,6 +18,7 @@ SILENT, COUNTS, PASSES, PRINTS, VIEWERS, PRINTS_NAMES, FINDS, CODE, COPIES, GREP
         *("copies", "searches_text", "runs_lines", "packs"),
     ),
 )
+_READ_DISK = (PASSES | VIEWERS | GREPS | COPIES) - PACKS - {"cpio", "zip", "unzip", "zcat"}
 PATTERN_FIRST = having("searches_text", "pattern_first")
 SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash hash-object".split())
 LOADING = frozenset(("export", "env", "declare", "local", "readonly", "typeset"))
@@ -52,7 +53,7 @@ _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 
 def reads_disk(program: str) -> bool:
     """True if a program that is given a path reads that file of this machine: not one of an archive or of a commit."""
-    return program in (PASSES | VIEWERS | GREPS | COPIES) - PACKS - {"cpio", "zip", "unzip", "zcat"}
+    return program in _READ_DISK
 
 
 def git_verb(arguments: Sequence[str]) -> str:

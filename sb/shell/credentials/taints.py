@@ -56,12 +56,10 @@ class Upload(NamedTuple):
 
 def merged(*taints: Taint) -> Taint:
     """The worst of them: the highest level, read before not read, without hosts before with; with the files of all."""
+    tainted = [taint for taint in taints if taint.level]
+    if len(tainted) < 2:
+        return tainted[0] if tainted else CLEAN
     worst = max(
-        (taint for taint in taints if taint.level),
-        key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth),
-        default=CLEAN,
+        tainted, key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth)
     )
-    if worst is CLEAN:
-        return CLEAN
-    files = tuple(dict.fromkeys(file for one in taints if one.level for file in one.files))
-    return worst if files == worst.files else worst._replace(files=files)
+    return worst._replace(files=tuple(dict.fromkeys(file for one in tainted for file in one.files)))

@@ -297,9 +297,11 @@ class Paths:
         for piece in _pieces(word):
             if is_sure(piece):
                 for place in self.places(piece):
-                    parts = folded(place)
+                    parts, known = folded(place), is_literal(place)
                     for name, own in self._protected.items():
-                        if len(parts) >= len(own) and self._match(parts, own):
+                        if parts[: len(own)] == own:
+                            return name
+                        if not known and len(parts) >= len(own) and self._match(parts, own):
                             return name
             rest = piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
             if self.anywhere or self.wandered or rest != piece:
@@ -360,10 +362,10 @@ class Paths:
         return ""
 
     def _ends_with(self, parts: Sequence[str], folder: tuple[str, ...]) -> bool:
-        tail = parts[-len(folder) :]
-        return len(tail) == len(folder) and all(
-            own == "*" or self._matches(part, own) for part, own in zip(tail, folder, strict=True)
-        )
+        for part, own in zip(reversed(parts), reversed(folder), strict=False):
+            if own not in ("*", part) and (part.isprintable() or not self._matches(part, own)):
+                return False
+        return len(parts) >= len(folder)
 
     def mentions(self, code: str) -> str:
         """The protected path that a program's text names as it is written, or ""."""

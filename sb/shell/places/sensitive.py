@@ -71,6 +71,7 @@ SETTINGS_IN_CODE = (
 )
 # Looked up by their first component: many begin alike, and every path is compared with each.
 _BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
+_WILD_HEADS = tuple(head for head in _BY_HEAD if "*" in head)
 # Names that may begin a host's settings, a repository or an environment file; of other names none does.
 _HEADS = sorted({head.rstrip("*") for head in _BY_HEAD if head[0] not in ".*"})
 LOOKS_SPECIAL = rf"(?i)/(?:\.|{'|'.join(map(re.escape, _HEADS))})|{re.escape(WORKSPACE.lstrip('*'))}$"
@@ -205,11 +206,10 @@ def host_setting(
 
 @lru_cache(maxsize=1 << 10)
 def _heads(part: str) -> tuple[str, ...]:
-    """The first components of settings that a component of a path may be: of most literal ones, none.
-
-    Kept, since every word of a line is a path that may be one: comparing was a quarter of judging it.
-    """
-    return tuple(head for head in _BY_HEAD if fits(part, head)) if is_literal(part) else tuple(_BY_HEAD)
+    """The first components of settings that a component of a path may be: of most literal ones, none."""
+    if not is_literal(part):
+        return tuple(_BY_HEAD)
+    return tuple(head for head in (part, *_WILD_HEADS) if head in _BY_HEAD and fits(part, head))
 
 
 def moved_folders() -> Moved:
