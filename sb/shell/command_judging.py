@@ -7,6 +7,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from sb.shell.credentials.files import secret_word
@@ -113,7 +114,7 @@ class CommandJudge(ABC):
         self.touched: set[str] = set()  # what it has written before the current command
         self.links: list[str] = []  # which it has made, into folders that hold what is protected
         self.scripts, self.keeping, self.trail = ScriptFiles(), Keeping(), Trail(self)
-        self.given_variables = self.trail.given_variables
+        self.given_variables: Callable[..., AbstractContextManager[bool]] = self.trail.given_variables
         self.refused = ""
         self.inline = False  # a part is code in another language
         self.repeats, self.guesses = False, True
