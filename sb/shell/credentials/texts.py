@@ -31,19 +31,8 @@ if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
 _IN_HEADER = r"(?i)(?:-H|--header=?)?\s*(?:authorization|proxy-authorization|x-api-key|api-key|apikey|private-token|x-auth-token|x-token|deploy-token|job-token|x-\w+-(?:token|key)|token|cookie)\s*:.*"
-_AUTH_OPTIONS = (
-    "-u",
-    "--user",
-    "--oauth2-bearer",
-    "-b",
-    "--cookie",
-    "--password",
-    "--http-password",
-    "--http-user",
-    "-A",
-    "-a",
-    "--auth",
-    "--token",
+_AUTH_OPTIONS = frozenset(
+    "-u --user --oauth2-bearer -b --cookie --password --http-password --http-user -A -a --auth --token".split()
 )
 _EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
 _BY_NAME = r"\$\{!\w+\}"

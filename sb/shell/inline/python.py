@@ -36,16 +36,7 @@ _OPENS = frozenset(
 _DESTROYS = frozenset(
     "flushall flushdb drop_database drop_collection drop_all drop_table drop_index delete_many dropDatabase".split()
 )
-_DESTROYS_IN_A_CLOUD = (
-    "delete_",
-    "terminate_",
-    "purge_",
-    "deregister_",
-    "revoke_",
-    "stop_",
-    "detach_",
-    "disable_",
-)
+_DESTROYS_IN_A_CLOUD = tuple("delete_ terminate_ purge_ deregister_ revoke_ stop_ detach_ disable_".split())
 _CLOUDS = ("boto3.", "google.cloud.", "azure.", "botocore.", "openstack.")
 _DYNAMIC = frozenset("os subprocess shutil builtins posix pty __builtins__".split())
 
@@ -76,17 +67,7 @@ def inline_python(judge: Judge, name: str, code: str, argv: Sequence[str] = (), 
 
 
 _FETCHING = ("GET", "HEAD", "OPTIONS", "DELETE")
-_OPTIONS = (
-    "method",
-    "url",
-    "timeout",
-    "verify",
-    "allow_redirects",
-    "follow_redirects",
-    "stream",
-    "auth",
-    "cert",
-)
+_OPTIONS = frozenset("method url timeout verify allow_redirects follow_redirects stream auth cert".split())
 
 
 class _Code:

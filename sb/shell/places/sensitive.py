@@ -95,29 +95,11 @@ HOLDING = frozenset(
     for count in (1, 2, 3)
     if count < len(setting) and setting[0] in HOLD_SETTINGS
 )
-_HARMLESS_DEVICES = (
-    "/dev/null",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/tty",
-    "/dev/fd/",
-    "/dev/shm/",
-    "/dev/full",
-    "/dev/zero",
+_HARMLESS_DEVICES = tuple(
+    "/dev/null /dev/stdout /dev/stderr /dev/tty /dev/fd/ /dev/shm/ /dev/full /dev/zero".split()
 )
-_OF_THE_SYSTEM = (
-    "/etc/",
-    "/usr/",
-    "/bin/",
-    "/sbin/",
-    "/lib/",
-    "/lib64/",
-    "/boot/",
-    "/dev/",
-    "/sys/",
-    "/proc/",
-    "/System/",
-    "/Library/",
+_OF_THE_SYSTEM = tuple(
+    ("/etc/ /usr/ /bin/ /sbin/ /lib/ /lib64/ /boot/ /dev/ /sys/ /proc/ /System/ /Library/").split()
 )
 _OF_A_LOGIN = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
