@@ -187,13 +187,13 @@ def _secrets_like(parts: Sequence[str], hidden: bool, files: tuple[SecretRow, ..
     (rows, indexes), (components, wild) = _tables(files), _components(files)
     patterns = [pattern for one in indexes for pattern in one[0]]
     # One component at least names a secret: other patterns than those with one that it may be cannot fit.
-    named = {
-        number
-        for part in filter(_names, dict.fromkeys(parts))
-        for component in (*((part,) if is_literal(part) else components), *wild)
-        if component in components and _may_be(part, component, hidden)
-        for number in components[component]
-    }
+    named: set[int] = set()
+    for part in filter(_names, dict.fromkeys(parts)):
+        head, tail, _, _ = _shape(part)
+        fixed = [one for one in components if one.startswith(head) and one.endswith(tail)]
+        for component in (*fixed, *wild):
+            if _may_be(part, component, hidden):
+                named.update(components[component])
     for pattern in (patterns[number] for number in sorted(named)):
         own, folder, rooted, _, row = pattern
         last = 0 if rooted else len(parts) - len(own)

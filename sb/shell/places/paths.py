@@ -26,9 +26,9 @@ from sb.shell.places.guarded import Guarded, Place
 from sb.shell.places.places import matches
 from sb.shell.places.repositories import foreign
 from sb.shell.places.sensitive import (
+    HIDDEN_HEADS,
     HOLD_SETTINGS,
     HOLDING,
-    HOST_SETTINGS,
     PROJECTS_OWN,
     SETTINGS_IN_CODE,
     folded,
@@ -263,7 +263,7 @@ class Paths:
                 found |= dict.fromkeys(self._places(os.path.join(someone, rest), folders))
             word = f"{self.home}/{rest}"
         for folder in folders:
-            path = os.path.join(folder, word)
+            path = word if word[:1] == "/" else f"{folder.rstrip('/')}/{word}"
             if path.startswith("/proc/"):
                 path = _of_this_process(path, folder)
             if is_literal(path):
@@ -320,8 +320,7 @@ class Paths:
             for name, own in self._protected.items():
                 if len(parts) < len(own) and self._match(parts, own[: len(parts)]):
                     return name
-            hidden = (setting for setting in HOST_SETTINGS if setting[0].startswith("."))
-            if not only_ours and parts and any(self._match(parts[-1:], setting[:1]) for setting in hidden):
+            if not only_ours and parts and any(self._match(parts[-1:], (head,)) for head in HIDDEN_HEADS):
                 return place
         return ""
 

@@ -71,6 +71,7 @@ SETTINGS_IN_CODE = (
 )
 # Looked up by their first component: many begin alike, and every path is compared with each.
 _BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
+HIDDEN_HEADS = tuple(head for head in _BY_HEAD if head[0] == ".")
 _WILD_HEADS = tuple(head for head in _BY_HEAD if "*" in head)
 # Names that may begin a host's settings, a repository or an environment file; of other names none does.
 _HEADS = sorted({head.rstrip("*") for head in _BY_HEAD if head[0] not in ".*"})
@@ -117,6 +118,7 @@ _OF_A_LOGIN = (
     ".cargo/config", ".cargo/config.toml", ".config/go/env", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d",
     ".gradle/gradle.properties", ".terraformrc",
 )  # fmt: skip
+_OF_A_HOME = tuple(dict.fromkeys((*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS))))
 _LOGIN_PATHS = frozenset(name.casefold() for name in _OF_A_LOGIN)
 _OWN_PROGRAMS = (".local/bin", "bin")  # of a home: they come first in PATH
 # Nobody installs these there; whoever does takes the place of the system's.
@@ -219,16 +221,17 @@ def held_by(place: str, home: str) -> str:
     parts, own = folded(place), folded(home)
     if parts == own[: len(parts)]:
         return f"{home}/{_OF_A_LOGIN[0]}"
-    for name in (*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS)):
-        below = (*own, *folded(name))
-        if len(parts) < len(below) and below[: len(parts)] == parts:
-            return f"{home}/{name}"
-    return ""
+    if own != parts[: len(own)]:
+        return ""
+    rest = parts[len(own) :]
+    return next(
+        (f"{home}/{name}" for name in _OF_A_HOME if folded(name)[: len(rest)] == rest != folded(name)), ""
+    )
 
 
 def decisive_paths(home: str) -> Iterator[str]:
     """Login files and hosts' settings of a home, there or not; patterns are left out."""
-    for name in dict.fromkeys((*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS))):
+    for name in _OF_A_HOME:
         if "*" not in name:
             yield f"{home}/{name}"
 
