@@ -205,7 +205,7 @@ class _Session:
         if not self._confines:
             self._switch_off()
             return self._judged(call, governed)
-        restored = self._confining.put_back(pending=True)
+        restored = self._confining.put_back(pending=bool(self._calls.unreported(self._ctx.run_id)))
         governed, confined = self._confining.judge(call, governed)
         verdict = self._judged(call, governed, confined=confined is not None)
         if confined is not None and verdict.decision is not Decision.DENY:

@@ -17,6 +17,7 @@ from sb.confinement import processes
 from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
+from sb.confinement.keyed import KeyedCalls
 from sb.confinement.needs import Need
 from sb.confinement.profile import (
     Grounds,
@@ -36,7 +37,7 @@ from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, written
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, uses_repository, written
 from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.runs import Run, Runs
@@ -52,6 +53,7 @@ from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
+_HELD_UP = "{} runs with the user's keys, and what begins meanwhile could change what it reads (repeat this call when that one has ended)"
 _MOVABLE = "a program in the background, begun before, could put another folder in the project's place"
 
 
@@ -94,6 +96,7 @@ class Confining:
         self._clock = clock
         self._profiles: dict[tuple[Need, ...], Profile] = {}
         self.store = ConfineStore(config.home, clock, session=session_of(os.environ))
+        self._keyed = KeyedCalls(self.store, clock)
 
     @cached_property
     def _run(self) -> Run | None:
@@ -159,6 +162,12 @@ class Confining:
             ), None
         if not self.holds:
             return governed._replace(refused=governed.refused or self._required()), None
+        folder, command = str(governed.args["cwd"]), str(governed.args["command"])
+        beside = self._run is None and not self._looks_only and bool(self._project)
+        if beside and (keyed := self._keyed.running_beside(self._project, command, folder)):
+            return governed._replace(
+                refused=governed.refused or _HELD_UP.format(one_line(keyed, LONGEST))
+            ), None
         confined = self._rights.judge(governed)
         disclosed = (path for path in governed.disclosed if self._may_read(confined, path))
         governed = governed._replace(disclosed=tuple(disclosed))
@@ -225,6 +234,12 @@ class Confining:
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
         )
+        if (
+            self._project
+            and any(need.credentials for need in confined.needs)
+            and uses_repository(confined.commands)
+        ):
+            self._keyed.begin(self._project, confined.command, confined.folder)
         self.store.issue(confined.command, confined.folder, granted, outside=bool(confined.outside))
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
@@ -370,6 +385,7 @@ class Confining:
         Args:
             unused: what was made for it and is still empty goes.
         """
+        self._keyed.end(self._project, command, folder)
         ran = self.store.was_taken(command, folder)
         self.store.revoke(command, folder)
         made = self.store.take_made(command, folder)
