@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from sb.shell.places.sensitive import (
     HOLDING,
     PROJECTS_OWN,
     SETTINGS_IN_CODE,
+    Moved,
     folded,
     held_by,
     host_setting,
@@ -91,7 +93,9 @@ class Paths:
         self.wandered = False  # before the line began: then a protected place is known by its name alone
         self.dotglob = False
         self.arrived = False  # the line has brought files of which not all names are known
-        both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
+        self._real: dict[str, str] = {}  # nothing runs while the line is judged
+        self._absent: set[str] = set()  # of the real paths
+        both = {name for own in protected for name in (os.path.abspath(own), self._followed(str(own)))}
         self._protected = {name: folded(name) for name in sorted(both)}
         self._tails = {name: _tail(parts) for name, parts in self._protected.items()}
         self._seen: dict[tuple[str, int], list[str]] = {}
@@ -99,8 +103,10 @@ class Paths:
         self._foreign: dict[int, str] = {}
         self._below: dict[str, Below | None] = {}
         self._looks = 0
-        self._moved = moved_folders()
-        self._real: dict[str, str] = {}  # nothing runs while the line is judged
+
+    @cached_property
+    def _moved_folders(self) -> Moved:
+        return moved_folders()
 
     def enter(self, word: str) -> None:
         """Add a folder in which the line may run from here on."""
@@ -214,7 +220,11 @@ class Paths:
             parts = folded(path)
             if any(parts[: len(own)] == own for own in self._protected.values()):
                 return True
-            if host_setting(parts, moved=self._moved) or sensitive(path, self.home) or self.guarded.of(parts):
+            if (
+                host_setting(parts, moved=self._moved_folders)
+                or sensitive(path, self.home)
+                or self.guarded.of(parts)
+            ):
                 return True
         return False
 
@@ -281,10 +291,24 @@ class Paths:
                 real = os.path.realpath(path)
             else:
                 above = self._followed(folder) if folder else "/"
-                real = f"{above.rstrip('/')}/{name}" if name not in ("", ".") else above
-                real = os.path.realpath(real) if real != above and _is_link(real) else real
+                real = self._entry(above, name) if name not in ("", ".") else above
             self._real[path] = real
         return real
+
+    def _entry(self, folder: str, name: str) -> str:
+        """An entry of a real folder, there or not, with its link followed."""
+        real = f"{folder.rstrip('/')}/{name}"
+        if folder in self._absent:
+            self._absent.add(real)
+            return real
+        try:
+            os.readlink(real)
+        except (FileNotFoundError, NotADirectoryError):
+            self._absent.add(real)
+            return real
+        except OSError:  # it is no link, or cannot be looked at
+            return real
+        return os.path.realpath(real)
 
     def protects(self, word: str) -> str:
         """The protected path that a word names or looks into, or ""."""
@@ -303,7 +327,7 @@ class Paths:
                             return name
                         if not known and len(parts) >= len(own) and self._match(parts, own):
                             return name
-            rest = piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
+            rest = piece if piece.isprintable() else piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
             if self.anywhere or self.wandered or rest != piece:
                 parts = folded(rest)
                 for name, tail in self._tails.items():
@@ -341,7 +365,7 @@ class Paths:
             parts = folded(piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2])
             places = [folded(place) for place in self.places(piece)] if is_sure(piece) else [parts]
             for parts in places:
-                if setting := host_setting(parts, self._is_setting, self._moved):
+                if setting := host_setting(parts, self._is_setting, self._moved_folders):
                     return setting
         return ""
 
@@ -417,14 +441,6 @@ def _of_this_process(path: str, folder: str) -> str:
     """A path through /proc: its folder is the line's, not that of the process that judges it."""
     found = compiled(_OF_A_PROCESS).match(path)
     return (folder if found[1] == "cwd" else "") + path[found.end() :] if found else path
-
-
-def _is_link(path: str) -> bool:
-    try:
-        os.readlink(path)
-    except OSError:  # it is none, is absent, or cannot be looked at
-        return False
-    return True
 
 
 def _with_links_followed(path: str) -> str:
