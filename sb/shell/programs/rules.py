@@ -132,7 +132,9 @@ def _is_doubtful(table: Table, program: str, before: Sequence[str]) -> bool:
 
 def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequence[int]) -> Finding | None:
     """The finding for a program whose operands stand at these positions."""
-    key, rest = _subcommand(program, arguments, table.rules, positions)
+    key, rest = program, arguments
+    if program.partition(" ")[0] in table.with_subcommands:
+        key, rest = _subcommand(program, arguments, table.rules, positions)
     rule = table.rules.get(key)
     if rule is None:
         return None
