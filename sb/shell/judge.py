@@ -14,7 +14,7 @@ from sb.shell.programs.rules import Finding
 
 
 class Judge(Protocol):
-    """What a handler may ask of the judge and report to it.
+    """The judge of one line: its state, and what a handler may ask of it and report to it.
 
     Attributes:
         repeats: whether the line may run a part of itself again, as loops, functions and traps do.
@@ -112,7 +112,7 @@ class Judge(Protocol):
         ...
 
     def written_script(self, word: str, by: str = "") -> Input | None:
-        """What the line has written to a script that it runs; None if it has not written it."""
+        """The text that the line has written to a script which it runs; None if it has not written it."""
         ...
 
     def names_in(self, word: str) -> list[str]:

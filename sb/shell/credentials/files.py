@@ -59,7 +59,7 @@ class Secret(NamedTuple):
 
 
 class OwnSecrets(NamedTuple):
-    """What packs of one's own add to the table.
+    """Rows that packs of one's own add to the table.
 
     Args:
         files, commands: rows like those of the table. free: paths that hold no secret, of trusted packs.
@@ -101,8 +101,8 @@ def glob(name: str, pattern: str) -> bool:
 
 def secret_path(parts: Sequence[str]) -> Secret | None:
     """The secret that a path holds, given as folded components; None for none."""
-    found = _secret_at(tuple(parts), OWN.get().files)
-    return None if found is not None and _is_free(parts) else found
+    secret = _secret_at(tuple(parts), OWN.get().files)
+    return None if secret is not None and _is_free(parts) else secret
 
 
 @functools.lru_cache(1 << 11)
@@ -132,10 +132,10 @@ def _is_free(parts: Sequence[str]) -> bool:
 def _first(secrets: Iterator[Secret]) -> Secret | None:
     """The first that may not be read, else one that may not be sent."""
     private = None
-    for found in secrets:
-        if found.kind != PRIVATE:
-            return found
-        private = private or found
+    for secret in secrets:
+        if secret.kind != PRIVATE:
+            return secret
+        private = private or secret
     return private
 
 
@@ -205,12 +205,12 @@ def _secrets_like(parts: Sequence[str], hidden: bool, files: tuple[SecretRow, ..
 @functools.lru_cache(8)
 def _components(files: tuple[SecretRow, ...]) -> tuple[dict[str, list[int]], list[str]]:
     """The components of all patterns, each with the numbers of the patterns that have it; and those with a `*`."""
-    found: dict[str, list[int]] = {}
+    components: dict[str, list[int]] = {}
     patterns = (pattern for table in _tables(files)[1] for pattern in table[0])
     for number, pattern in enumerate(patterns):
         for component in dict.fromkeys(pattern[0]):
-            found.setdefault(component, []).append(number)
-    return found, [component for component in found if "*" in component]
+            components.setdefault(component, []).append(number)
+    return components, [component for component in components if "*" in component]
 
 
 def _fits_at(parts: Sequence[str], start: int, pattern: Pattern, row: SecretRow, hidden: bool) -> bool:
@@ -323,17 +323,17 @@ def _entries(folder: str, most: int) -> list[tuple[str, bool]]:
 
 def _secrets_of(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Secret]]:
     for name in names:
-        found = secret_path(folded(os.path.join(folder, name)))
-        if found is not None and found.kind != PRIVATE:
-            yield name, found
+        secret = secret_path(folded(os.path.join(folder, name)))
+        if secret is not None and secret.kind != PRIVATE:
+            yield name, secret
 
 
 def secret_word(paths: Paths, word: str) -> Secret | None:
     """The secret that a word of a command line names, in whatever folder it may run; None for none."""
     for piece in _pieces(word):
-        found = _by_piece(paths, piece)
-        if found is not None:
-            return found
+        secret = _by_piece(paths, piece)
+        if secret is not None:
+            return secret
     return None
 
 
@@ -341,29 +341,29 @@ def existing(paths: Paths, word: str) -> tuple[str, ...] | None:
     """The existing files that a word names, as real paths; None where that cannot be told."""
     if ":" in word or not is_sure(word):
         return None
-    found = dict[str, None]()
+    files = dict[str, None]()
     for piece in _pieces(word):
         there = there_now(paths, piece)
         if there is None:
             return None
-        found |= dict.fromkeys(map(os.path.realpath, there))
-    return tuple(found)
+        files |= dict.fromkeys(map(os.path.realpath, there))
+    return tuple(files)
 
 
 def there_now(paths: Paths, piece: str) -> list[str] | None:
     """The existing paths that a word stands for, by its patterns too; None where that cannot be told."""
     if paths.elsewhere or paths.anywhere or paths.wandered or paths.arrived:
         return None
-    found: list[str] = []
+    present: list[str] = []
     for place in paths.places(piece):
         if is_literal(place):
-            found += [place] if may_be_there(place) else []
+            present += [place] if may_be_there(place) else []
             continue
         fitting = _fitting(place, dotglob=paths.dotglob)
         if fitting is None:
             return None
-        found += fitting
-    return found
+        present += fitting
+    return present
 
 
 def _fitting(pattern: str, *, dotglob: bool) -> list[str] | None:
@@ -426,30 +426,30 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
     if not own or (" " in own[-1] and not piece.startswith(("/", "~", "."))):
         return None
     if is_literal(piece):
-        found = secret_path(own)
-        if found is None and own[-1] != "-":
+        secret = secret_path(own)
+        if secret is None and own[-1] != "-":
             places = paths.places(piece) if piece[0] != "-" else ()
-            found = next(filter(None, (secret_path(folded(place)) for place in places)), None)
+            secret = next(filter(None, (secret_path(folded(place)) for place in places)), None)
             if (
-                found is not None
+                secret is not None
                 and not piece.startswith(("/", "~"))
                 and not any(map(os.path.lexists, places))
             ):
-                return found if _is_plain(piece) else None
-        return found
+                return secret if _is_plain(piece) else None
+        return secret
     if OPERAND in piece or UNKNOWN in piece:
         return secret_pattern(own, hidden=True)
-    found = secret_pattern(own, hidden=paths.dotglob)
+    secret = secret_pattern(own, hidden=paths.dotglob)
     if (
-        found is None and "/" not in piece and len(paths.folders) > 1
+        secret is None and "/" not in piece and len(paths.folders) > 1
     ):  # in the folder that the line has gone to
-        found = secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
+        secret = secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
     last = own[-1]
-    if found is None and (is_literal(last) or not (last.startswith(".") or paths.dotglob)):
+    if secret is None and (is_literal(last) or not (last.startswith(".") or paths.dotglob)):
         return None  # what is there says more than the pattern only of hidden files, such as those of `.*`
     there = there_now(paths, piece)
     if there is None:
-        return None if compiled(_ENDING).fullmatch(last) else found
+        return None if compiled(_ENDING).fullmatch(last) else secret
     both = (folded(place) for path in there for place in (path, os.path.realpath(path)))
     return _first(filter(None, map(secret_path, both)))
 

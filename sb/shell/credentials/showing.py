@@ -138,7 +138,7 @@ def lets_names_through(program: str, arguments: Sequence[str]) -> bool:
 
 
 def lists_hidden(program: str, arguments: Sequence[str]) -> int:
-    """Whether a command prints the names of a folder's files: 2 with hidden ones, 1 without, 0 for neither."""
+    """The names of a folder's files that a command prints: 2 for all, 1 for those that are not hidden, 0 for none."""
     if program == "ls":
         return 1 + any(compiled(_ALL).fullmatch(word) is not None for word in arguments)
     if program != "git":

@@ -73,7 +73,7 @@ class Sink(NamedTuple):
 
 
 def sink(program: str, arguments: Sequence[str]) -> Sink | None:
-    """What a command sends, and where to; None if it sends nothing."""
+    """The sink that a command is: what it sends, and where to; None if it sends nothing."""
     if program in _HTTP:
         return _http(program, arguments)
     if program in _COPIES or program in _STREAMS:

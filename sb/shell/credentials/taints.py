@@ -11,7 +11,7 @@ MOST_UPLOADS = 16  # that are told of one line
 
 
 class Taint(NamedTuple):
-    """What a text may hold.
+    """Secrets that a text may hold.
 
     Args:
         level: nothing, names of files with secrets, or a secret itself.

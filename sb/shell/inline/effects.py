@@ -130,7 +130,7 @@ class Effects:
 
 
 def given_input(text: str | None) -> Input:
-    """What a program that the code runs is given to read; None for nothing."""
+    """The input of a program that the code runs; None for nothing."""
     if text is None:
         return NOTHING
     return Input("text", text) if is_literal(text) else NOT_KNOWN

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +139,7 @@ def _keep(place: Path, table: Table, secrets: OwnSecrets) -> None:
     """Write a compiled pack; a cache that cannot be written costs time only."""
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(place, json.dumps({**asdict(table), "secrets": secrets}).encode())
+        write_atomic(place, json.dumps({**table._asdict(), "secrets": secrets}).encode())
         others = sorted(place.parent.glob("*.json"), key=os.path.getmtime)
         for old in others[:-_MOST_CACHED]:
             old.unlink(missing_ok=True)

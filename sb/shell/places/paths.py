@@ -156,10 +156,10 @@ class Paths:
         Args:
             followed: links stand for what they lead to, else for nothing.
         """
-        found = self._present(word)
-        links = [] if followed else [place for place in found if os.path.islink(place)]
+        present = self._present(word)
+        links = [] if followed else [place for place in present if os.path.islink(place)]
         led = {path for place in links for path in (place, os.path.realpath(place))}
-        return [place for place in found if place not in led]
+        return [place for place in present if place not in led]
 
     def _present(self, word: str) -> list[str]:
         if is_literal(word):
@@ -168,8 +168,8 @@ class Paths:
             return []
         folders = [self.here] if self.here else self.folders
         word = self.home + word[1:] if word.startswith("~/") else word
-        found = ((folder, matches(folder, word)) for folder in folders)
-        return [os.path.join(folder, name) for folder, one in found if one for name in one[0]]
+        expanded = ((folder, matches(folder, word)) for folder in folders)
+        return [os.path.join(folder, name) for folder, one in expanded if one for name in one[0]]
 
     def is_folder(self, word: str) -> bool:
         """True if a word may name an existing folder."""
@@ -261,26 +261,26 @@ class Paths:
         return self._seen[key]
 
     def _places(self, word: str, folders: Sequence[str]) -> list[str]:
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         if word.startswith("~"):
             name, _, rest = word.partition("/")
             if name[1:].lstrip("+-").isdigit() or name in ("~+", "~-"):  # a folder that the line was in
                 for folder in self.folders:
-                    found |= dict.fromkeys(self._places(os.path.join(folder, rest), folders))
-                return list(found)
+                    paths |= dict.fromkeys(self._places(os.path.join(folder, rest), folders))
+                return list(paths)
             someone = os.path.expanduser(name)  # another user's home; the same for one that is not known
             if name != "~" and someone != name:
-                found |= dict.fromkeys(self._places(os.path.join(someone, rest), folders))
+                paths |= dict.fromkeys(self._places(os.path.join(someone, rest), folders))
             word = f"{self.home}/{rest}"
         for folder in folders:
             path = word if word[:1] == "/" else f"{folder.rstrip('/')}/{word}"
             if path.startswith("/proc/"):
                 path = _of_this_process(path, folder)
             if is_literal(path):
-                found[os.path.normpath(path)] = found[self._followed(path)] = None
+                paths[os.path.normpath(path)] = paths[self._followed(path)] = None
             else:
-                found[_with_links_followed(path)] = None
-        return list(found)
+                paths[_with_links_followed(path)] = None
+        return list(paths)
 
     def _followed(self, path: str) -> str:
         """A path with its links followed; each folder is looked at once for a line."""
@@ -351,8 +351,8 @@ class Paths:
     def guards(self, word: str) -> Place | None:
         """The guarded place that a word names or lies in."""
         sure = (piece for piece in _pieces(word) if is_sure(piece))
-        found = (self.guarded.of(folded(path), self._match) for piece in sure for path in self.places(piece))
-        return next(filter(None, found), None)
+        places = (self.guarded.of(folded(path), self._match) for piece in sure for path in self.places(piece))
+        return next(filter(None, places), None)
 
     def guards_inside(self, word: str) -> Place | None:
         """The guarded place that lies in the folder that a word names."""
@@ -405,8 +405,8 @@ class Paths:
 
     def settings_in(self, code: str) -> str:
         """The settings of a host that a program's text names as they are written, or ""."""
-        found = compiled(SETTINGS_IN_CODE).search(code.casefold())
-        return found[0] if found else ""
+        setting = compiled(SETTINGS_IN_CODE).search(code.casefold())
+        return setting[0] if setting else ""
 
     def sensitive(self, word: str) -> str:
         """Why a write to a word's path needs approval, or ""."""
@@ -439,8 +439,8 @@ class Paths:
 
 def _of_this_process(path: str, folder: str) -> str:
     """A path through /proc: its folder is the line's, not that of the process that judges it."""
-    found = compiled(_OF_A_PROCESS).match(path)
-    return (folder if found[1] == "cwd" else "") + path[found.end() :] if found else path
+    process = compiled(_OF_A_PROCESS).match(path)
+    return (folder if process[1] == "cwd" else "") + path[process.end() :] if process else path
 
 
 def _with_links_followed(path: str) -> str:

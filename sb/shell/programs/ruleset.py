@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,14 +27,15 @@ from sb.shell.credentials.files import OWN, SHIPPED_SECRETS, OwnSecrets
 from sb.shell.packs.table import PACKS
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rules, and what finding one needs; `sb.shell.packs.packing.Pack` says what each mapping holds."""
-
+class _Mappings(NamedTuple):
     rules: Mapping[str, str]
     options: Mapping[str, str]
     verbs: Mapping[str, tuple[str, str]]
     previews: Mapping[str, str]
+
+
+class Table(_Mappings):
+    """Rules, and what finding one needs; `sb.shell.packs.packing.Pack` says what each mapping holds."""
 
     @cached_property
     def with_subcommands(self) -> frozenset[str]:

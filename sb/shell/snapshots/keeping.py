@@ -25,7 +25,7 @@ from sb.shell.parsing.words import (
     is_sure,
     unmatched,
 )
-from sb.shell.places.places import located, matches, resolved
+from sb.shell.places.places import lies_below, located, matches, resolved
 from sb.shell.programs.facts import having
 from sb.shell.programs.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding
 from sb.shell.snapshots.overwriting import OVERWRITING, Change, Effect, Unknown, written
@@ -57,7 +57,7 @@ _IN_ORDER = ("{", "&&")
 
 
 class Kept(NamedTuple):
-    """What a line changes, if that is known.
+    """The changes of a line, if they are known.
 
     Args:
         changes: all that it deletes and overwrites; None if that is not known.
@@ -75,7 +75,7 @@ class Kept(NamedTuple):
 
 
 def _git_effect(folder: str, arguments: Sequence[str]) -> Effect:
-    """What a git command changes."""
+    """The changes of a git command."""
     from sb.shell.snapshots.git import git_effect as effect  # most lines need no git
 
     return effect(resolved(folder) or folder, arguments)
@@ -109,7 +109,7 @@ class Keeping:
         self._ended = False
 
     def result(self, judge: Judge) -> Kept:
-        """What is known at the end of the line."""
+        """The changes of the whole line."""
         if self._why or judge.paths.guards("."):
             return Kept(
                 None, self._why or "it runs in a folder that decides how calls are judged", self._others
@@ -241,7 +241,7 @@ class Keeping:
         )
 
     def _loop_texts(self, judge: Judge, node: Compound) -> list[str] | None:
-        """What a loop runs through, if each of it is known and plain; None for any other compound command."""
+        """The values of a loop, if each is known and plain; None for any other compound command."""
         if (
             node.kind != "for"
             or not node.name
@@ -335,7 +335,7 @@ class Keeping:
         paths = {change.path for change in self._changes}
         folder = judge.paths.folders[0]
         for place in writes if name == "sed" else ():  # the judge read the same words by itself
-            there = judge.paths.here + place[len(folder) :] if _below(place, folder) else place
+            there = judge.paths.here + place[len(folder) :] if lies_below(place, folder) else place
             if not {located("/", place), located("/", there)} & paths:
                 self._not_followed(f"{display(place)} may be written")
                 return False
@@ -437,7 +437,8 @@ class Keeping:
             if any(_meet(place, other) for other in self._moved):
                 return self._not_followed(f"{shown} names what was moved before")
             if any(
-                _below(place, other) or (place == other and place not in removed) for other in self._copied
+                lies_below(place, other) or (place == other and place not in removed)
+                for other in self._copied
             ):
                 return self._not_followed(f"{shown} names what was copied before")
         self._changes.update(dict.fromkeys(found.changes))
@@ -468,12 +469,8 @@ class Keeping:
         return False
 
 
-def _below(place: str, folder: str) -> bool:
-    return place.startswith(f"{folder.rstrip('/')}/")
-
-
 def _meet(place: str, other: str) -> bool:
-    return place == other or _below(place, other) or _below(other, place)
+    return place == other or lies_below(place, other) or lies_below(other, place)
 
 
 def _has_above(path: str, folders: set[str]) -> bool:
