@@ -7,6 +7,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from sb.shell.credentials.files import secret_word
@@ -113,7 +114,7 @@ class CommandJudge(ABC):
         self.touched: set[str] = set()  # what it has written before the current command
         self.links: list[str] = []  # which it has made, into folders that hold what is protected
         self.scripts, self.keeping, self.trail = ScriptFiles(), Keeping(), Trail(self)
-        self.given_variables = self.trail.given_variables
+        self.given_variables: Callable[..., AbstractContextManager[bool]] = self.trail.given_variables
         self.refused = ""
         self.inline = False  # a part is code in another language
         self.repeats, self.guesses = False, True
@@ -155,15 +156,15 @@ class CommandJudge(ABC):
     def expand(self, text: str) -> list[str]:
         if not self._splits_elsewhere:
             return expand(text, self.values)
-        found = expand(text, {})
+        texts = expand(text, {})
         if VARIABLE not in text and SPLIT_VARIABLE not in text:
-            return found
+            return texts
         splits = "".join(filter(is_literal, self.values.get("IFS", ()))) or " "
         pieces = (
             part for one in expand(text, self.values) for part in re.split(f"[{re.escape(splits)}\\s]", one)
         )
         named = [part for part in dict.fromkeys(pieces) if self._matters(part)][:_MOST_VALUES]
-        return [*found, *named, *found[-1:]] if named else found
+        return [*texts, *named, *texts[-1:]] if named else texts
 
     def _count(self, steps: int) -> None:
         self._steps += steps
@@ -184,10 +185,10 @@ class CommandJudge(ABC):
 
     def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
         """Judge an assignment; `made`: the value is a file or folder that the line makes."""
-        found = self._assigned(name, text, made=made)
-        if found.rank:
+        finding = self._assigned(name, text, made=made)
+        if finding.rank:
             self.commands.add_effect(f"{name}=")
-        return found
+        return finding
 
     def _assigned(self, name: str, text: str, *, made: bool) -> Finding:
         values = self.expand(text) or [""]
@@ -232,7 +233,7 @@ class CommandJudge(ABC):
         self.scripts.write(self.paths.now(word), NOT_KNOWN)
 
     def written_script(self, word: str, by: str = "") -> Input | None:
-        """What the line has written to a script that it has a program run; None if it has not written it."""
+        """The text that the line has written to a script which it runs; None if it has not written it."""
         return self.scripts.content(self.paths.now(word), by) if is_literal(word) else None
 
     def names_in(self, word: str) -> list[str]:
@@ -325,16 +326,16 @@ class CommandJudge(ABC):
         before, vague = len(self.commands), self.commands.vague
         replaced = None if base not in having("works_elsewhere") else dict(self.replaced)
         note_scripts(self, base, argv[1:], stdin)
-        found = self._program(name, list(argv[1:]), stdin)
+        finding = self._program(name, list(argv[1:]), stdin)
         if replaced is not None and (base in ("ssh", "autossh") or "exec" in argv[1:6]):
             self.replaced = replaced  # its paths are another machine's
         self.commands.vague = vague
         self._record(argv, stdin, before)
         self.trail.words = words
-        known = found.rank < NETWORK or rule_finding(base, argv[1:]) is not None
+        known = finding.rank < NETWORK or rule_finding(base, argv[1:]) is not None
         self.trail.command("[" if name == BRACKET else base, argv[1:], stdin, known=known)
         self.depth -= 1
-        worst = highest(found, self._consequences(list(argv), found, stdin))
+        worst = highest(finding, self._consequences(list(argv), finding, stdin))
         if self.paths.elsewhere and base in having("local_harm") and worst.rank == DESTROY:
             worst = Finding(NETWORK, f"{base}: changes files in the container only")
         self._lost_again |= base in self.functions and self.paths.lost
@@ -388,13 +389,13 @@ class CommandJudge(ABC):
         if base in _DECLARE or base in _ASSIGN or base == "printf":
             floor = highest(floor, self._variables(base, arguments, stdin))
         handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)
-        found = handler(self, base, arguments, stdin) if handler else rule_finding(base, arguments)
-        if found is None and base.startswith("mkfs"):
-            found = rule_finding("mkfs", arguments)
+        finding = handler(self, base, arguments, stdin) if handler else rule_finding(base, arguments)
+        if finding is None and base.startswith("mkfs"):
+            finding = rule_finding("mkfs", arguments)
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
         floor = highest(floor, run_files(self, base, arguments, stdin))
         floor = highest(floor, environment_changes(self, name, arguments), floor_finding(base, arguments))
-        return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
+        return highest(finding or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
 
     def _runs_file(self, name: str) -> Finding:
         """Judge a program by its path, outside of the system's folders."""

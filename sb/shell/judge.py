@@ -14,71 +14,41 @@ from sb.shell.programs.rules import Finding
 
 
 class Judge(Protocol):
-    """What a handler may ask of the judge and report to it.
+    """The judge of one line: its state, and what a handler may ask of it and report to it.
 
     Attributes:
         repeats: whether the line may run a part of itself again, as loops, functions and traps do.
         writes: the absolute paths that the line writes, as far as they are known.
         guesses: whether code counts that reads credentials and uses the network, wherever it sends what.
         inline: whether a part of it is code in another language, of which some effects may not be seen.
+        given_variables: follows a program that is given secrets as variables; see `secret_texts.TextTrail`.
+        values: the values that each variable may have by now.
+        programs: those that the line calls, for display.
+        touched: absolute paths that the line has written so far, as far as they are known.
+        links: links that the line makes to folders which hold a protected place.
+        settled: whether no command so far changed a file or took a while.
+        comes_back: whether what a command harms does, so that it counts as if it wrote files.
+        several: whether a word of the current command stands for several values of a variable.
+        depth: how many lines this one lies in.
     """
 
     repeats: bool
     guesses: bool
     inline: bool
     writes: list[str]
-
-    @property
-    def given_variables(self) -> Callable[..., AbstractContextManager[bool]]:
-        """Follows a program that is given secrets as variables; see `secret_texts.TextTrail`."""
-        ...
-
-    @property
-    def paths(self) -> Paths: ...
-
-    @property
-    def scripts(self) -> ScriptFiles: ...
-
-    @property
-    def values(self) -> dict[str, list[str]]:
-        """The values that each variable may have by now."""
-        ...
-
-    @property
-    def functions(self) -> set[str]: ...
-
-    @property
-    def aliases(self) -> set[str]: ...
-
-    @property
-    def programs(self) -> list[str]:
-        """The programs that the line calls, for display."""
-        ...
-
-    @property
-    def touched(self) -> set[str]:
-        """Absolute paths that the line has written so far, as far as they are known."""
-        ...
-
-    @property
-    def links(self) -> list[str]:
-        """Links that the line makes to folders which hold a protected place."""
-        ...
-
-    @property
-    def settled(self) -> bool:
-        """True if no command so far changed a file or took a while."""
-        ...
-
-    @property
-    def comes_back(self) -> Callable[[Sequence[str]], bool]:
-        """True if what a command harms does, so that it counts as if it wrote files."""
-        ...
-
-    @property
-    def several(self) -> bool:
-        """True if a word of the current command stands for several values of a variable."""
-        ...
+    given_variables: Callable[..., AbstractContextManager[bool]]
+    paths: Paths
+    scripts: ScriptFiles
+    values: dict[str, list[str]]
+    functions: set[str]
+    aliases: set[str]
+    programs: list[str]
+    touched: set[str]
+    links: list[str]
+    settled: bool
+    comes_back: Callable[[Sequence[str]], bool]
+    several: bool
+    depth: int
 
     @property
     def renames(self) -> bool:
@@ -142,7 +112,7 @@ class Judge(Protocol):
         ...
 
     def written_script(self, word: str, by: str = "") -> Input | None:
-        """What the line has written to a script that it runs; None if it has not written it."""
+        """The text that the line has written to a script which it runs; None if it has not written it."""
         ...
 
     def names_in(self, word: str) -> list[str]:

@@ -59,7 +59,7 @@ class Secret(NamedTuple):
 
 
 class OwnSecrets(NamedTuple):
-    """What packs of one's own add to the table.
+    """Rows that packs of one's own add to the table.
 
     Args:
         files, commands: rows like those of the table. free: paths that hold no secret, of trusted packs.
@@ -75,14 +75,9 @@ OWN: ContextVar[OwnSecrets] = ContextVar("own_secrets", default=SHIPPED_SECRETS)
 
 
 @functools.lru_cache(8)
-def _tables(own: OwnSecrets) -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
+def _tables(files: tuple[SecretRow, ...]) -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
     """The rows, and the indexes in which they are looked up; their numbers go on from one to the next."""
-    return (*FILES, *own.files), [_SHIPPED, index(own.files, len(FILES))]
-
-
-def _looked_up() -> tuple[tuple[SecretRow, ...], list[SecretIndex]]:
-    own = OWN.get()
-    return _tables(own) if own.files else (FILES, [_SHIPPED])
+    return ((*FILES, *files), [_SHIPPED, index(files, len(FILES))]) if files else (FILES, [_SHIPPED])
 
 
 _SHIPPED: SecretIndex = (PATTERNS, LITERAL, BEGINS, ENDS, OTHERS)
@@ -106,13 +101,18 @@ def glob(name: str, pattern: str) -> bool:
 
 def secret_path(parts: Sequence[str]) -> Secret | None:
     """The secret that a path holds, given as folded components; None for none."""
-    found = _first(_secrets_at(parts))
-    return None if found is not None and _is_free(parts) else found
+    secret = _secret_at(tuple(parts), OWN.get().files)
+    return None if secret is not None and _is_free(parts) else secret
+
+
+@functools.lru_cache(1 << 11)
+def _secret_at(parts: tuple[str, ...], files: tuple[SecretRow, ...]) -> Secret | None:
+    return _first(_secrets_at(parts, *_tables(files)))
 
 
 def secret_patterns() -> Iterator[tuple[tuple[str, ...], bool]]:
     """The patterns of credentials that need protection from readers: folded components, and whether they begin at the root."""
-    rows, indexes = _looked_up()
+    rows, indexes = _tables(OWN.get().files)
     for own, _, rooted, _, row in (pattern for one in indexes for pattern in one[0]):
         if rows[row][1] != PRIVATE:
             yield own, rooted
@@ -132,15 +132,16 @@ def _is_free(parts: Sequence[str]) -> bool:
 def _first(secrets: Iterator[Secret]) -> Secret | None:
     """The first that may not be read, else one that may not be sent."""
     private = None
-    for found in secrets:
-        if found.kind != PRIVATE:
-            return found
-        private = private or found
+    for secret in secrets:
+        if secret.kind != PRIVATE:
+            return secret
+        private = private or secret
     return private
 
 
-def _secrets_at(parts: Sequence[str]) -> Iterator[Secret]:
-    rows, indexes = _looked_up()
+def _secrets_at(
+    parts: Sequence[str], rows: Sequence[SecretRow], indexes: Sequence[SecretIndex]
+) -> Iterator[Secret]:
     name = parts[-1] if parts else ""
     for patterns, literal, begins, ends, others in indexes:
         for at, part in enumerate(parts):
@@ -174,17 +175,42 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
     Args:
         hidden: patterns of the shell stand for hidden names too.
     """
-    return _first(_secrets_like(parts, hidden))
+    return _secret_like(tuple(parts), hidden, OWN.get().files)
 
 
-def _secrets_like(parts: Sequence[str], hidden: bool) -> Iterator[Secret]:
-    rows, indexes = _looked_up()
-    for pattern in (pattern for one in indexes for pattern in one[0]):
+@functools.lru_cache(1 << 10)
+def _secret_like(parts: tuple[str, ...], hidden: bool, files: tuple[SecretRow, ...]) -> Secret | None:
+    return _first(_secrets_like(parts, hidden, files))
+
+
+def _secrets_like(parts: Sequence[str], hidden: bool, files: tuple[SecretRow, ...]) -> Iterator[Secret]:
+    (rows, indexes), (components, wild) = _tables(files), _components(files)
+    patterns = [pattern for one in indexes for pattern in one[0]]
+    # One component at least names a secret: other patterns than those with one that it may be cannot fit.
+    named: set[int] = set()
+    for part in filter(_names, dict.fromkeys(parts)):
+        head, tail, _, _ = _shape(part)
+        fixed = [one for one in components if one.startswith(head) and one.endswith(tail)]
+        for component in (*fixed, *wild):
+            if _may_be(part, component, hidden):
+                named.update(components[component])
+    for pattern in (patterns[number] for number in sorted(named)):
         own, folder, rooted, _, row = pattern
         last = 0 if rooted else len(parts) - len(own)
         first = 0 if folder else max(last, 0)
         if any(_fits_at(parts, start, pattern, rows[row], hidden) for start in range(first, last + 1)):
             yield Secret(*rows[row][:2])
+
+
+@functools.lru_cache(8)
+def _components(files: tuple[SecretRow, ...]) -> tuple[dict[str, list[int]], list[str]]:
+    """The components of all patterns, each with the numbers of the patterns that have it; and those with a `*`."""
+    components: dict[str, list[int]] = {}
+    patterns = (pattern for table in _tables(files)[1] for pattern in table[0])
+    for number, pattern in enumerate(patterns):
+        for component in dict.fromkeys(pattern[0]):
+            components.setdefault(component, []).append(number)
+    return components, [component for component in components if "*" in component]
 
 
 def _fits_at(parts: Sequence[str], start: int, pattern: Pattern, row: SecretRow, hidden: bool) -> bool:
@@ -214,18 +240,26 @@ def _may_be(part: str, pattern: str, hidden: bool) -> bool:
         return glob(part, pattern)
     if part[0] in (STAR, QUESTION, BRACKET) and pattern.startswith(".") and not hidden:
         return False
-    pieces = compiled(_WILD).split(part.partition(BRACKET)[0] + (STAR if BRACKET in part else ""))
-    head, tail = pieces[0], pieces[-1]
+    head, tail, known, shape = _shape(part)
     if "*" in pattern:
         other_head, *middle, other_tail = pattern.split("*")
         if not other_head and not other_tail:
             return pattern == "*" or any(one in part for one in middle if one)
         ends = ((head, other_head), (tail[::-1], other_tail[::-1]))
         return all(bool(one) and _agree(one, other) for one, other in ends if other)
+    if not pattern.startswith(head) or not pattern.endswith(tail):
+        return False
     stem, dot, extension = pattern.rpartition(".")
-    if stem and tail == dot + extension and len("".join(pieces)) - len(tail) < 2:
+    if stem and tail == dot + extension and known - len(tail) < 2:
         return False  # `*.json` names no file of secrets
-    return fnmatchcase(pattern, part.translate(_AS_GLOB))
+    return fnmatchcase(pattern, shape)
+
+
+@functools.lru_cache(1 << 8)
+def _shape(part: str) -> tuple[str, str, int, str]:
+    """The known beginning and end of a component with patterns, how much of it is known, and its glob."""
+    pieces = compiled(_WILD).split(part.partition(BRACKET)[0] + (STAR if BRACKET in part else ""))
+    return pieces[0], pieces[-1], len("".join(pieces)), part.translate(_AS_GLOB)
 
 
 def _agree(one: str, other: str) -> bool:
@@ -289,17 +323,17 @@ def _entries(folder: str, most: int) -> list[tuple[str, bool]]:
 
 def _secrets_of(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Secret]]:
     for name in names:
-        found = secret_path(folded(os.path.join(folder, name)))
-        if found is not None and found.kind != PRIVATE:
-            yield name, found
+        secret = secret_path(folded(os.path.join(folder, name)))
+        if secret is not None and secret.kind != PRIVATE:
+            yield name, secret
 
 
 def secret_word(paths: Paths, word: str) -> Secret | None:
     """The secret that a word of a command line names, in whatever folder it may run; None for none."""
     for piece in _pieces(word):
-        found = _by_piece(paths, piece)
-        if found is not None:
-            return found
+        secret = _by_piece(paths, piece)
+        if secret is not None:
+            return secret
     return None
 
 
@@ -307,29 +341,29 @@ def existing(paths: Paths, word: str) -> tuple[str, ...] | None:
     """The existing files that a word names, as real paths; None where that cannot be told."""
     if ":" in word or not is_sure(word):
         return None
-    found = dict[str, None]()
+    files = dict[str, None]()
     for piece in _pieces(word):
         there = there_now(paths, piece)
         if there is None:
             return None
-        found |= dict.fromkeys(map(os.path.realpath, there))
-    return tuple(found)
+        files |= dict.fromkeys(map(os.path.realpath, there))
+    return tuple(files)
 
 
 def there_now(paths: Paths, piece: str) -> list[str] | None:
     """The existing paths that a word stands for, by its patterns too; None where that cannot be told."""
     if paths.elsewhere or paths.anywhere or paths.wandered or paths.arrived:
         return None
-    found: list[str] = []
+    present: list[str] = []
     for place in paths.places(piece):
         if is_literal(place):
-            found += [place] if may_be_there(place) else []
+            present += [place] if may_be_there(place) else []
             continue
         fitting = _fitting(place, dotglob=paths.dotglob)
         if fitting is None:
             return None
-        found += fitting
-    return found
+        present += fitting
+    return present
 
 
 def _fitting(pattern: str, *, dotglob: bool) -> list[str] | None:
@@ -392,30 +426,30 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
     if not own or (" " in own[-1] and not piece.startswith(("/", "~", "."))):
         return None
     if is_literal(piece):
-        found = secret_path(own)
-        if found is None and own[-1] != "-":
+        secret = secret_path(own)
+        if secret is None and own[-1] != "-":
             places = paths.places(piece) if piece[0] != "-" else ()
-            found = next(filter(None, (secret_path(folded(place)) for place in places)), None)
+            secret = next(filter(None, (secret_path(folded(place)) for place in places)), None)
             if (
-                found is not None
+                secret is not None
                 and not piece.startswith(("/", "~"))
                 and not any(map(os.path.lexists, places))
             ):
-                return found if _is_plain(piece) else None
-        return found
+                return secret if _is_plain(piece) else None
+        return secret
     if OPERAND in piece or UNKNOWN in piece:
         return secret_pattern(own, hidden=True)
-    found = secret_pattern(own, hidden=paths.dotglob)
+    secret = secret_pattern(own, hidden=paths.dotglob)
     if (
-        found is None and "/" not in piece and len(paths.folders) > 1
+        secret is None and "/" not in piece and len(paths.folders) > 1
     ):  # in the folder that the line has gone to
-        found = secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
+        secret = secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
     last = own[-1]
-    if found is None and (is_literal(last) or not (last.startswith(".") or paths.dotglob)):
+    if secret is None and (is_literal(last) or not (last.startswith(".") or paths.dotglob)):
         return None  # what is there says more than the pattern only of hidden files, such as those of `.*`
     there = there_now(paths, piece)
     if there is None:
-        return None if compiled(_ENDING).fullmatch(last) else found
+        return None if compiled(_ENDING).fullmatch(last) else secret
     both = (folded(place) for path in there for place in (path, os.path.realpath(path)))
     return _first(filter(None, map(secret_path, both)))
 

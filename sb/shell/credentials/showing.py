@@ -18,6 +18,7 @@ SILENT, COUNTS, PASSES, PRINTS, VIEWERS, PRINTS_NAMES, FINDS, CODE, COPIES, GREP
         *("copies", "searches_text", "runs_lines", "packs"),
     ),
 )
+_READ_DISK = (PASSES | VIEWERS | GREPS | COPIES) - PACKS - {"cpio", "zip", "unzip", "zcat"}
 PATTERN_FIRST = having("searches_text", "pattern_first")
 SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash hash-object".split())
 LOADING = frozenset(("export", "env", "declare", "local", "readonly", "typeset"))
@@ -52,7 +53,7 @@ _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 
 def reads_disk(program: str) -> bool:
     """True if a program that is given a path reads that file of this machine: not one of an archive or of a commit."""
-    return program in (PASSES | VIEWERS | GREPS | COPIES) - PACKS - {"cpio", "zip", "unzip", "zcat"}
+    return program in _READ_DISK
 
 
 def git_verb(arguments: Sequence[str]) -> str:
@@ -137,7 +138,7 @@ def lets_names_through(program: str, arguments: Sequence[str]) -> bool:
 
 
 def lists_hidden(program: str, arguments: Sequence[str]) -> int:
-    """Whether a command prints the names of a folder's files: 2 with hidden ones, 1 without, 0 for neither."""
+    """The names of a folder's files that a command prints: 2 for all, 1 for those that are not hidden, 0 for none."""
     if program == "ls":
         return 1 + any(compiled(_ALL).fullmatch(word) is not None for word in arguments)
     if program != "git":

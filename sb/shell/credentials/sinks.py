@@ -73,7 +73,7 @@ class Sink(NamedTuple):
 
 
 def sink(program: str, arguments: Sequence[str]) -> Sink | None:
-    """What a command sends, and where to; None if it sends nothing."""
+    """The sink that a command is: what it sends, and where to; None if it sends nothing."""
     if program in _HTTP:
         return _http(program, arguments)
     if program in _COPIES or program in _STREAMS:
@@ -95,18 +95,8 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
 
 def _writes_to_store(arguments: Sequence[str]) -> bool:
     """True if `mc` copies something: its other commands keep its settings, or name and list what there is."""
-    return not {*arguments[:1]} & {
-        "alias",
-        "ls",
-        "mb",
-        "stat",
-        "du",
-        "tree",
-        "diff",
-        "ping",
-        "config",
-        "admin",
-    }
+    looking = "alias ls mb stat du tree diff ping config admin".split()
+    return not arguments or arguments[0] not in looking
 
 
 def _http(program: str, arguments: Sequence[str]) -> Sink | None:
@@ -202,25 +192,7 @@ def _stream(program: str, arguments: Sequence[str]) -> Sink | None:
         compiled("-[a-km-zA-Z]*z[a-zA-Z]*").fullmatch(word) for word in arguments
     ):
         return None  # only looks whether a port is open
-    valued = (
-        "-i",
-        "-p",
-        "-P",
-        "-o",
-        "-F",
-        "-J",
-        "-L",
-        "-R",
-        "-D",
-        "-l",
-        "-w",
-        "-q",
-        "-s",
-        "-c",
-        "-e",
-        "-U",
-        "-m",
-    )
+    valued = "-i -p -P -o -F -J -L -R -D -l -w -q -s -c -e -U -m".split()
     words = [
         word
         for at, word in enumerate(arguments)

@@ -11,7 +11,7 @@ MOST_UPLOADS = 16  # that are told of one line
 
 
 class Taint(NamedTuple):
-    """What a text may hold.
+    """Secrets that a text may hold.
 
     Args:
         level: nothing, names of files with secrets, or a secret itself.
@@ -56,10 +56,10 @@ class Upload(NamedTuple):
 
 def merged(*taints: Taint) -> Taint:
     """The worst of them: the highest level, read before not read, without hosts before with; with the files of all."""
+    tainted = [taint for taint in taints if taint.level]
+    if len(tainted) < 2:
+        return tainted[0] if tainted else CLEAN
     worst = max(
-        taints,
-        key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth),
-        default=CLEAN,
+        tainted, key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth)
     )
-    files = tuple(dict.fromkeys(file for one in taints if one.level for file in one.files))
-    return worst if not worst.level or files == worst.files else worst._replace(files=files)
+    return worst._replace(files=tuple(dict.fromkeys(file for one in tainted for file in one.files)))

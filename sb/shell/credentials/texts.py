@@ -31,19 +31,8 @@ if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
 _IN_HEADER = r"(?i)(?:-H|--header=?)?\s*(?:authorization|proxy-authorization|x-api-key|api-key|apikey|private-token|x-auth-token|x-token|deploy-token|job-token|x-\w+-(?:token|key)|token|cookie)\s*:.*"
-_AUTH_OPTIONS = (
-    "-u",
-    "--user",
-    "--oauth2-bearer",
-    "-b",
-    "--cookie",
-    "--password",
-    "--http-password",
-    "--http-user",
-    "-A",
-    "-a",
-    "--auth",
-    "--token",
+_AUTH_OPTIONS = frozenset(
+    "-u --user --oauth2-bearer -b --cookie --password --http-password --http-user -A -a --auth --token".split()
 )
 _EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
 _BY_NAME = r"\$\{!\w+\}"
@@ -219,7 +208,7 @@ class TextTrail(ABC):
         return found
 
     def of_word(self, word: Word) -> Taint:
-        """What the variables in a word hold."""
+        """The taint of the variables in a word."""
         names = (
             compiled(_MARKED).findall(word.text)
             if VARIABLE in word.text or SPLIT_VARIABLE in word.text
@@ -313,14 +302,14 @@ class TextTrail(ABC):
                 self._files[place] = taint._replace(soft=False)
 
     def _of_file(self, word: str) -> Taint:
-        """What a file holds; one with a secret is read by that."""
+        """The taint of a file; one with a secret is read by that."""
         own = secret_word(self._judge.paths, word)
         if own is not None:
             return self._source(word, own)
         return self._of_copy(word)
 
     def _of_copy(self, word: str) -> Taint:
-        """What a file holds that the line itself has written."""
+        """The taint of a file that the line itself has written."""
         if not self._files or not is_sure(word):
             return CLEAN
         found = CLEAN

@@ -10,6 +10,7 @@ from sb.repository import git_root
 from sb.shell.destinations.copying import copied
 from sb.shell.parsing.words import compiled, display, is_literal
 from sb.shell.places.guarded import refusal
+from sb.shell.places.places import lies_below
 from sb.shell.programs.facts import WRAPPERS, WRITTEN_VARIABLES, having
 from sb.shell.programs.options import Arrival, Content
 from sb.shell.programs.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
@@ -41,7 +42,9 @@ _EDITORS = frozenset(("sed", "gsed", "perl", "ruby"))  # which have rules of the
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
     """Judge the change of a path; `whole`: with everything in it."""
-    if judge.links and any(_is_below(place, link) for place in judge.paths.now(word) for link in judge.links):
+    if judge.links and any(
+        lies_below(place, link) for place in judge.paths.now(word) for link in judge.links
+    ):
         return Finding(DESTROY, f"{display(word)}: goes through a link that the same line makes")
     place = judge.paths.guards(word) or (judge.paths.guards_inside(word) if whole else None)
     if place and not place.asks:
@@ -116,10 +119,6 @@ def _refuse_a_link_above(judge: Judge, words: Sequence[str]) -> None:
         inside = judge.paths.guards_inside(word)
         if judge.paths.holds(word, only_ours=True) or (inside and not inside.asks):
             judge.refuse(refusal(display(word)))
-
-
-def _is_below(place: str, folder: str) -> bool:
-    return place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _is_ours(word: str) -> bool:

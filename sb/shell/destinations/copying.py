@@ -152,17 +152,7 @@ def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterato
         )
     rest = [word for word in options.rest if word != "container"]
     verb, named = rest[at - 1 : at], rest[at:]
-    if verb[:1] not in [
-        ["cp"],
-        ["sync"],
-        ["copy"],
-        ["copyto"],
-        ["move"],
-        ["moveto"],
-        ["mv"],
-        ["rsync"],
-        ["copyurl"],
-    ]:
+    if "".join(verb) not in "cp sync copy copyto move moveto mv rsync copyurl".split():
         return
     if len(named) < 2 or is_remote(named[-1]):
         return

@@ -31,17 +31,8 @@ _FLAGS = frozenset(
         "--disable-content-trust --no-hosts --no-hostname --http-proxy --help --quiet-pull --use-api-socket --tls-verify"
     ).split()
 )
-_MOUNTS = (
-    "-v",
-    "--volume",
-    "--mount",
-    "--volumes-from",
-    "--device",
-    "--pid",
-    "--privileged",
-    "--ipc",
-    "--uts",
-    "--userns",
+_MOUNTS = frozenset(
+    "-v --volume --mount --volumes-from --device --pid --privileged --ipc --uts --userns".split()
 )
 _RIGHTS = ("ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "DAC_READ_SEARCH")
 

@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
 _OURS_IN_CODE = (
-    "sb.cli",
-    "sb.__main__",
-    "sb.commands",
-    "sb.kernel.approvals",
-    "sb.kernel.authority",
-    "sb.kernel.decision_desk",
+    "sb.cli sb.__main__ sb.commands sb.kernel.approvals sb.kernel.authority sb.kernel.decision_desk".split()
 )
 _IMPORTS_OURS = r"\bfrom[ \t]+sb[ \t]+import\b|\brun_module\([ \t]*['\"]sb['\".]"
 

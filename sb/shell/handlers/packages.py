@@ -31,14 +31,8 @@ _PYTHONS = ("--python", "-p")
 _FOLDERS = ("--target", "-t", "--prefix", "--root", "--directory", "--clear")
 _INSTALLED_INTO = ("--target", "-t", "--prefix", "--root")
 _VARIABLES = (
-    "VIRTUAL_ENV",
-    "UV_PROJECT_ENVIRONMENT",
-    "CONDA_PREFIX",
-    "PIP_PREFIX",
-    "PIP_TARGET",
-    "PIP_PYTHON",
-    "UV_PYTHON",
-)
+    "VIRTUAL_ENV UV_PROJECT_ENVIRONMENT CONDA_PREFIX PIP_PREFIX PIP_TARGET PIP_PYTHON UV_PYTHON"
+).split()
 _VALUED = (
     "--python -p --target -t --prefix --root --index-url -i --extra-index-url -r --requirement -c --constraint "
     "--system-site-packages-from --prompt --cache-dir --log --directory --project --index"

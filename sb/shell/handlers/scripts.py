@@ -235,6 +235,11 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     return found
 
 
+_LOOKING = frozenset(
+    ".tables .schema .dump .databases .mode .headers .indexes .show .stats .help .quit .width".split()
+)
+
+
 def _dot(judge: Judge, name: str, line: str) -> Finding:
     command, _, rest = line.partition(" ")
     if command in (".output", ".once", ".log", ".backup", ".save", ".clone", ".iotrace") and rest.strip()[
@@ -247,20 +252,7 @@ def _dot(judge: Judge, name: str, line: str) -> Finding:
         ".system".startswith(command) and len(command) > 2
     ):
         return highest(Finding(NETWORK, f"{name} {command}: runs a command"), judge.line(rest))
-    if command in (
-        ".tables",
-        ".schema",
-        ".dump",
-        ".databases",
-        ".mode",
-        ".headers",
-        ".indexes",
-        ".show",
-        ".stats",
-        ".help",
-        ".quit",
-        ".width",
-    ):
+    if command in _LOOKING:
         return QUIET
     return Finding(
         NETWORK,
@@ -307,35 +299,10 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
 
 
 _REDIS_DESTROYS = frozenset(
-    [
-        "flushall",
-        "flushdb",
-        "del",
-        "unlink",
-        "shutdown",
-        "debug",
-        "script",
-        "eval",
-        "rename",
-        "restore",
-        "migrate",
-        "swapdb",
-        "config",
-        "slaveof",
-        "replicaof",
-        "failover",
-        "xtrim",
-        "ltrim",
-        "getdel",
-        "hdel",
-        "srem",
-        "zrem",
-        "spop",
-        "lrem",
-        "xdel",
-        "function",
-        "acl",
-    ]
+    (
+        "flushall flushdb del unlink shutdown debug script eval rename restore migrate swapdb config slaveof "
+        "replicaof failover xtrim ltrim getdel hdel srem zrem spop lrem xdel function acl"
+    ).split()
 )
 
 

@@ -20,20 +20,7 @@ _SQL_READS = frozenset(
     ("select", "explain", "show", "describe", "desc", "pragma", "values", "with", "table", "analyze")
 )
 _SQL_CHANGES = frozenset(
-    (
-        "insert",
-        "update",
-        "delete",
-        "create",
-        "alter",
-        "replace",
-        "merge",
-        "grant",
-        "revoke",
-        "attach",
-        "copy",
-        "call",
-    )
+    "insert update delete create alter replace merge grant revoke attach copy call".split()
 )
 _NO_BRACKETS = str.maketrans("()", "  ")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.shell.handlers.sql import sql
-from sb.shell.inline.effects import Effects
+from sb.shell.inline.effects import Effects, unknown_code
 from sb.shell.parsing.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, is_literal
 from sb.shell.programs.rules import DESTROY, QUIET, Finding
 
@@ -57,10 +57,10 @@ _NODE = _Language(
             _FS
             + r"(?:writeFileSync|writeFile|appendFileSync|appendFile|createWriteStream|outputFileSync|outputFile|writeJsonSync|writeJson|truncateSync|truncate|Bun\.write|Deno\.writeTextFile(?:Sync)?|Deno\.writeFile(?:Sync)?)\b",
         ),
-        ("move", _FS + r"(?:renameSync|rename|moveSync|Deno\.rename(?:Sync)?)\b"),
-        ("copy", _FS + r"(?:copyFileSync|copyFile|cpSync|copySync|Deno\.copyFile(?:Sync)?)\b"),
-        ("link", _FS + r"(?:symlinkSync|symlink|linkSync|Deno\.symlink(?:Sync)?)\b"),
-        ("mode", _FS + r"(?:chmodSync|chmod|chownSync|chown)\b"),
+        ("mv", _FS + r"(?:renameSync|rename|moveSync|Deno\.rename(?:Sync)?)\b"),
+        ("cp -R", _FS + r"(?:copyFileSync|copyFile|cpSync|copySync|Deno\.copyFile(?:Sync)?)\b"),
+        ("ln -s", _FS + r"(?:symlinkSync|symlink|linkSync|Deno\.symlink(?:Sync)?)\b"),
+        ("chmod 600", _FS + r"(?:chmodSync|chmod|chownSync|chown)\b"),
         (
             "read",
             _FS
@@ -89,12 +89,12 @@ _PERL = _Language(
         ("line", r"\bqx(?=[{(/|!])|\bopen3\b"),
         ("removes", r"(?<![\w$@%>])(?:rmtree|remove_tree|File::Path::\w*tree)\b"),
         ("remove", r"(?<![\w$@%>])unlink\b"),
-        ("empty", r"(?<![\w$@%>])rmdir\b"),
+        ("rmdir --", r"(?<![\w$@%>])rmdir\b"),
         ("open", r"(?<![\w$@%>])(?:sysopen|open)\b"),
         ("write", r"(?<![\w$@%>])(?:truncate|write_file|append_file|spew|spurt)\b"),
-        ("move", r"(?<![\w$@%>])(?:rename|move|mv)\b(?!\s*=)"),
-        ("copy", r"(?<![\w$@%>])(?:copy|cp)\b(?!\s*=)"),
-        ("link", r"(?<![\w$@%>])(?:symlink|link)\b"),
+        ("mv", r"(?<![\w$@%>])(?:rename|move|mv)\b(?!\s*=)"),
+        ("cp -R", r"(?<![\w$@%>])(?:copy|cp)\b(?!\s*=)"),
+        ("ln -s", r"(?<![\w$@%>])(?:symlink|link)\b"),
         ("read", r"(?<![\w$@%>])(?:read_file|slurp)\b"),
         ("go", r"(?<![\w$@%>])chdir\b"),
         ("fetch", r"->(?:post|put|get|delete|request)\b|IO::Socket::\w+(?:::\w+)*->new"),
@@ -116,13 +116,13 @@ _RUBY = _Language(
             r"FileUtils\.(?:rm_r|rm_rf|rmtree|remove_dir|remove_entry\w*|remove_entry_secure|safe_unlink)\b|\.rmtree\b",
         ),
         ("remove", r"(?:File|Pathname)\.(?:delete|unlink)\b|FileUtils\.(?:rm|rm_f|remove)\b"),
-        ("empty", r"Dir\.(?:rmdir|delete|unlink)\b|FileUtils\.rmdir\b"),
+        ("rmdir --", r"Dir\.(?:rmdir|delete|unlink)\b|FileUtils\.rmdir\b"),
         ("open", r"(?:File|IO)\.(?:open|new)\b|(?<![\w.@:$])open\b"),
         ("write", r"(?:File|IO)\.(?:write|binwrite|truncate)\b|FileUtils\.touch\b"),
-        ("move", r"File\.rename\b|FileUtils\.(?:mv|move)\b"),
-        ("copy", r"FileUtils\.(?:cp|cp_r|copy\w*|install)\b|IO\.copy_stream\b"),
-        ("link", r"File\.(?:symlink|link)\b|FileUtils\.ln(?:_s|_sf)?\b"),
-        ("mode", r"File\.(?:chmod|chown)\b|FileUtils\.ch(?:mod|own)(?:_R)?\b"),
+        ("mv", r"File\.rename\b|FileUtils\.(?:mv|move)\b"),
+        ("cp -R", r"FileUtils\.(?:cp|cp_r|copy\w*|install)\b|IO\.copy_stream\b"),
+        ("ln -s", r"File\.(?:symlink|link)\b|FileUtils\.ln(?:_s|_sf)?\b"),
+        ("chmod 600", r"File\.(?:chmod|chown)\b|FileUtils\.ch(?:mod|own)(?:_R)?\b"),
         ("read", r"(?:File|IO)\.(?:read|binread|readlines|foreach)\b"),
         ("go", r"Dir\.chdir\b"),
         ("kill", r"Process\.kill\b"),
@@ -137,13 +137,13 @@ _PHP = _Language(
     (
         ("line", r"(?<![\w$>:])(?:exec|shell_exec|system|passthru|popen|proc_open|pcntl_exec)\b"),
         ("remove", r"(?<![\w$>:])unlink\b"),
-        ("empty", r"(?<![\w$>:])rmdir\b"),
+        ("rmdir --", r"(?<![\w$>:])rmdir\b"),
         ("open", r"(?<![\w$>:])fopen\b"),
         ("write", r"(?<![\w$>:])(?:file_put_contents|touch)\b"),
-        ("move", r"(?<![\w$>:])(?:rename|move_uploaded_file)\b"),
-        ("copy", r"(?<![\w$>:])copy\b"),
-        ("link", r"(?<![\w$>:])(?:symlink|link)\b"),
-        ("mode", r"(?<![\w$>:])(?:chmod|chown|chgrp)\b"),
+        ("mv", r"(?<![\w$>:])(?:rename|move_uploaded_file)\b"),
+        ("cp -R", r"(?<![\w$>:])copy\b"),
+        ("ln -s", r"(?<![\w$>:])(?:symlink|link)\b"),
+        ("chmod 600", r"(?<![\w$>:])(?:chmod|chown|chgrp)\b"),
         ("read", r"(?<![\w$>:])(?:file_get_contents|readfile|file|fpassthru|parse_ini_file)\b"),
         ("go", r"(?<![\w$>:])chdir\b"),
         ("fetch", r"(?<![\w$>:])(?:curl_exec|curl_init|fsockopen|stream_socket_client|mail)\b"),
@@ -242,32 +242,24 @@ class _Search:
             )
             for text in texts or [UNKNOWN]:
                 effects.remove(call, text, whole=whole)
-        elif effect == "empty":
-            effects.change(call, "rmdir", "--", first)
-        elif effect == "write":
-            effects.write(call, first, replaces=not call.lower().startswith("append"))
         elif effect == "open":
             self._opens(call, texts)
-        elif effect in ("move", "copy", "link"):
-            effects.place(call, {"move": "mv", "copy": "cp -R", "link": "ln -s"}[effect], first, second)
-        elif effect == "mode":
-            effects.change(
-                call, "chmod", "600", next((text for text in texts if not text.isdigit()), UNKNOWN)
-            )
-        elif effect == "read":
-            effects.read(call, first)
         elif effect == "statement":
             effects.note(sql(first, f"{self._name} {call}", QUIET) if is_literal(first) else QUIET)
         elif effect == "destroys":
             effects.note(Finding(DESTROY, f"{self._name} {call}: destroys data"))
-        elif effect == "go":
-            effects.go(first)
         elif effect == "kill":
             effects.change(call, "kill", "-9", "-1" if compiled(r"\W-1\b").search(rest) else "1234")
         elif effect == "fetch":
             self._fetches(call, first, rest)
-        elif effect == "code" and (not texts or UNKNOWN in "".join(texts)):
-            effects.note(Finding(DESTROY, f"{self._name} {call}: runs code that is unknown until it runs"))
+        elif effect == "code":
+            if not texts or UNKNOWN in "".join(texts):
+                effects.note(unknown_code(self._name, call))
+        elif effect == "chmod 600":
+            effects.apply(effect, call, next((text for text in texts if not text.isdigit()), UNKNOWN))
+        else:
+            effect = "append" if call.lower().startswith("append") else effect
+            effects.apply(effect, call, first, second)
 
     def _runs(self, call: str, end: int, texts: list[str], *, whole: bool) -> None:
         delimiter = self._code[end : end + 1]

@@ -13,6 +13,7 @@ from sb.shell.programs.rules import DESTROY, QUIET, WRITE, Finding, highest
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
+PLACING = ("mv", "cp", "cp -R", "ln", "ln -s")
 _MOST_FLOWS = 16  # files read, each with each place that is sent to
 
 
@@ -77,6 +78,25 @@ class Effects:
         """The code changes files like a program: `chmod`, `mkdir`, `truncate`, `tar`."""
         self._as(call, *argv)
 
+    def apply(self, effect: str, call: str, path: str, target: str = UNKNOWN) -> None:
+        """The code has an effect that the tables of calls name: a word, or the program with its options.
+
+        Args:
+            target: the second path, where the effect has one.
+        """
+        if effect in ("remove", "removes"):
+            self.remove(call, path, whole=effect == "removes")
+        elif effect in ("write", "append"):
+            self.write(call, path, replaces=effect == "write")
+        elif effect == "read":
+            self.read(call, path)
+        elif effect == "go":
+            self.go(path)
+        elif effect in PLACING:
+            self.place(call, effect, path, target)
+        else:
+            self.change(call, *effect.split(), path)
+
     def send(self, call: str, url: str, *, method: str = "POST", fetches: bool = False) -> None:
         """The code sends a request.
 
@@ -110,7 +130,7 @@ class Effects:
 
 
 def given_input(text: str | None) -> Input:
-    """What a program that the code runs is given to read; None for nothing."""
+    """The input of a program that the code runs; None for nothing."""
     if text is None:
         return NOTHING
     return Input("text", text) if is_literal(text) else NOT_KNOWN

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.credentials.texts import is_login_header
 from sb.shell.handlers.sql import sql
-from sb.shell.inline.effects import Effects, given_input, unknown_code
+from sb.shell.inline.effects import PLACING, Effects, given_input, unknown_code
 from sb.shell.inline.python_values import Values
 from sb.shell.parsing.words import UNKNOWN, is_literal
 from sb.shell.programs.rules import DESTROY, QUIET, Finding
@@ -36,16 +36,7 @@ _OPENS = frozenset(
 _DESTROYS = frozenset(
     "flushall flushdb drop_database drop_collection drop_all drop_table drop_index delete_many dropDatabase".split()
 )
-_DESTROYS_IN_A_CLOUD = (
-    "delete_",
-    "terminate_",
-    "purge_",
-    "deregister_",
-    "revoke_",
-    "stop_",
-    "detach_",
-    "disable_",
-)
+_DESTROYS_IN_A_CLOUD = tuple("delete_ terminate_ purge_ deregister_ revoke_ stop_ detach_ disable_".split())
 _MOST_ORIGINS = 4
 _LONGEST_CHAIN = 12  # calls and attributes between a client and what deletes
 _DELETES_OBJECTS = ("delete", "terminate", "stop", "purge")  # of their objects
@@ -82,17 +73,7 @@ def inline_python(judge: Judge, name: str, code: str, argv: Sequence[str] = (), 
 
 
 _FETCHING = ("GET", "HEAD", "OPTIONS", "DELETE")
-_OPTIONS = (
-    "method",
-    "url",
-    "timeout",
-    "verify",
-    "allow_redirects",
-    "follow_redirects",
-    "stream",
-    "auth",
-    "cert",
-)
+_OPTIONS = frozenset("method url timeout verify allow_redirects follow_redirects stream auth cert".split())
 
 
 class _Code:
@@ -224,7 +205,7 @@ class _Code:
                 self._of_path(call, method, path)
         elif method in ("unlink", "rmtree_p", "remove_p", "write_text", "write_bytes") and not call.keywords:
             for path in self._values.texts(value):  # no other object has these
-                self._of_path(call, method.removesuffix("_p"), path)
+                self._of_path(call, method, path)
         elif method in ("extractall", "extract"):
             self._extract(call, value)
         elif method in ("execute", "executescript", "executemany") and call.args:
@@ -247,30 +228,12 @@ class _Code:
             self.effects.upload(method, self._argument(call, 0, "Filename"))
 
     def _of_path(self, call: ast.Call, method: str, path: str) -> None:
-        if method in ("write_text", "write_bytes", "touch"):
-            self.effects.write(method, path, replaces=method != "touch")
-        elif method in ("read_text", "read_bytes"):
-            self.effects.read(method, path)
-        elif method == "unlink":
-            self.effects.remove(method, path)
-        elif method == "rmtree":
-            self.effects.remove(method, path, whole=True)
-        elif method == "rmdir":
-            self.effects.change(method, "rmdir", "--", path)
-        elif method == "mkdir":
-            self.effects.change(method, "mkdir", "-p", "--", path)
-        elif method in ("rename", "replace", "move"):
-            self.effects.place(method, "mv", path, self._argument(call, 0, "target"))
-        elif method == "copy":
-            self.effects.place(method, "cp -R", path, self._argument(call, 0, "target"))
-        elif method in ("symlink_to", "hardlink_to", "link_to"):
-            self.effects.place(
-                method, "ln -s" if method == "symlink_to" else "ln", self._argument(call, 0, "target"), path
-            )
-        elif method in ("chmod", "lchmod"):
-            self.effects.change(method, "chmod", "600", path)
-        elif method == "open":
+        effect, target = _OF_A_PATH[method], self._argument(call, 0, "target")
+        if method == "open":
             self._open("open", call, [path], 0)
+        else:
+            first, second = (target, path) if effect in ("ln", "ln -s") else (path, target)
+            self.effects.apply(effect, method, first, second)
 
     def _extract(self, call: ast.Call, value: ast.expr) -> None:
         archives = [self._values.texts(made.args[0]) for made in self._made(value) if made.args]
@@ -338,41 +301,13 @@ class _Code:
 
     # --- functions on paths
 
-    def remove(self, name: str, call: ast.Call) -> None:
-        for path in self._texts(call, 0, "path"):
-            self.effects.remove(name, path)
-
-    def remove_folder(self, name: str, call: ast.Call) -> None:
-        for path in self._texts(call, 0, "path", "name"):
-            self.effects.remove(name, path, whole=True)
-
-    def remove_empty(self, name: str, call: ast.Call) -> None:
-        self.effects.change(name, "rmdir", "--", self._argument(call, 0, "path", "name"))
-
-    def move(self, name: str, call: ast.Call) -> None:
-        for source in self._texts(call, 0, "src"):
-            self.effects.place(name, "mv", source, self._argument(call, 1, "dst"))
-
-    def copy(self, name: str, call: ast.Call) -> None:
-        for source in self._texts(call, 0, "src"):
-            program = "cp -R" if "tree" in name else "cp"
-            self.effects.place(name, program, source, self._argument(call, 1, "dst"))
-
-    def link(self, name: str, call: ast.Call) -> None:
-        program = "ln -s" if name.endswith("symlink") else "ln"
-        self.effects.place(name, program, self._argument(call, 0, "src"), self._argument(call, 1, "dst"))
-
-    def write(self, name: str, call: ast.Call) -> None:
-        self.effects.write(name, self._argument(call, 0, "path"))
-
-    def make(self, name: str, call: ast.Call) -> None:
-        self.effects.change(name, "mkdir", "-p", "--", self._argument(call, 0, "path", "name"))
-
-    def mode(self, name: str, call: ast.Call) -> None:
-        self.effects.change(name, "chmod", "600", self._argument(call, 0, "path"))
-
-    def owner(self, name: str, call: ast.Call) -> None:
-        self.effects.change(name, "chown", "0", self._argument(call, 0, "path"))
+    def on_files(self, name: str, call: ast.Call) -> None:
+        """Functions of files, by the table of their effects."""
+        effect = _ON_FILES[name.removeprefix("posix.")]
+        named = ("src",) if effect in PLACING else ("path", "name") if effect in _OF_FOLDERS else ("path",)
+        each = effect in ("remove", "removes", "mv", "cp", "cp -R")
+        for path in self._texts(call, 0, *named) if each else [self._argument(call, 0, *named)]:
+            self.effects.apply(effect, name, path, self._argument(call, 1, "dst"))
 
     def unpack(self, name: str, call: ast.Call) -> None:
         folder = self._argument(call, 1, "extract_dir") if len(call.args) > 1 or call.keywords else "."
@@ -384,9 +319,6 @@ class _Code:
             self.effects.write(name, self._argument(call, 0, "path"))
         else:
             self.effects.read(name, self._argument(call, 0, "path"))
-
-    def go(self, name: str, call: ast.Call) -> None:
-        self.effects.go(self._argument(call, 0, "path"))
 
     def edit(self, name: str, call: ast.Call) -> None:
         """`fileinput.input(files, inplace=True)`."""
@@ -401,28 +333,51 @@ class _Code:
         self.effects.change(name, "kill", "-9", "-1" if target == "-1" else "%1" if group else target)
 
 
-_OF_A_PATH = frozenset(
-    "write_text write_bytes touch read_text read_bytes unlink rmdir mkdir rename replace move copy symlink_to hardlink_to link_to "
-    "chmod lchmod open".split()
-)
+# Methods of paths, and functions of files, by what they do, as `Effects.apply` names it.
+_OF_A_PATH = {
+    method: effect
+    for effect, methods in {
+        "write": "write_text write_bytes",
+        "append": "touch",
+        "read": "read_text read_bytes",
+        "remove": "unlink remove_p",
+        "removes": "rmtree_p",
+        "rmdir --": "rmdir",
+        "mkdir -p --": "mkdir",
+        "mv": "rename replace move",
+        "cp -R": "copy",
+        "ln": "hardlink_to link_to",
+        "ln -s": "symlink_to",
+        "chmod 600": "chmod lchmod",
+        "": "open",
+    }.items()
+    for method in methods.split()
+}
+_ON_FILES = {
+    function: effect
+    for effect, functions in {
+        "remove": "os.remove os.unlink send2trash.send2trash",
+        "removes": "shutil.rmtree distutils.dir_util.remove_tree",
+        "rmdir --": "os.rmdir os.removedirs",
+        "mkdir -p --": "os.mkdir os.makedirs",
+        "mv": "os.rename os.replace os.renames shutil.move",
+        "cp": "shutil.copy shutil.copy2 shutil.copyfile",
+        "cp -R": "shutil.copytree distutils.dir_util.copy_tree",
+        "ln": "os.link",
+        "ln -s": "os.symlink",
+        "write": "os.truncate os.mkfifo os.mknod os.utime",
+        "chmod 600": "os.chmod os.lchmod",
+        "chown 0": "os.chown os.lchown shutil.chown",
+        "go": "os.chdir contextlib.chdir",
+    }.items()
+    for function in functions.split()
+}
+_OF_FOLDERS = ("removes", "rmdir --", "mkdir -p --")
 _CALLS: dict[str, Callable[[_Code, str, ast.Call], None]] = {
-    **dict.fromkeys(("os.remove", "os.unlink", "send2trash.send2trash"), _Code.remove),
-    **dict.fromkeys(("shutil.rmtree", "distutils.dir_util.remove_tree"), _Code.remove_folder),
-    **dict.fromkeys(("os.rmdir", "os.removedirs"), _Code.remove_empty),
-    **dict.fromkeys(("os.rename", "os.replace", "os.renames", "shutil.move"), _Code.move),
-    **dict.fromkeys(
-        ("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "distutils.dir_util.copy_tree"),
-        _Code.copy,
-    ),
-    **dict.fromkeys(("os.symlink", "os.link"), _Code.link),
-    **dict.fromkeys(("os.truncate", "os.mkfifo", "os.mknod", "os.utime"), _Code.write),
-    **dict.fromkeys(("os.mkdir", "os.makedirs"), _Code.make),
-    **dict.fromkeys(("os.chmod", "os.lchmod"), _Code.mode),
-    **dict.fromkeys(("os.chown", "os.lchown", "shutil.chown"), _Code.owner),
+    **dict.fromkeys(_ON_FILES, _Code.on_files),
     "shutil.unpack_archive": _Code.unpack,
     "fileinput.input": _Code.edit,
     "os.open": _Code.descriptor,
-    **dict.fromkeys(("os.chdir", "contextlib.chdir"), _Code.go),
     **dict.fromkeys(("os.kill", "os.killpg"), _Code.kill),
     **dict.fromkeys(("urllib.request.urlopen", "urllib.request.Request", "urllib2.urlopen"), _Code.fetch),
     "urllib.request.urlretrieve": _Code.download,

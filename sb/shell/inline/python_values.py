@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import posixpath
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from sb.shell.parsing.words import BRACKET, MADE, OPERAND, QUESTION, STAR, UNKNOWN, is_literal
 
@@ -14,6 +16,7 @@ _MOST_VALUES = 8
 _DEEPEST = 24
 _MOST_STEPS = 20_000  # expressions that are looked at
 _NOT_KNOWN = [UNKNOWN]
+_NO_LIST: list[str] | None = None
 _GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 _SAME = frozenset(
     "os.path.expanduser os.path.abspath os.path.realpath os.path.normpath os.fspath os.fsdecode os.fsencode str shutil.which "
@@ -44,6 +47,30 @@ _NAMES = {
 }
 
 
+_Answer = TypeVar("_Answer")
+_Looking: TypeAlias = "Callable[[Values, ast.expr], _Answer]"
+
+
+def _bounded(otherwise: _Answer) -> Callable[[_Looking[_Answer]], _Looking[_Answer]]:
+    """Answer something else for an expression that is nested too deeply, or once too many have been looked at."""
+
+    def decorate(look: _Looking[_Answer]) -> _Looking[_Answer]:
+        @functools.wraps(look)
+        def bounded(self: Values, expression: ast.expr) -> _Answer:
+            self.steps += 1
+            if self.depth > _DEEPEST or self.steps > _MOST_STEPS:
+                return otherwise
+            self.depth += 1
+            try:
+                return look(self, expression)
+            finally:
+                self.depth -= 1
+
+        return bounded
+
+    return decorate
+
+
 class Values:
     """The values that the names of a piece of Python code may have, wherever in it they are set.
 
@@ -58,8 +85,7 @@ class Values:
         self._whole: list[str] = []  # modules of which every name was imported
         self._given: dict[str, list[ast.expr]] = {}
         self._looped: dict[str, list[ast.expr]] = {}
-        self._depth = 0
-        self._steps = 0
+        self.depth = self.steps = 0  # of the expressions that are looked at
         self._of_names: dict[str, list[str]] = {}
         for node in ast.walk(tree):
             self._learn(node)
@@ -97,24 +123,11 @@ class Values:
             for one, given in zip(target.elts, value.elts, strict=False):
                 self._assign(one, given)
 
-    def _is_too_much(self) -> bool:
-        """True if an expression is nested too deeply, or too many have been looked at."""
-        self._steps += 1
-        return self._depth > _DEEPEST or self._steps > _MOST_STEPS
-
     # --- names
 
+    @_bounded("")
     def name(self, expression: ast.expr) -> str:
         """The dotted name of what an expression stands for, imports and aliases followed; "" where that is not known."""
-        if self._is_too_much():
-            return ""
-        self._depth += 1
-        try:
-            return self._name(expression)
-        finally:
-            self._depth -= 1
-
-    def _name(self, expression: ast.expr) -> str:
         match expression:
             case ast.Name(identifier):
                 for given in self._given.get(identifier, ())[:1]:
@@ -135,31 +148,26 @@ class Values:
                     return f"{self.name(first)}.{self.text(more[0])}"
         return ""
 
+    @_bounded(False)
     def is_path(self, expression: ast.expr) -> bool:
         """True if an expression is surely a `pathlib` path."""
-        if self._is_too_much():
-            return False
-        self._depth += 1
-        try:
-            match expression:
-                case ast.Name(identifier):
-                    looped = self._looped.get(identifier, ())
-                    return any(map(self.is_path, self._given.get(identifier, ()))) or any(
-                        map(self._gives_paths, looped)
-                    )
-                case ast.BinOp(left, ast.Div(), right):
-                    return self.is_path(left) or self.is_path(right)
-                case ast.Attribute(value, "parent" | "parents"):
-                    return self.is_path(value)
-                case ast.Call(ast.Attribute(value, method), _) if method in _OF_A_PATH:
-                    return self.is_path(value)
-                case ast.Call(function, _):
-                    return self.name(function) in _PATHS
-                case ast.Subscript(value, _):
-                    return self.is_path(value)
-            return False
-        finally:
-            self._depth -= 1
+        match expression:
+            case ast.Name(identifier):
+                looped = self._looped.get(identifier, ())
+                return any(map(self.is_path, self._given.get(identifier, ()))) or any(
+                    map(self._gives_paths, looped)
+                )
+            case ast.BinOp(left, ast.Div(), right):
+                return self.is_path(left) or self.is_path(right)
+            case ast.Attribute(value, "parent" | "parents"):
+                return self.is_path(value)
+            case ast.Call(ast.Attribute(value, method), _) if method in _OF_A_PATH:
+                return self.is_path(value)
+            case ast.Call(function, _):
+                return self.name(function) in _PATHS
+            case ast.Subscript(value, _):
+                return self.is_path(value)
+        return False
 
     def _gives_paths(self, expression: ast.expr) -> bool:
         match expression:
@@ -178,15 +186,10 @@ class Values:
         found = self.texts(expression)
         return found[0] if len(found) == 1 else UNKNOWN
 
+    @_bounded(_NOT_KNOWN)
     def texts(self, expression: ast.expr) -> list[str]:
         """The texts that an expression may be."""
-        if self._is_too_much():
-            return _NOT_KNOWN
-        self._depth += 1
-        try:
-            found = list(dict.fromkeys(self._texts(expression)))
-        finally:
-            self._depth -= 1
+        found = list(dict.fromkeys(self._texts(expression)))
         return found if 0 < len(found) <= _MOST_VALUES else _NOT_KNOWN
 
     def _texts(self, expression: ast.expr) -> list[str]:
@@ -318,17 +321,9 @@ class Values:
 
     # --- lists
 
+    @_bounded(_NOT_KNOWN)
     def elements(self, expression: ast.expr) -> list[str]:
         """The texts that an element of a list, or of what a pattern matches, may be."""
-        if self._is_too_much():
-            return _NOT_KNOWN
-        self._depth += 1
-        try:
-            return self._elements(expression)
-        finally:
-            self._depth -= 1
-
-    def _elements(self, expression: ast.expr) -> list[str]:
         match expression:
             case ast.List(elements) | ast.Tuple(elements) | ast.Set(elements):
                 return [text for element in elements for text in self.texts(element)]
@@ -351,17 +346,9 @@ class Values:
                 return [text.translate(_GLOB) for text in self.texts(first)]
         return self.list_of(expression) or _NOT_KNOWN
 
+    @_bounded(_NO_LIST)
     def list_of(self, expression: ast.expr) -> list[str] | None:
         """The texts of a list whose length is known, such as the arguments of a program; None for any other."""
-        if self._is_too_much():
-            return None
-        self._depth += 1
-        try:
-            return self._list_of(expression)
-        finally:
-            self._depth -= 1
-
-    def _list_of(self, expression: ast.expr) -> list[str] | None:
         match expression:
             case ast.List(elements) | ast.Tuple(elements):
                 found: list[str] = []

@@ -83,15 +83,7 @@ TRAITS = {
 }
 # Facts with one value, with a list, and with fields, in the order in which these are compiled.
 _TEXTS = ("judged_as", "lands", "same_as", "spares")
-_LISTS = (
-    "beside",
-    "manages",
-    "options_before",
-    "runs_by_default",
-    "runs_options",
-    "sends_with",
-    "statements",
-)
+_LISTS = tuple("beside manages options_before runs_by_default runs_options sends_with statements".split())
 _FIELDS = {
     "code": ("options", "values"),
     "fills": ("letters", "options", "default"),

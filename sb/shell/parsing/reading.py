@@ -29,6 +29,7 @@ _MOST_PARTS = 10_000
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(?:\[[\w@*]{1,60}\])?\+?=", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FORBIDDEN = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_BLANKS = re.compile(r"(?:[ \t]|\\\n|(?:(?<=[ \t\n;&|()])|\A)#[^\n]*)*")
 _ORDINARY = re.compile(r"[^ \t\n|&;<>()'\"\\$`*?\[{},]+")
 _IN_QUOTES = r"[^\"\\$`]+"
 _IN_BODY = r"[^\\$`]+"
@@ -347,17 +348,8 @@ class WordReader(ABC):
 
     def _blanks(self) -> None:
         """Over blanks, joined lines, and a comment."""
-        text = self.text
-        while True:
-            if text.startswith((" ", "\t"), self.at):
-                self.at += 1
-            elif text.startswith("\\\n", self.at):
-                self.at += 2
-            elif text.startswith("#", self.at) and (self.at == 0 or text[self.at - 1] in " \t\n;&|()"):
-                end = text.find("\n", self.at)
-                self.at = len(text) if end < 0 else end
-            else:
-                return
+        if found := _BLANKS.match(self.text, self.at):
+            self.at = found.end()
 
 
 def _escaped(match: re.Match[str]) -> str:

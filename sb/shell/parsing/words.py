@@ -21,7 +21,7 @@ VARIABLE, SPLIT_VARIABLE, END_VARIABLE = (
     "\x0e",
     "\x0f",
     "\x10",
-)  # around a name; the second one is split at blanks
+)  # around a name; the second is split at blanks
 _BLANK = "\x11"  # where an unquoted variable's value is split
 
 _SHOWN = str.maketrans(
@@ -56,17 +56,21 @@ def fits(word: str, pattern: str) -> bool:
 
 
 def is_literal(text: str) -> bool:
-    """True if an expanded word is that text and nothing else."""
-    return is_sure(text) and STAR not in text and QUESTION not in text and BRACKET not in text
+    """True if an expanded word is that text and nothing else: all marks are control characters."""
+    return text.isprintable() or (
+        is_sure(text) and STAR not in text and QUESTION not in text and BRACKET not in text
+    )
 
 
 def is_sure(text: str) -> bool:
     """True if an expanded word is known except for its patterns."""
-    return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
+    return text.isprintable() or (
+        UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
+    )
 
 
 def unmatched(text: str) -> str:
-    """What a word with patterns that nothing fits is to a program."""
+    """The text that a program gets for a word with patterns that nothing fits."""
     return text.translate(_PLAIN)
 
 
@@ -85,17 +89,19 @@ def expand(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
     Args:
         values: of each variable what it was ever given, as expanded words.
     """
+    if text.isprintable():
+        return [text]
     alternatives = _braces(text) if OPEN in text else [text]
-    found: list[str] = []
+    texts: list[str] = []
     for alternative in alternatives:
         alternative = alternative.translate(_INACTIVE)
         if VARIABLE in alternative or SPLIT_VARIABLE in alternative:
-            found += _with_values(alternative, values)
+            texts += _with_values(alternative, values)
         else:
-            found.append(alternative)
-    if sum(map(len, found)) > max(_LONGEST, len(text)):
+            texts.append(alternative)
+    if sum(map(len, texts)) > max(_LONGEST, len(text)):
         return [UNKNOWN]
-    return found if len(found) <= _MOST_TEXTS else [*found[:_MOST_TEXTS], UNKNOWN]
+    return texts if len(texts) <= _MOST_TEXTS else [*texts[:_MOST_TEXTS], UNKNOWN]
 
 
 _INACTIVE = str.maketrans({OPEN: "{", COMMA: ",", CLOSE: "}"})
@@ -126,7 +132,7 @@ def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _derived(name: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """What a variable with an operation behind its name may be."""
+    """The values of a variable with an operation behind its name."""
     if not name or name.isalnum() or name.isidentifier():
         return (UNKNOWN,)
     from sb.shell.parsing.derived import base_name, derived  # most lines need none of it
@@ -147,12 +153,12 @@ def _braces(text: str) -> list[str]:
     if not commas:  # a sequence such as {1..9}
         choices = [OPERAND]
     tails = _braces(text[end + 1 :])
-    found: list[str] = []
+    words: list[str] = []
     for choice in choices:
-        found += [text[:start] + head + tail for head in _braces(choice) for tail in tails]
-        if len(found) > _MOST_TEXTS:
-            return [*found[:_MOST_TEXTS], UNKNOWN]
-    return found
+        words += [text[:start] + head + tail for head in _braces(choice) for tail in tails]
+        if len(words) > _MOST_TEXTS:
+            return [*words[:_MOST_TEXTS], UNKNOWN]
+    return words
 
 
 def _first_group(word: str) -> tuple[int, list[int], int] | None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,14 +27,16 @@ from sb.shell.places.guarded import Guarded, Place
 from sb.shell.places.places import matches
 from sb.shell.places.repositories import foreign
 from sb.shell.places.sensitive import (
+    HIDDEN_HEADS,
     HOLD_SETTINGS,
     HOLDING,
-    HOST_SETTINGS,
     PROJECTS_OWN,
     SETTINGS_IN_CODE,
+    Moved,
     folded,
     held_by,
     host_setting,
+    moved_folders,
     repository_below,
     repository_fits,
     sensitive,
@@ -44,6 +47,7 @@ from sb.shell.places.sensitive import (
 _MOST_FOLDERS = 16
 _MOST_LOOKS = 5000
 _LONGEST_PATH = 4096
+_DEEPEST = 64  # folders of a path that are looked at one by one
 _OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
 _QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
@@ -89,7 +93,9 @@ class Paths:
         self.wandered = False  # before the line began: then a protected place is known by its name alone
         self.dotglob = False
         self.arrived = False  # the line has brought files of which not all names are known
-        both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
+        self._real: dict[str, str] = {}  # nothing runs while the line is judged
+        self._absent: set[str] = set()  # of the real paths
+        both = {name for own in protected for name in (os.path.abspath(own), self._followed(str(own)))}
         self._protected = {name: folded(name) for name in sorted(both)}
         self._tails = {name: _tail(parts) for name, parts in self._protected.items()}
         self._seen: dict[tuple[str, int], list[str]] = {}
@@ -97,7 +103,10 @@ class Paths:
         self._foreign: dict[int, str] = {}
         self._below: dict[str, Below | None] = {}
         self._looks = 0
-        self._real: dict[str, str] = {}  # nothing runs while the line is judged
+
+    @cached_property
+    def _moved_folders(self) -> Moved:
+        return moved_folders()
 
     def enter(self, word: str) -> None:
         """Add a folder in which the line may run from here on."""
@@ -139,7 +148,7 @@ class Paths:
         if len(word) > _LONGEST_PATH:
             raise Unparsed("a path is too long")
         here = self.here if not (".." in word and MADE in self.here) else ""
-        return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
+        return self._places(word, (here,) if here else self.folders)
 
     def entries(self, word: str, *, followed: bool = True) -> list[str]:
         """The absolute paths that a word may name now; a pattern stands for what it fits.
@@ -147,10 +156,10 @@ class Paths:
         Args:
             followed: links stand for what they lead to, else for nothing.
         """
-        found = self._present(word)
-        links = [] if followed else [place for place in found if os.path.islink(place)]
+        present = self._present(word)
+        links = [] if followed else [place for place in present if os.path.islink(place)]
         led = {path for place in links for path in (place, os.path.realpath(place))}
-        return [place for place in found if place not in led]
+        return [place for place in present if place not in led]
 
     def _present(self, word: str) -> list[str]:
         if is_literal(word):
@@ -159,8 +168,8 @@ class Paths:
             return []
         folders = [self.here] if self.here else self.folders
         word = self.home + word[1:] if word.startswith("~/") else word
-        found = ((folder, matches(folder, word)) for folder in folders)
-        return [os.path.join(folder, name) for folder, one in found if one for name in one[0]]
+        expanded = ((folder, matches(folder, word)) for folder in folders)
+        return [os.path.join(folder, name) for folder, one in expanded if one for name in one[0]]
 
     def is_folder(self, word: str) -> bool:
         """True if a word may name an existing folder."""
@@ -211,7 +220,11 @@ class Paths:
             parts = folded(path)
             if any(parts[: len(own)] == own for own in self._protected.values()):
                 return True
-            if host_setting(parts) or sensitive(path, self.home) or self.guarded.of(parts):
+            if (
+                host_setting(parts, moved=self._moved_folders)
+                or sensitive(path, self.home)
+                or self.guarded.of(parts)
+            ):
                 return True
         return False
 
@@ -244,38 +257,58 @@ class Paths:
             self._looks += len(self.folders)
             if self._looks > _MOST_LOOKS:
                 raise Unparsed("too many paths to check")
-            self._seen[key] = list(dict.fromkeys(self._places(word, tuple(self.folders))))
+            self._seen[key] = self._places(word, self.folders)
         return self._seen[key]
 
-    def _places(self, word: str, folders: Sequence[str]) -> Iterator[str]:
+    def _places(self, word: str, folders: Sequence[str]) -> list[str]:
+        paths: dict[str, None] = {}
         if word.startswith("~"):
             name, _, rest = word.partition("/")
             if name[1:].lstrip("+-").isdigit() or name in ("~+", "~-"):  # a folder that the line was in
-                yield from (
-                    place
-                    for folder in tuple(self.folders)
-                    for place in self._places(os.path.join(folder, rest), folders)
-                )
-                return
+                for folder in self.folders:
+                    paths |= dict.fromkeys(self._places(os.path.join(folder, rest), folders))
+                return list(paths)
             someone = os.path.expanduser(name)  # another user's home; the same for one that is not known
             if name != "~" and someone != name:
-                yield from self._places(os.path.join(someone, rest), folders)
+                paths |= dict.fromkeys(self._places(os.path.join(someone, rest), folders))
             word = f"{self.home}/{rest}"
         for folder in folders:
-            path = os.path.join(folder, word)
+            path = word if word[:1] == "/" else f"{folder.rstrip('/')}/{word}"
             if path.startswith("/proc/"):
                 path = _of_this_process(path, folder)
             if is_literal(path):
-                yield os.path.normpath(path)
-                yield self._followed(path)
+                paths[os.path.normpath(path)] = paths[self._followed(path)] = None
             else:
-                yield _with_links_followed(path)
+                paths[_with_links_followed(path)] = None
+        return list(paths)
 
     def _followed(self, path: str) -> str:
-        """A path with its links followed; looking at all its folders again was a tenth of judging a line."""
-        if path not in self._real:
-            self._real[path] = os.path.realpath(path)
-        return self._real[path]
+        """A path with its links followed; each folder is looked at once for a line."""
+        real = self._real.get(path)
+        if real is None:
+            folder, _, name = path.rpartition("/")
+            if path[:1] != "/" or name == ".." or path.count("/") > _DEEPEST:
+                real = os.path.realpath(path)
+            else:
+                above = self._followed(folder) if folder else "/"
+                real = self._entry(above, name) if name not in ("", ".") else above
+            self._real[path] = real
+        return real
+
+    def _entry(self, folder: str, name: str) -> str:
+        """An entry of a real folder, there or not, with its link followed."""
+        real = f"{folder.rstrip('/')}/{name}"
+        if folder in self._absent:
+            self._absent.add(real)
+            return real
+        try:
+            os.readlink(real)
+        except (FileNotFoundError, NotADirectoryError):
+            self._absent.add(real)
+            return real
+        except OSError:  # it is no link, or cannot be looked at
+            return real
+        return os.path.realpath(real)
 
     def protects(self, word: str) -> str:
         """The protected path that a word names or looks into, or ""."""
@@ -288,11 +321,13 @@ class Paths:
         for piece in _pieces(word):
             if is_sure(piece):
                 for place in self.places(piece):
-                    parts = folded(place)
+                    parts, known = folded(place), is_literal(place)
                     for name, own in self._protected.items():
-                        if len(parts) >= len(own) and self._match(parts, own):
+                        if parts[: len(own)] == own:
                             return name
-            rest = piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
+                        if not known and len(parts) >= len(own) and self._match(parts, own):
+                            return name
+            rest = piece if piece.isprintable() else piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
             if self.anywhere or self.wandered or rest != piece:
                 parts = folded(rest)
                 for name, tail in self._tails.items():
@@ -309,16 +344,15 @@ class Paths:
             for name, own in self._protected.items():
                 if len(parts) < len(own) and self._match(parts, own[: len(parts)]):
                     return name
-            hidden = (setting for setting in HOST_SETTINGS if setting[0].startswith("."))
-            if not only_ours and parts and any(self._match(parts[-1:], setting[:1]) for setting in hidden):
+            if not only_ours and parts and any(self._match(parts[-1:], (head,)) for head in HIDDEN_HEADS):
                 return place
         return ""
 
     def guards(self, word: str) -> Place | None:
         """The guarded place that a word names or lies in."""
         sure = (piece for piece in _pieces(word) if is_sure(piece))
-        found = (self.guarded.of(folded(path), self._match) for piece in sure for path in self.places(piece))
-        return next(filter(None, found), None)
+        places = (self.guarded.of(folded(path), self._match) for piece in sure for path in self.places(piece))
+        return next(filter(None, places), None)
 
     def guards_inside(self, word: str) -> Place | None:
         """The guarded place that lies in the folder that a word names."""
@@ -330,9 +364,9 @@ class Paths:
         for piece in _pieces(word):
             parts = folded(piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2])
             places = [folded(place) for place in self.places(piece)] if is_sure(piece) else [parts]
-            found = next(filter(None, (host_setting(parts, self._is_setting) for parts in places)), "")
-            if found:
-                return found
+            for parts in places:
+                if setting := host_setting(parts, self._is_setting, self._moved_folders):
+                    return setting
         return ""
 
     def _is_setting(self, part: str, name: str) -> bool:
@@ -351,10 +385,10 @@ class Paths:
         return ""
 
     def _ends_with(self, parts: Sequence[str], folder: tuple[str, ...]) -> bool:
-        tail = parts[-len(folder) :]
-        return len(tail) == len(folder) and all(
-            own == "*" or self._matches(part, own) for part, own in zip(tail, folder, strict=True)
-        )
+        for part, own in zip(reversed(parts), reversed(folder), strict=False):
+            if own not in ("*", part) and (part.isprintable() or not self._matches(part, own)):
+                return False
+        return len(parts) >= len(folder)
 
     def mentions(self, code: str) -> str:
         """The protected path that a program's text names as it is written, or ""."""
@@ -371,8 +405,8 @@ class Paths:
 
     def settings_in(self, code: str) -> str:
         """The settings of a host that a program's text names as they are written, or ""."""
-        found = compiled(SETTINGS_IN_CODE).search(code.casefold())
-        return found[0] if found else ""
+        setting = compiled(SETTINGS_IN_CODE).search(code.casefold())
+        return setting[0] if setting else ""
 
     def sensitive(self, word: str) -> str:
         """Why a write to a word's path needs approval, or ""."""
@@ -388,7 +422,10 @@ class Paths:
         return ""
 
     def _match(self, parts: Sequence[str], own: Sequence[str]) -> bool:
-        return all(self._matches(part, name) for part, name in zip(parts, own, strict=False))
+        for part, name in zip(parts, own, strict=False):
+            if part != name and (part.isprintable() or not self._matches(part, name)):
+                return False
+        return True
 
     def _matches(self, part: str, name: str) -> bool:
         if is_literal(part):
@@ -402,8 +439,8 @@ class Paths:
 
 def _of_this_process(path: str, folder: str) -> str:
     """A path through /proc: its folder is the line's, not that of the process that judges it."""
-    found = compiled(_OF_A_PROCESS).match(path)
-    return (folder if found[1] == "cwd" else "") + path[found.end() :] if found else path
+    process = compiled(_OF_A_PROCESS).match(path)
+    return (folder if process[1] == "cwd" else "") + path[process.end() :] if process else path
 
 
 def _with_links_followed(path: str) -> str:

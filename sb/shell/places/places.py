@@ -57,6 +57,11 @@ def located(folder: str, text: str) -> str | None:
     return None if above is None else f"{above.rstrip('/')}/{name}"
 
 
+def lies_below(place: str, folder: str) -> bool:
+    """True if an absolute path lies in a folder, at any depth."""
+    return place.startswith(f"{folder.rstrip('/')}/")
+
+
 def matches(folder: str, text: str) -> tuple[list[str], list[str]] | None:
     """What bash makes of a word with patterns, and the folders that it looked into.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
+from typing import TypeAlias
 
 from sb.shell.parsing.words import compiled, fits, is_literal
 from sb.shell.snapshots.local_effects import FILE_TOOLS
@@ -70,6 +71,8 @@ SETTINGS_IN_CODE = (
 )
 # Looked up by their first component: many begin alike, and every path is compared with each.
 _BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
+HIDDEN_HEADS = tuple(head for head in _BY_HEAD if head[0] == ".")
+_WILD_HEADS = tuple(head for head in _BY_HEAD if "*" in head)
 # Names that may begin a host's settings, a repository or an environment file; of other names none does.
 _HEADS = sorted({head.rstrip("*") for head in _BY_HEAD if head[0] not in ".*"})
 LOOKS_SPECIAL = rf"(?i)/(?:\.|{'|'.join(map(re.escape, _HEADS))})|{re.escape(WORKSPACE.lstrip('*'))}$"
@@ -83,6 +86,7 @@ _MOVED_BY = {
     "OPENCODE_CONFIG": "opencode.json",
     "XDG_CONFIG_HOME": ".config",  # last: one of the others may lie in it
 }
+Moved: TypeAlias = list[tuple[tuple[str, ...], str]]
 # Of these folders other files are a project's own.
 HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
 # Those and the folders in them that hold more of it; what lies beside transcripts is the agents' own.
@@ -92,29 +96,11 @@ HOLDING = frozenset(
     for count in (1, 2, 3)
     if count < len(setting) and setting[0] in HOLD_SETTINGS
 )
-_HARMLESS_DEVICES = (
-    "/dev/null",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/tty",
-    "/dev/fd/",
-    "/dev/shm/",
-    "/dev/full",
-    "/dev/zero",
+_HARMLESS_DEVICES = tuple(
+    "/dev/null /dev/stdout /dev/stderr /dev/tty /dev/fd/ /dev/shm/ /dev/full /dev/zero".split()
 )
-_OF_THE_SYSTEM = (
-    "/etc/",
-    "/usr/",
-    "/bin/",
-    "/sbin/",
-    "/lib/",
-    "/lib64/",
-    "/boot/",
-    "/dev/",
-    "/sys/",
-    "/proc/",
-    "/System/",
-    "/Library/",
+_OF_THE_SYSTEM = tuple(
+    ("/etc/ /usr/ /bin/ /sbin/ /lib/ /lib64/ /boot/ /dev/ /sys/ /proc/ /System/ /Library/").split()
 )
 _OF_A_LOGIN = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
@@ -132,6 +118,7 @@ _OF_A_LOGIN = (
     ".cargo/config", ".cargo/config.toml", ".config/go/env", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d",
     ".gradle/gradle.properties", ".terraformrc",
 )  # fmt: skip
+_OF_A_HOME = tuple(dict.fromkeys((*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS))))
 _LOGIN_PATHS = frozenset(name.casefold() for name in _OF_A_LOGIN)
 _OWN_PROGRAMS = (".local/bin", "bin")  # of a home: they come first in PATH
 # Nobody installs these there; whoever does takes the place of the system's.
@@ -155,6 +142,7 @@ _GIT_HOOKS = frozenset(
 )
 
 
+@lru_cache(maxsize=1 << 12)
 def folded(path: str) -> tuple[str, ...]:
     """The components of an absolute path, as a file system that ignores case compares them."""
     if not path.isascii():
@@ -181,13 +169,16 @@ def matches_below(pattern: Sequence[str], own: Sequence[str]) -> bool:
     return False
 
 
-def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fits) -> str:
+def host_setting(
+    parts: Sequence[str], fits: Callable[[str, str], bool] = fits, moved: Moved | None = None
+) -> str:
     """The setting of a host that a path, in its folded components, names or lies in; "" for none.
 
     Args:
         fits: whether a component of the path is one of a setting's; of a literal one it says what `words.fits` does.
+        moved: the result of `moved_folders`, for callers that ask of many paths.
     """
-    parts = _as_usual(parts)
+    parts = _as_usual(parts, moved_folders() if moved is None else moved)
     for at, part in enumerate(parts):
         for head in _heads(part):
             for setting in _BY_HEAD[head] if fits(part, head) else ():
@@ -199,22 +190,29 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fits) 
 
 @lru_cache(maxsize=1 << 10)
 def _heads(part: str) -> tuple[str, ...]:
-    """The first components of settings that a component of a path may be: of most literal ones, none.
+    """The first components of settings that a component of a path may be: of most literal ones, none."""
+    if not is_literal(part):
+        return tuple(_BY_HEAD)
+    return tuple(head for head in (part, *_WILD_HEADS) if head in _BY_HEAD and fits(part, head))
 
-    Kept, since every word of a line is a path that may be one: comparing was a quarter of judging it.
-    """
-    return tuple(head for head in _BY_HEAD if fits(part, head)) if is_literal(part) else tuple(_BY_HEAD)
+
+def moved_folders() -> Moved:
+    """The folders to which variables move hosts' settings, in folded components, each with its usual name."""
+    named = ((os.environ.get(variable, ""), usual) for variable, usual in _MOVED_BY.items())
+    return [
+        (folder, usual)
+        for name, usual in named
+        if os.path.isabs(name)
+        for folder in dict.fromkeys((folded(name), folded(os.path.realpath(name))))
+        if folder
+    ]
 
 
-def _as_usual(parts: Sequence[str]) -> Sequence[str]:
+def _as_usual(parts: Sequence[str], moved: Moved) -> Sequence[str]:
     """A path as it would be if no variable moved a host's settings."""
-    for variable, usual in _MOVED_BY.items():
-        folder_named = os.environ.get(variable)
-        if not folder_named or not os.path.isabs(folder_named):
-            continue
-        for folder in {folded(folder_named), folded(os.path.realpath(folder_named))}:
-            if folder and tuple(parts[: len(folder)]) == folder:
-                return (usual, *parts[len(folder) :])
+    for folder, usual in moved:
+        if tuple(parts[: len(folder)]) == folder:
+            return (usual, *parts[len(folder) :])
     return parts
 
 
@@ -223,16 +221,17 @@ def held_by(place: str, home: str) -> str:
     parts, own = folded(place), folded(home)
     if parts == own[: len(parts)]:
         return f"{home}/{_OF_A_LOGIN[0]}"
-    for name in (*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS)):
-        below = (*own, *folded(name))
-        if len(parts) < len(below) and below[: len(parts)] == parts:
-            return f"{home}/{name}"
-    return ""
+    if own != parts[: len(own)]:
+        return ""
+    rest = parts[len(own) :]
+    return next(
+        (f"{home}/{name}" for name in _OF_A_HOME if folded(name)[: len(rest)] == rest != folded(name)), ""
+    )
 
 
 def decisive_paths(home: str) -> Iterator[str]:
     """Login files and hosts' settings of a home, there or not; patterns are left out."""
-    for name in dict.fromkeys((*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS))):
+    for name in _OF_A_HOME:
         if "*" not in name:
             yield f"{home}/{name}"
 
@@ -277,7 +276,7 @@ def sensitive_end(parts: Sequence[str]) -> str:
 
 def setting_below(parts: Sequence[str]) -> str:
     """The host's settings that a folder, given as folded components, has a place for, or ""."""
-    parts = _as_usual(parts)
+    parts = _as_usual(parts, moved_folders())
     for setting in HOST_SETTINGS:
         for count in range(1, len(setting)):
             if tuple(parts[-count:]) == setting[:count]:

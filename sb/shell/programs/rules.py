@@ -32,7 +32,11 @@ QUIET = Finding(READ, "only reads")
 
 def highest(*findings: Finding) -> Finding:
     """The finding of the highest class; of equals the first."""
-    return max(findings, key=lambda finding: finding.rank, default=QUIET)
+    worst = findings[0] if findings else QUIET
+    for finding in findings:
+        if finding.rank > worst.rank:
+            worst = finding
+    return worst
 
 
 def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
@@ -41,18 +45,19 @@ def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
     Args:
         valued: the options whose value is the next argument.
     """
-    found: list[int] = []
+    positions: list[int] = []
+    options = valued.split()
     takes_value = False
     for at, argument in enumerate(arguments):
         if takes_value:
             takes_value = False
         elif argument == "--":
-            return [*found, *range(at + 1, len(arguments))]
+            return [*positions, *range(at + 1, len(arguments))]
         elif argument[:1] == "-" and argument != "-":
-            takes_value = argument in valued.split()
+            takes_value = argument in options
         else:
-            found.append(at)
-    return found
+            positions.append(at)
+    return positions
 
 
 def argument_files(arguments: Sequence[str], valued: str) -> list[str]:
@@ -102,22 +107,22 @@ def rule_finding(program: str, arguments: Sequence[str]) -> Finding | None:
 
 def floor_finding(program: str, arguments: Sequence[str]) -> Finding:
     """The class that packs of one's own give a program at least, whatever handles it."""
-    found = (_of_table(table, program, arguments) for table in active().floors)
-    return highest(*filter(None, found))
+    findings = (_of_table(table, program, arguments) for table in active().floors)
+    return highest(*filter(None, findings))
 
 
 def _of_table(table: Table, program: str, arguments: Sequence[str]) -> Finding | None:
     positions = operands(arguments, table.options.get(program, ""))
-    found = _at(table, program, arguments, positions)
+    finding = _at(table, program, arguments, positions)
     # An option that is not known may have the first operand as its value.
     if (
-        found
-        and found.rank < DESTROY
+        finding
+        and finding.rank < DESTROY
         and len(positions) > 1
         and _is_doubtful(table, program, arguments[: positions[0]])
     ):
-        found = highest(found, _at(table, program, arguments, positions[1:]) or found)
-    return found
+        finding = highest(finding, _at(table, program, arguments, positions[1:]) or finding)
+    return finding
 
 
 def _is_doubtful(table: Table, program: str, before: Sequence[str]) -> bool:
@@ -127,13 +132,14 @@ def _is_doubtful(table: Table, program: str, before: Sequence[str]) -> bool:
 
 def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequence[int]) -> Finding | None:
     """The finding for a program whose operands stand at these positions."""
-    key, rest = _subcommand(program, arguments, table.rules, positions)
+    key, rest = program, arguments
+    if program.partition(" ")[0] in table.with_subcommands:
+        key, rest = _subcommand(program, arguments, table.rules, positions)
     rule = table.rules.get(key)
     if rule is None:
         return None
     first = arguments[positions[0]] if positions else ""
-    with_verb = f"{program} "
-    if not is_literal(first) and any(name.startswith(with_verb) for name in table.rules):
+    if not is_literal(first) and program in table.with_subcommands:
         return Finding(DESTROY, f"{program} {display(first, 20)}: what it does is unknown until it runs")
     if key in table.previews and _only_says(table.previews[key], rest):
         return Finding(NETWORK, f"{key}: only prints what it would do")
@@ -176,20 +182,20 @@ def _has_verb(word: str, verbs: Sequence[str]) -> bool:
 
 def _applied(key: str, rule: str, arguments: Sequence[str]) -> Finding:
     base, *rows = rule.split(" | ")
-    found = Finding("RWND".index(base[0]), f"{key}: {base[2:]}")
+    finding = Finding("RWND".index(base[0]), f"{key}: {base[2:]}")
     for row in rows:
         what, _, reason = row.rpartition(": ")
         letters, *triggers = what.split()
         rank = "RWND".index(letters[0])
         if letters.endswith("!"):
             if arguments and any(_is_first(trigger, arguments[0]) for trigger in triggers):
-                found = Finding(rank, f"{key} {arguments[0]}: {reason}")
-        elif rank > found.rank:
+                finding = Finding(rank, f"{key} {arguments[0]}: {reason}")
+        elif rank > finding.rank:
             trigger = _trigger(triggers, arguments)
             if trigger is not None:
                 name = f"{key} {trigger}".strip()
-                found = Finding(rank, f"{name}: {reason}")
-    return found
+                finding = Finding(rank, f"{name}: {reason}")
+    return finding
 
 
 def _is_first(trigger: str, argument: str) -> bool:
@@ -257,24 +263,24 @@ def subscripts(name: str, words: Sequence[str]) -> Finding:
 
 def run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
     """The commands that are values of a program's options."""
-    found: list[str] = []
+    commands: list[str] = []
     for at, word in enumerate(arguments):
         for option in lists("runs_options").get(program, ()):
             cluster = len(option) == 2 and compiled(f"-[A-Za-z]+{option[1]}").fullmatch(word)
             if word == option or cluster:
-                found += arguments[at + 1 : at + 2]
+                commands += arguments[at + 1 : at + 2]
             elif word.startswith(option) and (option[1] == "-" or len(option) > 2) and "=" in word:
-                found.append(word.rpartition("=")[2])
+                commands.append(word.rpartition("=")[2])
             elif len(option) == 2 and word.startswith(option):
-                found.append(word[2:])
+                commands.append(word[2:])
     if program == "ssh":
-        found += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
+        commands += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
     words = [word for word in arguments if word[:1] != "-"]
     if program in ("npm", "pnpm", "yarn") and words[:2] == ["pkg", "set"]:
-        found += [text for word in words if word.startswith("scripts") for text in _scripts(word)]
+        commands += [text for word in words if word.startswith("scripts") for text in _scripts(word)]
     elif program == "npm" and words[:1] == ["set-script"]:
-        found += words[2:3]
-    return [text for text in found if text]
+        commands += words[2:3]
+    return [text for text in commands if text]
 
 
 def _scripts(setting: str) -> list[str]:

@@ -20,19 +20,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import NamedTuple
 
 from sb.shell.credentials.files import OWN, SHIPPED_SECRETS, OwnSecrets
 from sb.shell.packs.table import PACKS
 
 
-class Table(NamedTuple):
-    """Rules, and what finding one needs; `sb.shell.packs.packing.Pack` says what each mapping holds."""
-
+class _Mappings(NamedTuple):
     rules: Mapping[str, str]
     options: Mapping[str, str]
     verbs: Mapping[str, tuple[str, str]]
     previews: Mapping[str, str]
+
+
+class Table(_Mappings):
+    """Rules, and what finding one needs; `sb.shell.packs.packing.Pack` says what each mapping holds."""
+
+    @cached_property
+    def with_subcommands(self) -> frozenset[str]:
+        """The programs that have a rule for a subcommand."""
+        return frozenset(key.partition(" ")[0] for key in self.rules if " " in key)
 
 
 class Ruleset(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from sb.shell.judge import Judge
 from sb.shell.parsing.nodes import Compound, Redirect, Simple, Word
@@ -25,7 +25,7 @@ from sb.shell.parsing.words import (
     is_sure,
     unmatched,
 )
-from sb.shell.places.places import located, matches, resolved
+from sb.shell.places.places import lies_below, located, matches, resolved
 from sb.shell.programs.facts import having
 from sb.shell.programs.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding
 from sb.shell.snapshots.overwriting import OVERWRITING, Change, Effect, Unknown, written
@@ -57,7 +57,7 @@ _IN_ORDER = ("{", "&&")
 
 
 class Kept(NamedTuple):
-    """What a line changes, if that is known.
+    """The changes of a line, if they are known.
 
     Args:
         changes: all that it deletes and overwrites; None if that is not known.
@@ -75,26 +75,13 @@ class Kept(NamedTuple):
 
 
 def _git_effect(folder: str, arguments: Sequence[str]) -> Effect:
-    """What a git command changes."""
+    """The changes of a git command."""
     from sb.shell.snapshots.git import git_effect as effect  # most lines need no git
 
     return effect(resolved(folder) or folder, arguments)
 
 
 NOTHING_KNOWN = Kept(None, "it cannot be parsed")
-
-
-class Line(Judge, Protocol):
-    """What this asks of the judge of a line."""
-
-    @property
-    def depth(self) -> int:
-        """How many lines this one lies in."""
-        ...
-
-    def expand(self, text: str) -> list[str]:
-        """The texts that a word can become."""
-        ...
 
 
 class Keeping:
@@ -121,8 +108,8 @@ class Keeping:
         ] = []  # open compounds: variable, its texts, state before
         self._ended = False
 
-    def result(self, judge: Line) -> Kept:
-        """What is known at the end of the line."""
+    def result(self, judge: Judge) -> Kept:
+        """The changes of the whole line."""
         if self._why or judge.paths.guards("."):
             return Kept(
                 None, self._why or "it runs in a folder that decides how calls are judged", self._others
@@ -135,7 +122,7 @@ class Keeping:
         """Leave out what follows: the line is judged again, for what a loop sets last."""
         self._ended = True
 
-    def enter(self, judge: Line, node: Compound) -> None:
+    def enter(self, judge: Judge, node: Compound) -> None:
         """Begin a compound command; the loop over known words may delete and edit, in whatever order that happens."""
         texts = self._loop_texts(judge, node)
         self._loops.append((node.name if texts else "", texts or [], len(self._changes), self._disturbed))
@@ -169,7 +156,7 @@ class Keeping:
         if found.rank > READ and not self._ended:
             self._other(found, found.reason)
 
-    def redirect(self, judge: Line, redirect: Redirect, found: Finding) -> None:
+    def redirect(self, judge: Judge, redirect: Redirect, found: Finding) -> None:
         """Collect the file that a redirection overwrites."""
         if self._ended or found.rank == READ:
             return
@@ -184,7 +171,7 @@ class Keeping:
         self._other(found, found.reason)
 
     def simple(
-        self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str], replaced: Sequence[str] | None
+        self, judge: Judge, node: Simple, ran: Finding, writes: Sequence[str], replaced: Sequence[str] | None
     ) -> None:
         """Collect what a command changes.
 
@@ -229,7 +216,7 @@ class Keeping:
             self._disturbed = self._disturbed or shown
         self._known.clear()
 
-    def _name(self, judge: Line, words: Sequence[Word]) -> None:
+    def _name(self, judge: Judge, words: Sequence[Word]) -> None:
         """Note the paths that a command names which is not followed, and those of equal names in its last one."""
         texts = [text for word in words for text in self._texts(judge, word) or () if text[:1] != "-"]
         here = judge.paths.here
@@ -243,7 +230,7 @@ class Keeping:
         if len(self._named) < _MOST_NAMED:
             self._named.update(dict.fromkeys(places))
 
-    def _is_git(self, judge: Line, node: Simple, name: str) -> bool:
+    def _is_git(self, judge: Judge, node: Simple, name: str) -> bool:
         """True if it is a git command that may be followed, with nothing in the environment that moves its files."""
         command = " ".join(word.text for word in node.words[1:3])
         return (
@@ -253,8 +240,8 @@ class Keeping:
             and not judge.paths.foreign()
         )
 
-    def _loop_texts(self, judge: Line, node: Compound) -> list[str] | None:
-        """What a loop runs through, if each of it is known and plain; None for any other compound command."""
+    def _loop_texts(self, judge: Judge, node: Compound) -> list[str] | None:
+        """The values of a loop, if each is known and plain; None for any other compound command."""
         if (
             node.kind != "for"
             or not node.name
@@ -274,7 +261,7 @@ class Keeping:
     def _in_loop(self) -> bool:
         return any(name for name, *_ in self._loops)
 
-    def _value_of(self, judge: Line, name: str) -> list[str] | None:
+    def _value_of(self, judge: Judge, name: str) -> list[str] | None:
         """The plain texts that a variable has here; None if they are not known."""
         for loop, texts, _, _ in reversed(self._loops):
             if loop == name:
@@ -286,7 +273,7 @@ class Keeping:
         plain = name in self._known and len(values) == 1 and compiled(_PLAIN).fullmatch(values[0])
         return list(values) if plain else None
 
-    def _assigned(self, judge: Line, node: Simple) -> None:
+    def _assigned(self, judge: Judge, node: Simple) -> None:
         for name, _ in node.assigned:
             sure = not (node.words or self._perhaps or self._unordered) and not judge.depth
             if name in _READING or any(name == loop for loop, *_ in self._loops):
@@ -296,18 +283,18 @@ class Keeping:
             else:
                 self._known.discard(name)
 
-    def _inside(self, judge: Line) -> bool:
+    def _inside(self, judge: Judge) -> bool:
         """True if the command is one of a line inside of the line, whose shell may be elsewhere."""
         return judge.depth > 0
 
-    def _program(self, judge: Line, node: Simple) -> str:
+    def _program(self, judge: Judge, node: Simple) -> str:
         text = "[" if node.words[0].text == BRACKET else node.words[0].text
         if not is_literal(text) or node.words[0].scripts:
             return ""
         folder, _, base = text.rpartition("/")
         return base if not folder or folder in _TRUSTED_FOLDERS else ""
 
-    def _leaves_paths(self, judge: Line, node: Simple, name: str, ran: Finding) -> bool:
+    def _leaves_paths(self, judge: Judge, node: Simple, name: str, ran: Finding) -> bool:
         """True if all paths mean after a command what they meant before."""
         words = [word.text for word in node.words[1:]]
         if name == "cd":
@@ -330,7 +317,7 @@ class Keeping:
         second = node.words[1].text if len(node.words) > 1 else ""
         return name in _NO_CONTENT or f"{name} {second}" in _NO_CONTENT
 
-    def _overwrites(self, judge: Line, node: Simple, name: str, writes: Sequence[str]) -> bool:
+    def _overwrites(self, judge: Judge, node: Simple, name: str, writes: Sequence[str]) -> bool:
         """True if all that a command changes could be collected."""
         arguments: list[str] = []
         looked: list[str] = []
@@ -348,13 +335,13 @@ class Keeping:
         paths = {change.path for change in self._changes}
         folder = judge.paths.folders[0]
         for place in writes if name == "sed" else ():  # the judge read the same words by itself
-            there = judge.paths.here + place[len(folder) :] if _below(place, folder) else place
+            there = judge.paths.here + place[len(folder) :] if lies_below(place, folder) else place
             if not {located("/", place), located("/", there)} & paths:
                 self._not_followed(f"{display(place)} may be written")
                 return False
         return True
 
-    def _unpacks(self, judge: Line, node: Simple, name: str, replaced: Sequence[str]) -> bool:
+    def _unpacks(self, judge: Judge, node: Simple, name: str, replaced: Sequence[str]) -> bool:
         """True if a command unpacks or patches, and all that it replaces could be collected."""
         from sb.shell.destinations.replacing import unpacked, unpacks  # few lines need it
 
@@ -367,7 +354,7 @@ class Keeping:
         named = [text for one in texts for text in one or ()]
         return self._collect(judge, lambda folder: unpacked(name, replaced), name, named)
 
-    def _texts(self, judge: Line, word: Word, looked: list[str] | None = None) -> list[str] | None:
+    def _texts(self, judge: Judge, word: Word, looked: list[str] | None = None) -> list[str] | None:
         """The exact texts that bash makes of a word now; None if they are not known.
 
         Args:
@@ -405,7 +392,7 @@ class Keeping:
                 return None
         return found
 
-    def _patterns_vary(self, judge: Line) -> bool:
+    def _patterns_vary(self, judge: Judge) -> bool:
         """True if the shell may read patterns otherwise than bash does by default."""
         options = "".join(f"{judge.values.get(name, [''])}" for name in ("BASHOPTS", "SHELLOPTS"))
         return (
@@ -416,7 +403,7 @@ class Keeping:
 
     def _collect(
         self,
-        judge: Line,
+        judge: Judge,
         effect: Callable[[str], Effect],
         shown: str,
         texts: Sequence[str],
@@ -450,7 +437,8 @@ class Keeping:
             if any(_meet(place, other) for other in self._moved):
                 return self._not_followed(f"{shown} names what was moved before")
             if any(
-                _below(place, other) or (place == other and place not in removed) for other in self._copied
+                lies_below(place, other) or (place == other and place not in removed)
+                for other in self._copied
             ):
                 return self._not_followed(f"{shown} names what was copied before")
         self._changes.update(dict.fromkeys(found.changes))
@@ -481,12 +469,8 @@ class Keeping:
         return False
 
 
-def _below(place: str, folder: str) -> bool:
-    return place.startswith(f"{folder.rstrip('/')}/")
-
-
 def _meet(place: str, other: str) -> bool:
-    return place == other or _below(place, other) or _below(other, place)
+    return place == other or lies_below(place, other) or lies_below(other, place)
 
 
 def _has_above(path: str, folders: set[str]) -> bool:
