@@ -226,7 +226,7 @@ def _configured(event: HookEvent) -> tuple[Any, str]:
 
 
 def settings_folder(cwd: str) -> Any:
-    """Where the search for an event's project file begins, as a path."""
+    """The path at which the search for an event's project file begins."""
     from pathlib import Path
 
     return Path(cwd) if os.path.isdir(cwd) else Path("/")
@@ -258,11 +258,12 @@ def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str)
         return HookVerdict(reason=f"event not recorded: {why}")
     try:
         from sb.hosts.hooks.calls.context import judging_context
-        from sb.hosts.hooks.calls.translation import govern
+        from sb.hosts.hooks.judged_call import JudgedCall
         from sb.hosts.hooks.judging import unjudged
 
         config = settings.config or _defaults()
-        return unjudged(settings.unjudged, govern(event.calls[0], judging_context(config, event)), why)
+        call = JudgedCall.of(event.calls[0], judging_context(config, event))
+        return unjudged(settings.unjudged, call.governed, why)
     except Exception as error:  # noqa: BLE001 - not even what it does is known
         return cannot_judge(f"{why}; {_reason(error)}")
 

@@ -36,7 +36,7 @@ def spellings(path: str) -> list[str]:
 
 
 def is_elsewhere(path: str) -> bool:
-    """Whether a path is an address of something other than a file of this machine, such as `vscode-userdata:/…`."""
+    """True for an address of something other than a file of this machine, such as `vscode-userdata:/…`."""
     address = _ADDRESS.fullmatch(path.strip(_SPACE))
     return address is not None and address[1].lower() != "file"
 
