@@ -79,7 +79,7 @@ def main(arguments: list[str], given: Given | None = None) -> None:
     try:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
-        verdict = _unjudged(adapter, event, settings, _reason(error))
+        verdict = _unjudged(event, settings, _reason(error))
     process.end(_answer(adapter, event, verdict), settings)
 
 
@@ -193,7 +193,7 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
     settings.config, settings.unjudged, settings.cwd = config, config.hooks.unjudged, event.cwd
     process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
     if fault and event.moment is Moment.BEFORE:
-        unjudged = _unjudged(adapter, event, settings, fault)
+        unjudged = _unjudged(event, settings, fault)
         if unjudged.decision is Decision.DENY:
             return unjudged
     # Whoever may write the project can break its file: a call that would run unjudged is judged without it.
@@ -238,7 +238,7 @@ def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Sett
     refused = event.moment is Moment.BEFORE and settings.unjudged != "all"
     verdict = cannot_judge(why) if refused else HookVerdict()
     _timer(_INSPECTING_S, lambda: process.end(_answer(adapter, event, verdict)))
-    return _answer(adapter, event, _unjudged(adapter, event, settings, why))
+    return _answer(adapter, event, _unjudged(event, settings, why))
 
 
 def _answer(adapter: Adapter, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
@@ -252,7 +252,7 @@ def _answer(adapter: Adapter, event: HookEvent, verdict: HookVerdict) -> HookAns
         return HookAnswer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
 
 
-def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> HookVerdict:
+def _unjudged(event: HookEvent, settings: _Settings, why: str) -> HookVerdict:
     """A call that cannot be judged is denied, unless it only reads; any other event needs no answer."""
     if event.moment is not Moment.BEFORE or not event.calls:
         return HookVerdict(reason=f"event not recorded: {why}")

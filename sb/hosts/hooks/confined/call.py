@@ -26,6 +26,7 @@ from sb.confinement.needs import (
 )
 from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
+from sb.frozen import frozen
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
 from sb.hosts.hooks.confined.session_settings import is_made_settings
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -82,6 +83,7 @@ class Confined(NamedTuple):
         return not (self.needs or self.opened or self.readable or self.outside)
 
 
+@frozen
 class CallRights:
     """The judge of what single calls of one session may do.
 
@@ -90,37 +92,28 @@ class CallRights:
         grounds: of the session's profiles. profile: the profile of calls with some needs.
     """
 
-    def __init__(
-        self,
-        store: ConfineStore,
-        home: Home,
-        project: str,
-        cwd: Path,
-        grounds: Grounds,
-        profile: Callable[[tuple[Need, ...]], Profile],
-    ) -> None:
-        self._store = store
-        self._home = home
-        self._project = project
-        self._cwd = cwd
-        self._grounds = grounds
-        self._profile = profile
+    store: ConfineStore
+    home: Home
+    project: str
+    cwd: Path
+    grounds: Grounds
+    profile: Callable[[tuple[Need, ...]], Profile]
 
     def judge(self, call: JudgedCall) -> Confined:
         """The permissions of a call beyond the session's profile, some of them once a person agrees."""
         folder, command, commands = str(call.governed.args["cwd"]), call.command, call.effects.commands
-        failure = self._store.failure(command, folder)
+        failure = self.store.failure(command, folder)
         needs = self._needs(call, folder)
         withheld = self._existing(needs.withheld)
         if set(failure.get("reads", ())) & set(withheld):  # the person is asked for what it failed without
             needs, withheld = Needs(needs.withheld), []
-        profile = self._profile(needs.rows)
+        profile = self.profile(needs.rows)
         folders = list(made_folders(commands, folder))
         made = [*folders, *made_files(commands, folder)]
         writes = [*call.written, *folders, *failure.get("writes", ())]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]
-        opened = make_profile(self._grounds, needs.rows, beyond).opened if beyond else ()
+        opened = make_profile(self.grounds, needs.rows, beyond).opened if beyond else ()
         readable = [path for path in self._named(call, failure, profile) if not self.is_own(path)]
         outside = outside_of(commands)
         closed = () if outside else [place for place in profile.unreadable if place not in readable]
@@ -147,27 +140,27 @@ class CallRights:
         if not most.rows:  # nothing more has to be looked at
             return most
         of_repository = any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands) and bool(
-            self._project
+            self.project
         )
         return needs_of(
             commands,
             command,
             # A program in the background could change what git reads after it was looked at.
-            runs_own=of_repository and (runs_others(self._project) or self._store.is_alive()),
-            elsewhere=(git_root(folder, bare=True) or folder) != self._project
-            or (of_repository and has_local_remote(self._project)),
+            runs_own=of_repository and (runs_others(self.project) or self.store.is_alive()),
+            elsewhere=(git_root(folder, bare=True) or folder) != self.project
+            or (of_repository and has_local_remote(self.project)),
             # What runs beside the agent's next calls could be led elsewhere by them.
             unsafe=call.native.in_background
-            or (any(map(_sends_files, commands)) and self._store.is_alive())
+            or (any(map(_sends_files, commands)) and self.store.is_alive())
             or self._is_shadowed(commands)
             or any(_hides_link(argv, folder) for argv in commands),
-            remotes=remote_names(self._project) if of_repository else (),
+            remotes=remote_names(self.project) if of_repository else (),
         )
 
     def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
         """True if a program of a line, or one that it starts, is found where an agent may have put it."""
         names = {*(argv[0] for argv in commands if argv), *_STARTED}
-        profile = self._profile(())
+        profile = self.profile(())
         path = os.environ.get("PATH", "").split(os.pathsep)
         if not all(map(os.path.isabs, path)):  # the folder that the call is in
             return True
@@ -179,9 +172,9 @@ class CallRights:
 
     def _existing(self, rows: Iterable[Need]) -> list[str]:
         """The credentials of some rows that are there and that no call reads by itself."""
-        home = self._grounds.home
+        home = self.grounds.home
         places = [os.path.realpath(os.path.join(home, path)) for row in rows for path in row.credentials]
-        closed = self._profile(()).unreadable if places else ()
+        closed = self.profile(()).unreadable if places else ()
         return [path for path in closed if any(contains(place, path) for place in places)]
 
     def _named(
@@ -204,7 +197,7 @@ class CallRights:
         text = word.rpartition("=")[2] if word.startswith("-") else word
         if "/" not in text and not text.startswith((".", "~")):
             return
-        path = _real(os.path.join(str(self._cwd), os.path.expanduser(text)))
+        path = _real(os.path.join(str(self.cwd), os.path.expanduser(text)))
         for closed in profile.unreadable:
             below = inside and closed.startswith(f"{path.rstrip('/')}/")
             if below or f"{path}/".startswith(f"{closed}/"):
@@ -212,7 +205,7 @@ class CallRights:
 
     def is_own(self, path: str) -> bool:
         """True for SecondBrain's own files, which no call is let open."""
-        return self._home.contains(Path(path))
+        return self.home.contains(Path(path))
 
     def asks(self, confined: Confined, call: JudgedCall) -> Iterator[Ask]:
         """The questions that a person has to say yes to before a call may do what it was judged with."""
@@ -225,7 +218,7 @@ class CallRights:
             yield _ask(reason)._replace(standing=f"confinement {kind}")
         for program, path in confined.asked:
             reason = f"{program} may run programs of the project or of its packages, which could then read {one_line(path, LONGEST)}"
-            yield _ask(reason)._replace(standing=f"confinement credentials {program} {self._project}")
+            yield _ask(reason)._replace(standing=f"confinement credentials {program} {self.project}")
         for name, value in keys_to_ask(confined.command, confined.commands):
             setting = one_line(f"{name}={value}", LONGEST)
             yield _ask(
@@ -242,7 +235,7 @@ class CallRights:
             yield _ask(f"opens {one_line(path, LONGEST)}, as the output of its last run says")
 
     def _asks_for_writes(self, opened: Sequence[str], by_output: Iterable[str]) -> Iterator[Ask]:
-        decisive = [path for path in opened if decides(path, self._grounds.home)]
+        decisive = [path for path in opened if decides(path, self.grounds.home)]
         sources = dict.fromkeys(by_output, ", as the output of its last run says")
         for path in decisive[:_MOST_ASKED]:
             reason = f"writes {one_line(path, LONGEST)}, which decides about more than itself"
