@@ -7,6 +7,7 @@ user's home and the system are searched: credentials in a project stay readable,
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from glob import glob
@@ -23,6 +24,26 @@ _PROFILES = (
     *(".mozilla/firefox/*", ".thunderbird/*", ".librewolf/*"),
     *("Library/Application Support/Google/Chrome/*", "Library/Application Support/Firefox/Profiles/*"),
 )  # fmt: skip
+# Lines of an .npmrc that say neither where packages come from nor what is run; `ignore-scripts` would have to be read.
+_LOGIN_LINE = re.compile(
+    r"\s*(?:[#;].*|//[^\s=]+\s*=.*|(?:_auth|_authToken|email|always-auth|fund|audit|progress|loglevel|save-exact|save-prefix|init[-.][\w.-]+)\s*=.*)?"
+)
+_MOST_OF_LOGINS = 1 << 16
+
+
+def names_logins_only(path: str) -> bool:
+    """True for a file of a package manager that holds logins and nothing by which packages would be other ones.
+
+    Args:
+        path: of a regular file; False for anything else, and for one that cannot be read or is above 64 KiB.
+    """
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_OF_LOGINS:
+            return False
+        with open(path, encoding="utf-8") as file:
+            return all(map(_LOGIN_LINE.fullmatch, file.read().splitlines()))
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def credentials_of(home: str) -> list[str]:

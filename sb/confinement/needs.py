@@ -39,6 +39,10 @@ class Need(NamedTuple):
         asked: subcommands that do, or take another source where they cannot read their credentials; they get these once
             a person agrees. "*" for all but those of `given`.
         names_program: a pattern of arguments by which a program or a configuration of its own is named.
+        reads: a pattern of all arguments, joined by null characters, with which it only asks its servers: given at once,
+            whatever `asked` says.
+        sources: those of the credentials that may name another source of packages.
+        public: subcommands that need no login where `sources` name none: they go without, and ask at a repeat if they fail.
     """
 
     programs: str
@@ -49,6 +53,9 @@ class Need(NamedTuple):
     given: str = "*"
     asked: str = ""
     names_program: str = ""
+    reads: str = ""
+    sources: tuple[str, ...] = ()
+    public: str = ""
 
 
 _CLOUD = (
@@ -65,6 +72,11 @@ _CLUSTER = (".kube", ".aws", ".config/gcloud", ".azure", ".config/helm")
 _NODE = (".npmrc", ".yarnrc.yml")
 # What reaches a registry: a project's own `.npmrc` may name a proxy for it.
 _OF_REGISTRY = "install i in ci add update up upgrade uninstall remove rm publish pack exec x create init dedupe rebuild link ln clean-install view info show v whoami search audit outdated login adduser logout token team owner access dist-tag deprecate profile org"
+_PUBLIC = "install i in ci add update up upgrade uninstall remove rm pack exec x create init dedupe rebuild link ln clean-install view info show v search audit outdated dlx"
+# Lists and descriptions of a cloud: nouns, a verb, names, and options that choose what is printed.
+_LISTS = r"(?:[a-z][a-z-]*\0){1,5}(?:list|describe|show|get|read)(?:\0(?![-@])[^\0]+)*(?:\0(?:--(?:format|filter|project|region|zone|location|limit|freshness|sort-by|output|query|subscription|resource-group)(?:[=\0](?!@)[^\0]+)?|-[og]\0\w[\w-]*))*"
+# What is hosted, as its owner sees it.
+_OF_APPS = r"(?:status|logs|info|releases|regions|apps|domains|addons|ps|history|dashboard|(?:apps|pg|ps|releases|domains|addons|redis):(?:info|list|ps)|(?:apps|machines?|ips|checks|services|volumes|releases)\0(?:list|status)|scale\0show)(?:\0(?![-@])[^\0]+)?(?:\0(?:--(?:app|tail|json|num|remote|region|instance)(?:[=\0](?!@)[^\0]+)?|-[anrijt]|-[anri]\0[\w-]+))*"
 _INFRASTRUCTURE = "init plan apply destroy import refresh state output show providers get deploy diff synth ls bootstrap package build sync delete list logs up preview config stack create upgrade"
 _MAY_PUSH = (
     ".ssh",
@@ -93,10 +105,10 @@ NEEDS: tuple[Need, ...] = (
     Need("sftp mosh", (".ssh",), (SSH_AGENT, GPG_AGENT), given="", asked="*"),
     Need("gpg gpg2", (".gnupg",), (GPG_AGENT,), names_program="^--(?:hom|agent|opt|pin|photo|dirm|exec)"),
     Need("pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,), given="", asked="*"),
-    Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given="", asked=_OF_REGISTRY),
+    Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given="", asked=_OF_REGISTRY, sources=(".npmrc",), public=_PUBLIC),
     Need("npx", (), (), (".npm/_cacache", ".npm/_logs")),
     Need("yarn", _NODE, (), (".cache/yarn",), given="", asked=f"{_OF_REGISTRY} dlx npm"),
-    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store"), given="", asked=f"{_OF_REGISTRY} dlx"),
+    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store"), given="", asked=f"{_OF_REGISTRY} dlx", sources=(".npmrc",), public=_PUBLIC),
     Need("bun", (*_NODE, ".bunfig.toml"), (), (".bun/install/cache",), given="", asked=_OF_REGISTRY),
     Need("bunx", (), (), (".bun/install/cache",)),
     Need("pip pip3 pipx", (".netrc",), (), (".cache/pip",), given=""),
@@ -116,16 +128,20 @@ NEEDS: tuple[Need, ...] = (
     Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,), names_program="^--config"),
     Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,), names_program="^--(?:config|conmon|runtime|hooks-dir)"),
     Need("aws", _CLOUD, names_program="credential_process|^ssm$|^configure$|^--(?:endpoint|no-verify|ca-)"),
-    Need("gcloud gsutil bq az doctl", _CLOUD, given="", asked="*"),
-    Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE),
+    Need("gcloud az doctl", _CLOUD, given="", asked="*", reads=_LISTS),
+    Need("gsutil bq", _CLOUD, given="", asked="*"),
+    Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE, sources=(".terraformrc",), public="init providers"),
     Need("kubectl oc stern", _CLUSTER, names_program="^--(?:kubeconfig|kustom|enable-|ex|server|insec|cert|tls|proxy|as|token|user)|^-s|^(?:kustomize|plugin|view|config|proxy|port-forward)$|^-k"),
-    Need("helm k9s kustomize flux argocd skaffold", _CLUSTER, given="", asked="*"),
+    Need("helm", _CLUSTER, given="", asked="install upgrade uninstall delete rollback list ls status history get test pull push repo registry plugin"),
+    Need("k9s kustomize flux argocd skaffold", _CLUSTER, given="", asked="*"),
     Need("psql", (".pgpass", ".pg_service.conf"), given="", asked="*"),
     Need("pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf"), given="", asked="*"),
     Need("mysql mariadb", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
     Need("mysqldump", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
     Need("wget", (".wgetrc", ".netrc"), names_program="^-e|^--(?:use-ask|config|e)"),
-    Need("heroku netlify vercel fly flyctl wrangler railway supabase stripe firebase", (".netrc", ".config", ".fly", ".vercel", ".wrangler", ".railway", ".supabase"), given="", asked="*"),
+    Need("heroku", (".netrc",), given="", asked="*", reads=_OF_APPS),
+    Need("fly flyctl", (".fly",), given="", asked="*", reads=_OF_APPS),
+    Need("netlify vercel wrangler railway supabase stripe firebase", (".netlify", ".config/netlify", ".vercel", ".local/share/com.vercel.cli", ".wrangler", ".config/.wrangler", ".railway", ".supabase", ".config/stripe", ".config/configstore"), given="", asked="*"),
     Need("huggingface-cli hf", (".huggingface", ".cache/huggingface"), names_program="^upload"),
     Need("sb", (), (HELPER,)),
     Need("tmux screen zellij", (), (TERMINALS,)),
@@ -141,8 +157,22 @@ _OF_TERMINALS = ("tmux", "zellij")
 _LOOKS = {
     **dict.fromkeys(
         ("docker", "podman", "nerdctl"),
-        frozenset("ps images logs inspect info version top stats port events diff history search".split()),
+        frozenset(
+            "ps images logs inspect info version top stats port events diff history search tag".split()
+        ),
     ),
+    **{
+        f"docker {group}": frozenset(words.split())
+        for group, words in {
+            "system": "df info events",
+            "image": "ls list inspect history tag",
+            "container": "ls list inspect logs top stats port diff",
+            "network": "ls list inspect",
+            "volume": "ls list inspect",
+            "context": "ls list show inspect",
+            "manifest": "inspect",
+        }.items()
+    },
     **dict.fromkeys(
         ("docker-compose", "docker compose", "podman compose"),
         frozenset("ps logs config images top port ls version".split()),
@@ -150,6 +180,10 @@ _LOOKS = {
     **dict.fromkeys(
         ("apt", "apt-cache", "brew", "dnf", "snap", "flatpak"),
         frozenset("list show search policy info".split()),
+    ),
+    # These put programs into nix's own store alone, through its daemon.
+    "nix": frozenset(
+        "develop build flake shell run eval fmt path-info search log why-depends show-derivation repl".split()
     ),
     "dpkg": frozenset("-l -L -s -S --list --listfiles --status --search".split()),
     **dict.fromkeys(_OF_TERMINALS, frozenset("ls list-sessions list-windows -V".split())),
@@ -195,6 +229,7 @@ def needs_of(
     elsewhere: bool = False,
     unsafe: bool = False,
     remotes: Collection[str] | None = None,
+    logins_only: Collection[Need] = (),
 ) -> Needs:
     """The needs that a line is given: the rows of its programs, if every program has one but for tools that work on files.
 
@@ -207,6 +242,7 @@ def needs_of(
         elsewhere: the repository is not the session's.
         unsafe: a program of the line is an agent's own, or a word of it names a link.
         remotes: names that git knows for repositories on other machines; None where any name may be one.
+        logins_only: rows whose files name no other source of packages.
     """
     used = [(_BY_PROGRAM[argv[0]], argv) for argv in commands if argv and argv[0] in _BY_PROGRAM]
     others = [argv for argv in commands if argv and argv[0] not in _BY_PROGRAM]
@@ -218,7 +254,10 @@ def needs_of(
         doors = doors_of(commands, rows) & {DOCKER, TERMINALS, SERVICES}
         return Needs(_opening(map(_bare, rows)) if doors else (), (), rows)
     known = None if remotes is None else {*remotes, *added_remotes(commands)}
-    levels = [_level(row, argv, runs_own=runs_own, remotes=known) for row, argv in used]
+    levels = [
+        _level(row, argv, runs_own=runs_own, remotes=known, is_public=row in logins_only)
+        for row, argv in used
+    ]
     runs = [level for level in levels if level in (_ASKED, _RUNS)]
     foreign = elsewhere and any(argv[0] in OF_REPOSITORIES for _, argv in used)
     plain = is_plain(line, {argv[0] for argv in commands if argv}) and all(map(reads_no_file, others))
@@ -243,7 +282,9 @@ def _opening(rows: Iterable[Need]) -> tuple[Need, ...]:
     return tuple(row for row in dict.fromkeys(rows) if row.credentials or row.sockets or row.caches)
 
 
-def _level(row: Need, argv: tuple[str, ...], *, runs_own: bool, remotes: Collection[str] | None) -> str:
+def _level(
+    row: Need, argv: tuple[str, ...], *, runs_own: bool, remotes: Collection[str] | None, is_public: bool
+) -> str:
     subcommand = argv[1] if len(argv) > 1 else ""
     of_git = argv[0] == "git"
     if of_git and subcommand not in row.given.split():
@@ -254,6 +295,10 @@ def _level(row: Need, argv: tuple[str, ...], *, runs_own: bool, remotes: Collect
         return _NAMED
     if row.given == "*" or subcommand in row.given.split():
         return _ASKED if argv[0] in OF_REPOSITORIES and runs_own else _GIVEN
+    if row.reads and re.fullmatch(row.reads, "\0".join(argv[1:])):
+        return _GIVEN
+    if is_public and (subcommand in row.public.split() or "--dry-run" in argv):
+        return _RUNS
     return _ASKED if row.asked == "*" or subcommand in row.asked.split() else _RUNS
 
 
@@ -287,8 +332,8 @@ def only_looks(argv: Sequence[str]) -> bool:
     if program in _OF_TERMINALS and len(argv) != 2:
         return False  # its formats and further commands run programs
     found = _LOOKS.get(program, frozenset())
-    if tuple(argv[1:2]) == ("compose",):
-        return argv[2:3] != () and argv[2] in _LOOKS.get(f"{program} compose", ())
+    if of_group := _LOOKS.get(" ".join((program, *argv[1:2]))):
+        return argv[2:3] != () and argv[2] in of_group
     return argv[1:2] != () and argv[1] in found
 
 

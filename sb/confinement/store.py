@@ -284,7 +284,7 @@ class ConfineStore:
                 path.unlink(missing_ok=True)
 
     def _ticket(self, command: str, folder: str) -> Path:
-        return self.folder / "tickets" / f"{self._session}.{_name(command, folder)}.call"
+        return self.folder / "tickets" / f"{self._session}.{name_of(command, folder)}.call"
 
     def last_run(self) -> float:
         """When `sb-confine` last started a command, in seconds since the epoch; 0 if it never did."""
@@ -302,7 +302,7 @@ class ConfineStore:
         failures = self.folder / "failures"
         failures.mkdir(mode=0o700, exist_ok=True)
         body = {"at": self._clock.now(), **failure}
-        write_atomic(failures / _name(command, folder), json.dumps(body).encode(), durable=False)
+        write_atomic(failures / name_of(command, folder), json.dumps(body).encode(), durable=False)
 
     def note_made(self, command: str, folder: str, made: Made) -> None:
         """Remember what was made for a call that is about to run.
@@ -311,11 +311,11 @@ class ConfineStore:
             OSError: it cannot be written.
         """
         (self.folder / "made").mkdir(mode=0o700, exist_ok=True)
-        self._write(f"made/{self._session}.{_name(command, folder)}", asdict(made))
+        self._write(f"made/{self._session}.{name_of(command, folder)}", asdict(made))
 
     def take_made(self, command: str, folder: str) -> Made:
         """The paths made for a call that has ended, or that nobody will run; once."""
-        return self._take_made(self.folder / "made" / f"{self._session}.{_name(command, folder)}")
+        return self._take_made(self.folder / "made" / f"{self._session}.{name_of(command, folder)}")
 
     def take_all_made(self) -> list[Made]:
         """The paths made for calls of this session that never ended; once."""
@@ -335,13 +335,23 @@ class ConfineStore:
         path.unlink(missing_ok=True)
         return _made(body)
 
+    def take_back(self, command: str, folder: str) -> bool:
+        """Take a call's ticket before `sb-confine` does; False if that has started the call with it."""
+        try:
+            Path(f"{self._ticket(command, folder)}.taken").touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            return False
+        except OSError:
+            return True  # there are no tickets
+        return True
+
     def was_taken(self, command: str, folder: str) -> bool:
         """True if `sb-confine` started the call with its ticket."""
         return Path(f"{self._ticket(command, folder)}.taken").exists()
 
     def failure(self, command: str, folder: str) -> dict[str, list[str]]:
         """What an earlier run of the same call could not do; {} if nothing is known."""
-        body = self._read(f"failures/{_name(command, folder)}")
+        body = self._read(f"failures/{name_of(command, folder)}")
         if abs(self._clock.now() - float(body.get("at", 0))) > TICKET_S:
             return {}
         return {name: list(map(str, paths)) for name, paths in body.items() if isinstance(paths, list)}
@@ -352,7 +362,7 @@ class ConfineStore:
         Raises:
             OSError: it cannot be written.
         """
-        name = f"watched/{_name('', project)}"
+        name = f"watched/{name_of('', project)}"
         if watch is None:
             (self.folder / name).unlink(missing_ok=True)
             return
@@ -361,7 +371,7 @@ class ConfineStore:
 
     def watched(self, project: str) -> Watch | None:
         """What a project's watched paths were before the oldest confined call that may still change them."""
-        body = self._read(f"watched/{_name('', project)}")
+        body = self._read(f"watched/{name_of('', project)}")
         return Watch.from_json(body)
 
     def held_folders(self) -> list[str]:
@@ -452,7 +462,7 @@ def _quoted(command: str) -> str:
     return "'" + command.replace("'", "'\"'\"'") + "'"
 
 
-def _name(command: str, folder: str) -> str:
+def name_of(command: str, folder: str) -> str:
     """A call by what it runs and where; a link to the folder is the folder."""
     facts = f"{os.path.realpath(folder)}\0{command}"
     return hashlib.sha256(facts.encode(errors="surrogateescape")).hexdigest()[:40]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sb.confinement.needs import doors_of, needs_of, outside_of
+from sb.confinement.credentials import names_logins_only
+from sb.confinement.needs import doors_of, needs_of, outside_of, rows_of
 from sb.shell import classify
 from tests.rows import rows
 
@@ -16,13 +17,15 @@ GIVEN = (
     ("git add src/*.py && git commit -m 'x' && git push origin HEAD", ".ssh"), ("git commit -m \"$(cat <<'EOF'\nx $y\n\nz\nEOF\n)\" && git push", ".ssh"), ("git remote add up https://example.org/a.git && git fetch up --tags", ".ssh"), ("git clone --depth 1 git@example.org:a/b.git out", ".ssh"),
     ("git submodule update --init --recursive", ".ssh"), ("timeout 60 git push", ".ssh"), ("time git fetch", ".ssh"), ("gh pr merge 5 --squash && git pull", ".config/gh"), ("git log -1 > last.txt; git push", ".ssh"), ("git clone https://github.com/a/b", ".ssh"), ("git fetch origin | tail -5", ".ssh"), ("gh pr list", ".config/gh"), ("ssh host ls", ".ssh"), ("git push origin --delete old 2>&1 | sort -rn | uniq -c | head -n 5", ".ssh"), ("git lfs pull", ".ssh"), ("git pull --ff-only origin main || echo failed", ".ssh"),
     ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
+    ("gcloud projects list", ".config/gcloud"), ("gcloud compute instances describe a --zone eu-1 --format=json | head -20", ".config/gcloud"), ("az group list -o table", ".azure"),
+    ("gcloud logging read 'severity>=ERROR' --limit 20 --format=json | jq -r '.[].textPayload'", ".config/gcloud"), ("fly status --app shop", ".fly"), ("heroku pg:info -a shop", ".netrc"), ("fly logs -a shop | tail -20", ".fly"),
     ("ls -la src && git push", ".ssh"), ("seq 1 20 | tail -n 1; git fetch", ".ssh"),
 )  # fmt: skip
 # They run what a project or its packages hold, or take another source without their file: a person has to agree first.
 ASKED = (
     ("npm ci && npm test 2>&1 | tail", "npm", ".npmrc"), ("npm install left-pad", "npm", ".npmrc"), ("pnpm add left-pad", "pnpm", ".npmrc"),
     ("mvn -q test", "mvn", ".m2"), ("terraform plan", "terraform", ".aws"), ("cargo publish", "cargo", ".cargo/credentials.toml"),
-    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm template .", "helm", ".kube"), ("pg_dump -h 127.0.0.1 shop", "pg_dump", ".pgpass"), ("gcloud info", "gcloud", ".config/gcloud"), ("pass edit a", "pass", ".gnupg"), ("psql -h db shop", "psql", ".pgpass"),
+    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm list", "helm", ".kube"), ("gcloud compute ssh a", "gcloud", ".config/gcloud"), ("gcloud projects list --flags-file=x", "gcloud", ".config/gcloud"), ("az vm list --query @x", "az", ".azure"), ("fly ssh console", "fly", ".fly"), ("fly status --config ./x.toml", "fly", ".fly"), ("pg_dump -h 127.0.0.1 shop", "pg_dump", ".pgpass"), ("gcloud info", "gcloud", ".config/gcloud"), ("pass edit a", "pass", ".gnupg"), ("psql -h db shop", "psql", ".pgpass"),
 )  # fmt: skip
 # Something else runs in the line, or what is named may be an agent's own program.
 NOT_GIVEN = (
@@ -36,7 +39,7 @@ NOT_GIVEN = (
     "KUBECONFIG=./x kubectl get pods", "export KUBECONFIG=./x; kubectl get pods", "kubectl --kubeconfig ./x get pods", "printf -v KUBECONFIG ./x; kubectl get pods",
     "gh extension exec x", "wget --use-askpass=./x https://a/b", "gpg --homedir ./g -d a.gpg",
     "kubectl get --raw /api -s https://127.0.0.1:1", "kubectl proxy", "kubectl get pods --insecure-skip-tls-verify", "pip index versions x --proxy http://127.0.0.1:1", "aws s3 ls --no-verify-ssl",
-    "terraform fmt", "scp -D ./steal x:/y z", "scp -S ./steal x:/y z", "rsync -e ./x a host:", "ssh -o 'LocalCommand ./x' host",
+    "terraform fmt", "helm lint ./chart", "helm search repo a && helm template b a/b -f values.yml > out.yml", "scp -D ./steal x:/y z", "scp -S ./steal x:/y z", "rsync -e ./x a host:", "ssh -o 'LocalCommand ./x' host",
     "kubectl kustomize ./k", "kubectl apply -k ./k", "kubectl config view --raw", "cat d/x; git fetch", "git fetch; cat d/*", "grep -R . d; git ls-remote origin", "git ls-remote origin | grep -f d/x",
     "cp -rL d out; git fetch", "cat < d/x; git fetch", "sed -n 'r d/x' a; git fetch", "awk '{getline x < \"d/x\"; print x}' a; git fetch", "git fetch | sed 's/a/b/w out'", "jq -n '$x' --rawfile x d/x; git fetch",
     "git diff --no-index d/x /dev/null; git fetch", "go build ./...", "wc $F; git fetch", "while read l; do echo $l; done < d/x; git fetch", 'git fetch; echo "$(<d/x)"', "exec 5<d/x; git fetch; cat <&5", "head -n 5 notes.txt; git push", "aws ssm start-session --target i",
@@ -96,9 +99,36 @@ def test_hooks_of_a_repository_are_asked_about_before_git_gets_keys() -> None:
     assert not any(need.credentials for need in commit.rows)
 
 
+@rows("line, asks", [("npm ci", False), ("npm view a version | head -2", False), ("npm audit", False), ("npm whoami", True), ("npm publish --dry-run", False), ("npm publish", True), ("npm pack", False), ("pnpm add a", False)])  # fmt: skip
+def test_packages_of_the_usual_registry_are_fetched_without_a_login(line: str, asks: bool) -> None:
+    needs = needs_of(commands(line), line, logins_only=rows_of(["npm", "pnpm"]))
+    assert bool(needs.asked) is asks
+    assert asks or not any(need.credentials for need in needs.rows)
+    assert asks or needs.withheld
+
+
+@rows(
+    "text, is_login",
+    [
+        ("//registry.npmjs.org/:_authToken=x\n; mine\n\nfund=false\n", True),
+        ("_authToken=x\nemail = a@example.org\n", True),
+        ("registry=https://npm.example.org\n//npm.example.org/:_authToken=x\n", False),
+        ("@shop:registry=https://npm.example.org\n", False),
+        ("ignore-scripts=true\n", False),
+        ("proxy=http://a:1\n", False),
+        ("plugin_cache_dir = 'x'\n", False),
+    ],
+)
+def test_file_with_logins_alone(text: str, is_login: bool, tmp_path: Path) -> None:
+    (tmp_path / "npmrc").write_text(text)
+    assert names_logins_only(str(tmp_path / "npmrc")) is is_login
+
+
 def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
     assert outside_of(commands("make && sudo make install")) == "runs as another user"
     assert outside_of(commands("make install")) == ""
+    assert outside_of(commands("nix develop -c make test; nix flake check")) == ""
+    assert outside_of(commands("nix profile install jq")) != ""
     assert outside_of(commands("apt list --installed | grep gcc; dpkg -l gcc")) == ""
     assert outside_of(commands("apt install jq; apt list")) != ""
 
@@ -112,6 +142,9 @@ def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
         ("docker run --rm gcc:13 make", {"docker"}),
         ("docker ps; ./x", set()),
         ("docker compose -f x ps", {"docker"}),
+        ("docker system df; docker image ls -a; docker tag a b", set()),
+        ("docker system prune -f", {"docker"}),
+        ("docker network rm a", {"docker"}),
         ("tmux ls", set()),
         ("tmux ls -F '#(x)'", {"terminals"}),
     ),

@@ -142,7 +142,7 @@ def _gated_message(session: HookSession) -> HookVerdict:
 def _confinement(call: JudgedCall, session: HookSession) -> Finding | None:
     """Ask about or refuse what confinement cannot let a command do; what earlier ones changed is put back first."""
     if session.confines:
-        restored = session.confining.put_back(pending=True)
+        restored = session.confining.put_back(pending=bool(session.calls.unreported(session.run.run_id)))
         return (session.confining.finding(call) or Finding())._replace(context=restored)
     if session.config.hooks.confine == OFF and (session.config.home.folder / "confine").is_dir():
         from sb.hosts.hooks.confined.confining import switch_off

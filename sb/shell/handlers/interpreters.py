@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sb.shell.destinations.changing import change
@@ -55,7 +56,7 @@ _STARTS_SHELL = r"(?:['\"`( ]|/bin/)(?:ba|z|da|k|tc|c)?sh(?:['\"`]| -i| <&| >&)|
 def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge `sh`, `bash` and similar shells."""
     at = 0
-    text = reads = False
+    text = reads = interactive = False
     while at < len(arguments) and arguments[at][:1] in ("-", "+") and arguments[at] not in ("-", "--"):
         word = arguments[at]
         if word in ("--version", "--help"):
@@ -65,6 +66,7 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         short = word[1:] if word[1:2] != "-" else ""
         text = text or "c" in short
         reads = reads or "s" in short
+        interactive = interactive or short == "i"
         if short[-1:] in ("o", "O") or word in ("--rcfile", "--init-file"):
             at += 1
         at += 1
@@ -84,6 +86,8 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         return judge.line(stdin.text)
     if stdin.kind == "unknown":
         return Finding(DESTROY, f"{name}: runs the output of another program")
+    if interactive:
+        return Finding(DESTROY, f"{name} -i: runs what somebody else types")
     return Finding(NETWORK, f"{name}: runs its input")
 
 
@@ -143,6 +147,10 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
             return interpreter(judge, name, ["-"], written)
         program = rest[0].rpartition("/")[2]
         known = rule_finding(kind, [program, *rest[1:]]) or QUIET
+        if program == "manage.py" and rest[1:2] == ["shell"]:
+            codes = [code for option, code in pairwise(rest) if option in ("-c", "--command")]
+            codes += [word.partition("=")[2] for word in rest if word.startswith("--command=")]
+            known = highest(known, *(_inline(judge, name, kind, code, ()) for code in codes))
         if program.endswith(".jar"):
             known = highest(known, rule_finding(program.removesuffix(".jar"), rest[1:]) or QUIET)
         return highest(

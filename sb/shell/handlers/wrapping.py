@@ -70,8 +70,12 @@ def _wrapped(judge: Judge, key: str, words: tuple[str, list[str], Sequence[str]]
     gives = key in _GIVE_SECRETS
     if gives and "--" in rest:  # `chamber` takes several stores before it
         at, before = rest.index("--") + 1, 0
-    # The words of the other program are no subcommands of this one, such as `rm` in `op run -- rm`.
-    own = rule_finding(name, arguments[: len(arguments) - len(rest) + at] if gives else arguments) or floor
+    # The words of the other program are no words of this one, such as `rm` in `op run -- rm`, or what xargs adds to `npx eslint`.
+    last = at + before + (0 if gives else 1)
+    is_known = gives or (not doubtful and all(map(is_literal, rest[:last])))
+    own = (
+        rule_finding(name, arguments[: len(arguments) - len(rest) + last] if is_known else arguments) or floor
+    )
     found = highest(floor, own if own.rank == DESTROY else floor)
     for text in commands:
         found = highest(found, judge.line(text, stdin))

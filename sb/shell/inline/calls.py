@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sb.shell.handlers.sql import sql
 from sb.shell.inline.effects import Effects
-from sb.shell.parsing.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled
-from sb.shell.programs.rules import DESTROY, Finding
+from sb.shell.parsing.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, is_literal
+from sb.shell.programs.rules import DESTROY, QUIET, Finding
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -65,13 +66,21 @@ _NODE = _Language(
             _FS
             + r"(?:readFileSync|readFile|createReadStream|readJsonSync|Bun\.file|Deno\.readTextFile(?:Sync)?|Deno\.readFile(?:Sync)?)\b",
         ),
+        ("statement", r"\.(?:query|execute|raw|unsafe|\$(?:execute|query)Raw(?:Unsafe)?)\b"),
+        (
+            "destroys",
+            r"\.(?:deleteMany|dropDatabase|dropCollection|flushall|flushdb|flushAll|flushDb|dropAllSchemas)\b",
+        ),
         ("go", r"process\.chdir|Deno\.chdir"),
         ("kill", r"process\.kill"),
         (
             "fetch",
             r"(?<![\w$.])fetch|axios(?:\.\w+)?|https?\.(?:request|get)|got(?:\.\w+)?|undici\.\w+|net\.(?:connect|createConnection)|tls\.connect",
         ),
-        ("code", r"(?<![\w$.])eval|new Function|vm\.runIn\w+"),
+        (
+            "code",
+            r"(?<![\w$.])eval|new Function|vm\.runIn\w+|\.(?:then|map|forEach)(?=\(\s*(?:eval|Function|vm\.\w+)\b)",
+        ),
     ),
 )
 _PERL = _Language(
@@ -247,6 +256,10 @@ class _Search:
             )
         elif effect == "read":
             effects.read(call, first)
+        elif effect == "statement":
+            effects.note(sql(first, f"{self._name} {call}", QUIET) if is_literal(first) else QUIET)
+        elif effect == "destroys":
+            effects.note(Finding(DESTROY, f"{self._name} {call}: destroys data"))
         elif effect == "go":
             effects.go(first)
         elif effect == "kill":

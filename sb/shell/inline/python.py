@@ -46,7 +46,13 @@ _DESTROYS_IN_A_CLOUD = (
     "detach_",
     "disable_",
 )
+_MOST_ORIGINS = 4
+_LONGEST_CHAIN = 12  # calls and attributes between a client and what deletes
+_DELETES_OBJECTS = ("delete", "terminate", "stop", "purge")  # of their objects
 _CLOUDS = ("boto3.", "google.cloud.", "azure.", "botocore.", "openstack.")
+_SENDS_MAIL = frozenset(
+    "django.core.mail.send_mail django.core.mail.send_mass_mail django.core.mail.mail_admins django.core.mail.mail_managers".split()
+)
 _DYNAMIC = frozenset("os subprocess shutil builtins posix pty __builtins__".split())
 
 
@@ -108,6 +114,8 @@ class _Code:
             self._run(name, call)
         elif name in _RUNS_LINES:
             self.effects.line(name, self._argument(call, 0, "cmd", "command"))
+        elif name in _SENDS_MAIL:
+            self.effects.note(Finding(DESTROY, f"{self._interpreter} {name.rpartition('.')[2]}: sends mail"))
         elif name in _OWN_PROCESS:
             self._code(name, call)
         elif name in _OPENS:
@@ -223,9 +231,13 @@ class _Code:
             text = self._values.text(call.args[0])
             if is_literal(text):
                 self.effects.note(sql(text, f"{self._interpreter} {method}", QUIET))
+        elif method == "delete" and self._is_of_rows(value):
+            self.effects.note(Finding(DESTROY, f"{self._interpreter} {method}: deletes rows"))
         elif method in _DESTROYS:
             self.effects.note(Finding(DESTROY, f"{self._interpreter} {method}: destroys data"))
-        elif method.startswith(_DESTROYS_IN_A_CLOUD) and self._is_of_a_cloud(value):
+        elif (method in _DELETES_OBJECTS or method.startswith(_DESTROYS_IN_A_CLOUD)) and self._is_of_a_cloud(
+            value
+        ):
             self.effects.note(Finding(DESTROY, f"{self._interpreter} {method}: deletes cloud resources"))
         elif method in _METHODS or method == "request":
             self._request(call, value, method)
@@ -271,8 +283,25 @@ class _Code:
             )
             self.effects.change("extractall", *program)
 
-    def _is_of_a_cloud(self, value: ast.expr) -> bool:
-        return any(self._values.name(made.func).startswith(_CLOUDS) for made in self._made(value))
+    def _is_of_rows(self, value: ast.expr) -> bool:
+        """True for a set of rows of Django, such as `User.objects.all()`."""
+        while isinstance(value, ast.Call | ast.Attribute):
+            if isinstance(value, ast.Attribute) and value.attr == "objects":
+                return True
+            value = value.func if isinstance(value, ast.Call) else value.value
+        return False
+
+    def _is_of_a_cloud(self, value: ast.expr, depth: int = 0) -> bool:
+        """True for an object of a cloud's library, or what its attributes and calls give."""
+        inner = value.func if isinstance(value, ast.Call) else value
+        if self._values.name(inner).startswith(_CLOUDS):
+            return True
+        if isinstance(inner, ast.Attribute | ast.Subscript):
+            inner = inner.value
+        given = [inner] if inner is not value and isinstance(inner, ast.expr) else self._values.given(value)
+        return depth < _LONGEST_CHAIN and any(
+            self._is_of_a_cloud(origin, depth + 1) for origin in given[:_MOST_ORIGINS]
+        )
 
     def _made(self, value: ast.expr) -> list[ast.Call]:
         """The calls that made an object."""

@@ -230,7 +230,8 @@ def _fits(trigger: str, argument: str, *, ended: bool) -> bool:
         return argument[:1] != "-" and _has_verb(argument, [trigger[1:]])
     if kind == "^":
         bare = trigger == "^" and argument[:1] != "-"
-        return bare or (trigger != "^" and argument.startswith((trigger[1:], UNKNOWN)))
+        texts = (argument, argument.partition("=")[2]) if argument.startswith("--") else (argument,)
+        return bare or (trigger != "^" and any(text.startswith((trigger[1:], UNKNOWN)) for text in texts))
     if ended:
         return False
     if argument.startswith(UNKNOWN):

@@ -33,6 +33,8 @@ def harms_files_alone(commands: Sequence[tuple[str, ...]]) -> bool:
 
 def is_of_files(argv: Sequence[str]) -> bool:
     """True for a command that only creates, changes or deletes files, refs and branches."""
+    if any("/dev/tcp/" in word or "/dev/udp/" in word or "/inet/" in word for word in argv[1:]):
+        return False  # bash and gawk connect to what looks like a file
     if argv[0] in REDIRECTIONS:
         return True
     name = argv[0].rpartition("/")[2]

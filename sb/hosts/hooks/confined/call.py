@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sb.config.home import Home
 from sb.confinement import no_links
+from sb.confinement.credentials import names_logins_only
 from sb.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
 from sb.confinement.needs import (
     DOCKER,
@@ -41,6 +42,8 @@ LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
 _LONGEST_PATH = 4096
 _MOST_OPTIONS = 12  # short ones in one word
+_READS_FOLDERS = frozenset(("kubectl", "oc"))
+_MOST_ENTRIES = 2_000  # of a folder of manifests
 _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
 _STARTED = frozenset(
@@ -139,14 +142,17 @@ class CallRights:
         most = needs_of(commands, command)
         if not most.rows:  # nothing more has to be looked at
             return most
-        of_repository = any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands) and bool(
-            self.project
-        )
+        of_repository = bool(self.project) and uses_repository(commands)
         return needs_of(
             commands,
             command,
-            # A program in the background could change what git reads after it was looked at.
-            runs_own=of_repository and (runs_others(self.project) or self.store.is_alive()),
+            # A program in the background, or a call that has not ended, could change what git reads after it was looked at.
+            runs_own=of_repository
+            and (
+                runs_others(self.project)
+                or self.store.is_alive()
+                or self.store.watched(self.project) is not None
+            ),
             elsewhere=(git_root(folder, bare=True) or folder) != self.project
             or (of_repository and has_local_remote(self.project)),
             # What runs beside the agent's next calls could be led elsewhere by them.
@@ -155,7 +161,15 @@ class CallRights:
             or self._is_shadowed(commands)
             or any(_hides_link(argv, folder) for argv in commands),
             remotes=remote_names(self.project) if of_repository else (),
+            logins_only=[
+                row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
+            ],
         )
+
+    def _names_no_source(self, row: Need) -> bool:
+        """True if the files of a row hold logins alone, so that packages come from the same place without them."""
+        places = [os.path.join(self.grounds.home, path) for path in row.sources]
+        return all(names_logins_only(path) for path in places if os.path.lexists(path))
 
     def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
         """True if a program of a line, or one that it starts, is found where an agent may have put it."""
@@ -248,6 +262,11 @@ class CallRights:
             yield _ask(f"writes {more} more outside of the project")
 
 
+def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
+    """True for a line with git, or a program that calls it."""
+    return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)
+
+
 def _sends_files(argv: Sequence[str]) -> bool:
     """True for a command that sends files, or folders with any link in them, by their names."""
     if argv[:1] and argv[0] in ("kubectl", "oc"):
@@ -266,11 +285,25 @@ def _hides_link(argv: Sequence[str], folder: str) -> bool:
         is_folder = os.path.isdir(path)
         if os.path.realpath(path) != path or (sends and is_folder):
             return True
+        if is_folder and argv[0] in _READS_FOLDERS and _holds_link(path):
+            return True
         if not is_folder and not os.path.isfile(path) and path != os.devnull:
             return True
         # The folder of the call itself is looked at as the session's own repository.
         of_repository = argv[0] in OF_REPOSITORIES and path != os.path.realpath(folder)
         if of_repository and any(os.path.lexists(os.path.join(path, name)) for name in (".git", "HEAD")):
+            return True
+    return False
+
+
+def _holds_link(folder: str) -> bool:
+    """True if there is a link in a folder, or more in it than is looked at."""
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        seen += len(folders) + len(files)
+        if seen > _MOST_ENTRIES or any(
+            os.path.islink(os.path.join(place, name)) for name in (*folders, *files)
+        ):
             return True
     return False
 

@@ -17,6 +17,7 @@ from sb.confinement import processes
 from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.confinement.credentials import credentials_of
 from sb.confinement.git_config import keys_named
+from sb.confinement.keyed import KeyedCalls
 from sb.confinement.needs import Need
 from sb.confinement.profile import (
     Grounds,
@@ -36,7 +37,7 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, uses_repository
 from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -53,6 +54,7 @@ from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
+_HELD_UP = "{} runs with the user's keys, and what begins meanwhile could change what it reads (repeat this call when that one has ended)"
 _MOVABLE = "a program in the background, begun before, could put another folder in the project's place"
 
 
@@ -82,8 +84,10 @@ class Confining:
         self._project = project_of_area(project, self._home)
         self._clock = clock
         self._profiles: dict[tuple[Need, ...], Profile] = {}
-        self._judged: tuple[JudgedCall, Confined] | None = None  # the call that was asked about last
+        # The call that was asked about last.
+        self._judged: tuple[JudgedCall, tuple[str, Confined | None]] | None = None
         self.store = ConfineStore(config.home, clock, session=session_of(os.environ))
+        self._keyed = KeyedCalls(self.store, clock)
 
     @cached_property
     def _run(self) -> Run | None:
@@ -143,8 +147,16 @@ class Confining:
         """The permissions of a call; None where it is not confined."""
         if self.mode == "off" or not call.command or call.args.get(NOT_CONFINED) or not self.holds:
             return None
+        return self._judge(call)[1]
+
+    def _judge(self, call: JudgedCall) -> tuple[str, Confined | None]:
+        """The command beside which a call must not begin, or "" and its permissions."""
         if self._judged is None or self._judged[0] is not call:
-            self._judged = call, self._rights.judge(call)
+            keyed = ""
+            if self._run is None and not self._looks_only and self._project:
+                folder = str(call.governed.args["cwd"])
+                keyed = self._keyed.running_beside(self._project, call.command, folder)
+            self._judged = call, (keyed, None if keyed else self._rights.judge(call))
         return self._judged[1]
 
     def finding(self, call: JudgedCall) -> Finding | None:
@@ -153,8 +165,11 @@ class Confining:
             return None
         if call.args.get(NOT_CONFINED):
             return Finding(f"{NOT_CONFINED} is set (repeat the call without it)")
-        if (confined := self.rights(call)) is None:
+        if not self.holds:
             return Finding(self._required())
+        keyed, confined = self._judge(call)
+        if confined is None:
+            return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
         if self._run is not None:
             return Finding(_beyond_run(confined))
         movable = [Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST)] if self._lost else []
@@ -212,6 +227,12 @@ class Confining:
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
         )
+        if (
+            self._project
+            and any(need.credentials for need in confined.needs)
+            and uses_repository(confined.commands)
+        ):
+            self._keyed.begin(self._project, confined.command, confined.folder)
         self.store.issue(confined.command, confined.folder, granted, outside=bool(confined.outside))
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
@@ -358,6 +379,7 @@ class Confining:
         Args:
             unused: what was made for it and is still empty goes.
         """
+        self._keyed.end(self._project, command, folder)
         ran = self.store.was_taken(command, folder)
         self.store.revoke(command, folder)
         made = self.store.take_made(command, folder)
