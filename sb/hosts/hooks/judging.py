@@ -64,7 +64,9 @@ def judge(config: Config, adapter: Adapter, event: HookEvent, opening: Opening |
 def _handled(session: HookSession) -> HookVerdict:
     event = session.event
     if event.moment is Moment.BEFORE:
-        return _before(session.judged(event.calls[0]), session) if event.calls else HookVerdict()
+        return (
+            _before(JudgedCall.of(event.calls[0], session.context), session) if event.calls else HookVerdict()
+        )
     if event.moment is Moment.SESSION_STARTED:
         return _begin(session)
     from sb.hosts.hooks.reporting import Reports  # not before a call
@@ -185,7 +187,11 @@ def _before(call: JudgedCall, session: HookSession) -> HookVerdict:
         governed, result = _with_snapshot(call, governed, session, announce, confined=confined is not None)
     else:
         result = announce(governed)
-    verdict = _advised(_verdict(result, governed, session.event.host), call, governed, session)
+    verdict = _verdict(result, governed, session.event.host)
+    if verdict.decision is not Decision.NONE and not governed.refused and "command" in governed.args:
+        from sb.hosts.hooks.guards.advising import advised
+
+        verdict = advised(verdict, call, session)
     if confined is not None and verdict.decision is not Decision.DENY:
         session.confining.open(confined)
     return verdict._replace(context=" ".join(filter(None, (context, verdict.context))))
@@ -253,21 +259,6 @@ def _announced(
         nonce=session.event.nonce,
         again=session.event.again,
     )
-
-
-def _advised(
-    verdict: HookVerdict, call: JudgedCall, governed: GovernedCall, session: HookSession
-) -> HookVerdict:
-    """The verdict on a call that does not go on, with a safer command where there is one."""
-    if verdict.decision is Decision.NONE or governed.refused or "command" not in governed.args:
-        return verdict
-    from sb.hosts.hooks.guards.advising import advice_sentence
-    from sb.hosts.hooks.preview import Preview
-
-    preview = Preview(session.config, session.runtime.registry)
-    advice = advice_sentence(preview, call, session.context, session.event.host)
-    reason = f"{verdict.reason.removesuffix('.')}. {advice}"
-    return verdict._replace(reason=reason) if advice else verdict
 
 
 def _is_decided(result: ToolResult) -> bool:

@@ -146,13 +146,6 @@ class _Process:
             os._exit(answer.code)
 
 
-def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
-    timer = threading.Timer(seconds, then)
-    timer.daemon = True
-    timer.start()
-    return timer
-
-
 def _unreadable(why: str) -> HookAnswer:
     return HookAnswer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
 
@@ -237,7 +230,9 @@ def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Sett
     why = "it took too long"
     refused = event.moment is Moment.BEFORE and settings.unjudged != "all"
     verdict = cannot_judge(why) if refused else HookVerdict()
-    _timer(_INSPECTING_S, lambda: process.end(_answer(adapter, event, verdict)))
+    timer = threading.Timer(_INSPECTING_S, lambda: process.end(_answer(adapter, event, verdict)))
+    timer.daemon = True
+    timer.start()
     return _answer(adapter, event, _unjudged(event, settings, why))
 
 

@@ -31,7 +31,9 @@ class Reports:
         """Record the calls that the event reports; returns what the agent is told of each, "" for nothing."""
         event, reports = self._event, self._event.moment in (Moment.AFTER, Moment.FAILED)
         return [
-            self._recorded(self._session.judged(call), event.nonce and f"{event.nonce}.{number}")
+            self._recorded(
+                JudgedCall.of(call, self._session.context), event.nonce and f"{event.nonce}.{number}"
+            )
             for number, call in enumerate(event.calls)
             if reports or call.response is not None
         ]

@@ -9,7 +9,7 @@ from sb.config import Config
 from sb.errors import ConfigError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.calls.context import judging_context, may_be_confined
-from sb.hosts.hooks.event import HookEvent, NativeCall
+from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.project import context_of
 from sb.kernel.calls.intents import Intent
@@ -41,10 +41,6 @@ class HookSession:
         self.files = hosted_files(self.config)
         self.context = judging_context(self.config, event, self.files, _rules(self.config))
         self._started: tuple[dict[str, Any], float] | None = None
-
-    def judged(self, call: NativeCall) -> JudgedCall:
-        """One call of the event."""
-        return JudgedCall.of(call, self.context)
 
     @property
     def project(self) -> str:

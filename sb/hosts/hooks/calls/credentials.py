@@ -39,15 +39,8 @@ _COMMAND = r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$"
 _ADDRESS = (
     r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?i:urls?|uri|host|hostname|address|endpoint|href|link|target|domain)$"
 )
-PATTERNS = (
-    _SENDING,
-    _SEARCHES,
-    _SHOWS_NOTHING,
-    _SHOWS,
-    _CONTENT,
-    _COMMAND,
-    _ADDRESS,
-)  # compiled on first use
+# Compiled on first use.
+PATTERNS = (_SENDING, _SEARCHES, _SHOWS_NOTHING, _SHOWS, _CONTENT, _COMMAND, _ADDRESS)
 
 
 def with_credentials(call: CallReading, governed: GovernedCall) -> GovernedCall:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from sb.hosts.hooks.calls.fields import text
 from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading
 from sb.redaction import one_line
 from sb.shell.credentials.files import secrets_below
@@ -27,14 +28,14 @@ def shown_by_search(call: CallReading, *, by_host: bool) -> str:
     Args:
         by_host: the host's own tool, which leaves out what git ignores; Claude Code's tells names by default.
     """
-    pattern, folder = _text(call, _PATTERNS), _text(call, _FOLDERS) or str(call.context.cwd)
+    pattern, folder = text(call.args, *_PATTERNS), text(call.args, *_FOLDERS) or str(call.context.cwd)
     mode = call.args.get("output_mode", "files_with_matches" if call.tool == "Grep" else "content")
     if not pattern or mode in _NAMES_ONLY or len(folder) > LONGEST_PATH:
         return ""
     options = ["--hidden", "-e", pattern]
-    if shape := _text(call, _GLOBS):
+    if shape := text(call.args, *_GLOBS):
         options += ["-g", shape]
-    if kind := _text(call, ("type",)):
+    if kind := text(call.args, "type"):
         options += ["-t", kind]
     for place in dict.fromkeys(call.readings(folder)):
         for name, secret in secrets_below(place):
@@ -42,11 +43,6 @@ def shown_by_search(call: CallReading, *, by_host: bool) -> str:
             if may_print("rg", options, path) and not (by_host and _is_ignored(path)):
                 return f"reads {secret.what}: {one_line(path, 80)}"
     return ""
-
-
-def _text(call: CallReading, names: tuple[str, ...]) -> str:
-    given = (call.args.get(name) for name in names)
-    return next((value for value in given if isinstance(value, str) and value), "")
 
 
 def _is_ignored(path: str) -> bool:

@@ -12,10 +12,9 @@ from sb.hosts.hooks.calls.fields import decoded
 from sb.kernel.calls.path_fields import PATH_FIELDS
 
 _LIST_FIELDS = ("edits", "replacements")  # VS Code reads a list also from its JSON text
-# White space as JavaScript trims it; str.strip() takes control characters too, and leaves the byte order mark.
-_SPACE = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+# White space of Unicode and of JavaScript but for what one of them lacks; str.strip() takes control characters too.
+SPACE = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+_SPACE = f"{SPACE}\ufeff"  # as JavaScript trims it
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://[^/]*)?(/.*)", re.DOTALL)
 
 

@@ -193,7 +193,7 @@ def _shell(call: CallReading) -> GovernedCall:
     # What the model says of its command, and how long it may take, make it no other call.
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:
-        args["input"] = for_record(rest)
+        args |= {"input": for_record(rest)}
     if call.native.in_background:
         verdict = verdict._replace(changes=NOTHING_KNOWN)
     tool_id = SHELL[verdict.safety_class]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sb.hosts.hooks.calls.context import JudgingContext
-from sb.hosts.hooks.event import NativeCall
+from sb.hosts.hooks.event import HookVerdict, NativeCall
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.preview import Preview
+from sb.hosts.hooks.session import HookSession
 from sb.shell import ShellVerdict
 from sb.shell.programs.advice import Advice, advice_for
 
@@ -28,15 +29,16 @@ def safer(preview: Preview, verdict: ShellVerdict, context: JudgingContext, agen
     return advice if judged.outcome.runs else None
 
 
-def advice_sentence(preview: Preview, call: JudgedCall, context: JudgingContext, agent: str) -> str:
-    """One sentence for an agent whose command line was not run, or "".
-
-    Args:
-        context: of the session.
-    """
-    command, folder = call.governed.args.get("command"), str(call.governed.args.get("cwd", ""))
+def advised(verdict: HookVerdict, call: JudgedCall, session: HookSession) -> HookVerdict:
+    """The verdict on a command line that does not go on, with a safer command where there is one."""
+    command = call.governed.args["command"]
     if not isinstance(command, str):
-        return ""
-    there = context._replace(cwd=context.cwd / folder)
-    advice = safer(preview, call.line(command, there.cwd), there, agent)
-    return f"Safer: `{advice.instead}` {advice.why}." if advice else ""
+        return verdict
+    folder = session.context.cwd / str(call.governed.args.get("cwd", ""))
+    preview = Preview(session.config, session.runtime.registry)
+    context = session.context._replace(cwd=folder)
+    advice = safer(preview, call.line(command, folder), context, session.event.host)
+    if advice is None:
+        return verdict
+    sentence = f"Safer: `{advice.instead}` {advice.why}."
+    return verdict._replace(reason=f"{verdict.reason.removesuffix('.')}. {sentence}")
