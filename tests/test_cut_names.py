@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.errors import SBError
-from sb.hosts.hooks.judging import _shown as shown_response
+from sb.hosts.hooks.reporting import _shown as shown_response
 from sb.kernel import (
     Assumption,
     ReversalClass,

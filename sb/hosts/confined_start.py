@@ -42,10 +42,7 @@ def main(shell: str, line: str) -> NoReturn:
 
 def _start(shell: str, line: str, folder: str) -> NoReturn:
     config = _config(Path(folder))
-    event = HookEvent(_HOST, "", Moment.OTHER, "", folder)
-    confining = Confining(
-        config, event, judging_context(config, event), project_folder(Path(folder)), SYSTEM_CLOCK
-    )
+    confining = _confining(config, folder, project_folder(Path(folder)))
     required = confining.mode == "require"
     if confining.mode == "off":
         confining.store.set_mode(on=False, required=False)
@@ -65,7 +62,7 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
     if _COMMAND in line:
         # A hook writes the profile of each call that it judges. Without one the folder is not the one that was judged,
         # so nothing counts as its project.
-        confining = _without_project(confining, folder)
+        confining = _confining(_config(Path(folder)), folder, "")
         path = str(confining.store.put_default(confining.profile()))
     else:
         path = str(confining.store.put_profile(folder, confining.profile_beside_others()))
@@ -101,10 +98,9 @@ def _start_bubblewrap(confining: Confining, content: bytes, shell: str, line: st
     os.execv(program, [*joined, program, "--args", str(_OPTIONS_FD), shell, "-c", text])
 
 
-def _without_project(confining: Confining, folder: str) -> Confining:
-    config = _config(Path(folder))
+def _confining(config: Config, folder: str, project: str) -> Confining:
     event = HookEvent(_HOST, "", Moment.OTHER, "", folder)
-    return Confining(config, event, judging_context(config, event), "", SYSTEM_CLOCK)
+    return Confining(config, event, judging_context(config, event), project, SYSTEM_CLOCK)
 
 
 def _is_status_line(line: str) -> bool:

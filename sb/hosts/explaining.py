@@ -8,7 +8,7 @@ from typing import Any
 from sb.config import Config
 from sb.frozen import frozen
 from sb.hosts.hooks.event import GovernedCall
-from sb.hosts.hooks.guards.advising import classified, safer, shell_call
+from sb.hosts.hooks.guards.advising import safer, shell_call
 from sb.hosts.hooks.preview import Outcome, Preview, Previewed
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.reversal_contracts import ReversalClass
@@ -77,7 +77,7 @@ def explain_line(config: Config, command: str, cwd: Path, agent: str = HOST) -> 
     preview = Preview(config)
     context = preview.context(agent, str(cwd))
     judged = preview.judge_in(context, agent, shell_call(command))
-    verdict, governed = classified(command, context), judged.governed
+    verdict, governed = context.classify(command), judged.governed
     return LineExplanation(
         command,
         str(context.cwd),

@@ -21,15 +21,15 @@ from sb.tools.hosted.guarding import guarded
 _MODULES = (
     *map(events_module, WITH_HOOKS),
     *("sb.hosts.claude_code.servers", "sb.hosts.claude_code.transcripts", "sb.hosts.usage"),
-    "sb.hosts.hooks.judging",
+    *("sb.hosts.hooks.judging", "sb.hosts.hooks.reporting"),
     "sb.hosts.hooks.guards.remembering",
     *(
         f"sb.hosts.hooks.{name}"
         for name in (
             "calls.arguments",
             "calls.mcp",
+            "calls.searching",
             "guards.advising",
-            "guards.searching",
             "snapshots.before_call",
             "snapshots.scratch",
         )
@@ -82,7 +82,7 @@ def warm() -> None:
     """Import what hooks need, and compile its expressions."""
     for name in _MODULES:
         import_module(name)
-    from sb.hosts.hooks.guards.secrets import PATTERNS
+    from sb.hosts.hooks.calls.credentials import PATTERNS
     from sb.secret_shapes import compile_all
     from sb.shell.parsing.words import compiled
 

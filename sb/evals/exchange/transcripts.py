@@ -9,7 +9,7 @@ from sb.config import Config
 from sb.errors import UsageError
 from sb.evals.answer import Answer
 from sb.evals.exchange.recording import Recording
-from sb.hosts.hooks.calls.translation import govern
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.preview import Preview
 from sb.hosts.registry import WITH_TRANSCRIPTS, transcript_reader
 from sb.hosts.transcripts import RecordedCall as HostCall
@@ -44,7 +44,7 @@ def read_transcript(path: Path, host: str, config: Config) -> Recording:
 
 def _governed(call: HostCall, preview: Preview, host: str, session: str) -> RecordedCall:
     folder = call.cwd if os.path.isabs(call.cwd) else ""
-    governed = govern(call.call, preview.context(host, folder, session))
+    governed = JudgedCall.of(call.call, preview.context(host, folder, session)).governed
     return RecordedCall(
         governed.tool_id,
         governed.args,

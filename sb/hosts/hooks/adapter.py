@@ -86,16 +86,16 @@ class Adapter(ABC):
         return event.name in self.asks_on
 
     def answer(self, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
-        """What the host is answered; silence for no opinion, so that the user's own rules and prompts stay as they are."""
+        """The answer to the host; silence for no opinion, so that the user's own rules and prompts stay as they are."""
         if event.moment is Moment.BEFORE and verdict.decision is not Decision.NONE:
             return self.decided(event, verdict)
         if event.may_go_on and verdict.decision is Decision.DENY:
             return as_json({"decision": "block", "reason": verdict.reason})
         if verdict.context and self.takes(event):
             starts = event.moment is Moment.SESSION_STARTED
-            shown = {"systemMessage": verdict.context} if self.shows_context and not starts else {}
+            message = {"systemMessage": verdict.context} if self.shows_context and not starts else {}
             name = "SessionStart" if starts else event.name
-            return as_json({**shown, **specific(name, additionalContext=verdict.context)})
+            return as_json({**message, **specific(name, additionalContext=verdict.context)})
         return HookAnswer()
 
     def takes(self, event: HookEvent) -> bool:

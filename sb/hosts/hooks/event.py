@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass
-from sb.shell.credentials.taints import Upload
+from sb.shell import ShellVerdict
 
 if TYPE_CHECKING:
     from sb.kernel.calls.call import Ask
-    from sb.shell.snapshots.keeping import Kept
 
+NO_EFFECTS = ShellVerdict(SafetyClass.READ_ONLY, "")
 # What an agent is told to do after a denial.
 INSTEAD = "Do not work around it. If the task needs it, ask the user."
 
 
 class Moment(StrEnum):
-    """What an event is about; OTHER is ignored."""
+    """Subjects of events; OTHER is ignored."""
 
     BEFORE = "before"  # a call is about to be made
     AFTER = "after"  # it was made
@@ -99,7 +99,7 @@ class Server(NamedTuple):
 
     @property
     def grant_key(self) -> str:
-        """What an approval of the server is about."""
+        """The key of an approval of the server."""
         return f"mcp {self.name} {self.digest}"
 
 
@@ -136,24 +136,31 @@ class HookEvent(NamedTuple):
     run: str = ""
 
 
+class Finding(NamedTuple):
+    """The result of one guard.
+
+    Args:
+        refused: why no agent may make the call, or "". rule: what refused it, if that is not what keeps agents from
+            SecondBrain itself.
+        asks: what a person must agree to, whatever the policy says. notes: for the call's record.
+        context: what the model is told beside the verdict.
+    """
+
+    refused: str = ""
+    rule: str = ""
+    asks: tuple[Ask, ...] = ()
+    notes: dict[str, Any] | None = None
+    context: str = ""
+
+
 class GovernedCall(NamedTuple):
     """A host's call under one of our contracts.
 
     Args:
         safety_class: of the call, before the policy is asked.
-        refused: why no agent may make it, or "".
+        refused, rule, asks: as of a finding.
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
-        changes: of a command line, all that it deletes and overwrites, as far as that is known.
-        secrets: why it reads credentials. flow: why these would leave this machine, or "".
-        uploads: what it sends to other machines, whatever that holds.
-        writes: files that a command line writes, as far as that is known; no snapshot is taken of them.
-        rule: what refused it, if that is not what keeps agents from SecondBrain itself.
-        asks: what a person must agree to, whatever the policy says.
-        replaced: files whose content a command line may take away, each with whether it deletes them.
-        scripts: files that a command line runs by their names.
-        commands: of a command line, programs with their arguments, as far as they are known.
-        disclosed: the existing files with credentials that it reads; "" among them for what is no file, or may be there.
-        in_background: its host does not wait for it.
+        effects: of a command line, all that is known of it; of other calls, the credentials that they read and send.
     """
 
     tool_id: str
@@ -162,22 +169,27 @@ class GovernedCall(NamedTuple):
     refused: str = ""
     paths: tuple[str, ...] = ()
     why: str = ""
-    changes: Kept | None = None
-    secrets: tuple[str, ...] = ()
-    flow: str = ""
-    uploads: tuple[Upload, ...] = ()
-    writes: tuple[str, ...] = ()
     rule: str = ""
     asks: tuple[Ask, ...] = ()
-    replaced: tuple[tuple[str, bool], ...] = ()
-    scripts: tuple[str, ...] = ()
-    commands: tuple[tuple[str, ...], ...] = ()
-    disclosed: tuple[str, ...] = ()
-    in_background: bool = False
+    effects: ShellVerdict = NO_EFFECTS
+
+    @property
+    def is_line(self) -> bool:
+        """True for a command line of a host's shell tool."""
+        return {"command", "cwd"} <= self.args.keys() and self.tool_id.startswith("host.shell.")
+
+    def after(self, finding: Finding | None) -> GovernedCall:
+        """The call with what a guard found; the first refusal stays."""
+        if finding is None:
+            return self
+        asks = (*self.asks, *finding.asks)
+        if self.refused:
+            return self._replace(asks=asks)
+        return self._replace(refused=finding.refused, rule=finding.rule, asks=asks)
 
 
 class Decision(StrEnum):
-    """What the host is to do; NONE is no opinion, and leaves the call to the user's own rules and prompts."""
+    """Instructions to the host; NONE is no opinion, and leaves the call to the user's own rules and prompts."""
 
     NONE = "none"
     ASK = "ask"
@@ -203,7 +215,7 @@ def cannot_judge(why: str) -> HookVerdict:
 
 
 class HookAnswer(NamedTuple):
-    """What the process prints, and its exit code."""
+    """Output of the process, and its exit code."""
 
     stdout: str = ""
     stderr: str = ""

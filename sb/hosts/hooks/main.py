@@ -79,7 +79,7 @@ def main(arguments: list[str], given: Given | None = None) -> None:
     try:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
-        verdict = _unjudged(adapter, event, settings, _reason(error))
+        verdict = _unjudged(event, settings, _reason(error))
     process.end(_answer(adapter, event, verdict), settings)
 
 
@@ -146,13 +146,6 @@ class _Process:
             os._exit(answer.code)
 
 
-def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
-    timer = threading.Timer(seconds, then)
-    timer.daemon = True
-    timer.start()
-    return timer
-
-
 def _unreadable(why: str) -> HookAnswer:
     return HookAnswer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
 
@@ -193,7 +186,7 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
     settings.config, settings.unjudged, settings.cwd = config, config.hooks.unjudged, event.cwd
     process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
     if fault and event.moment is Moment.BEFORE:
-        unjudged = _unjudged(adapter, event, settings, fault)
+        unjudged = _unjudged(event, settings, fault)
         if unjudged.decision is Decision.DENY:
             return unjudged
     # Whoever may write the project can break its file: a call that would run unjudged is judged without it.
@@ -226,7 +219,7 @@ def _configured(event: HookEvent) -> tuple[Any, str]:
 
 
 def settings_folder(cwd: str) -> Any:
-    """Where the search for an event's project file begins, as a path."""
+    """The path at which the search for an event's project file begins."""
     from pathlib import Path
 
     return Path(cwd) if os.path.isdir(cwd) else Path("/")
@@ -237,8 +230,10 @@ def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Sett
     why = "it took too long"
     refused = event.moment is Moment.BEFORE and settings.unjudged != "all"
     verdict = cannot_judge(why) if refused else HookVerdict()
-    _timer(_INSPECTING_S, lambda: process.end(_answer(adapter, event, verdict)))
-    return _answer(adapter, event, _unjudged(adapter, event, settings, why))
+    timer = threading.Timer(_INSPECTING_S, lambda: process.end(_answer(adapter, event, verdict)))
+    timer.daemon = True
+    timer.start()
+    return _answer(adapter, event, _unjudged(event, settings, why))
 
 
 def _answer(adapter: Adapter, event: HookEvent, verdict: HookVerdict) -> HookAnswer:
@@ -252,17 +247,18 @@ def _answer(adapter: Adapter, event: HookEvent, verdict: HookVerdict) -> HookAns
         return HookAnswer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
 
 
-def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> HookVerdict:
+def _unjudged(event: HookEvent, settings: _Settings, why: str) -> HookVerdict:
     """A call that cannot be judged is denied, unless it only reads; any other event needs no answer."""
     if event.moment is not Moment.BEFORE or not event.calls:
         return HookVerdict(reason=f"event not recorded: {why}")
     try:
         from sb.hosts.hooks.calls.context import judging_context
-        from sb.hosts.hooks.calls.translation import govern
+        from sb.hosts.hooks.judged_call import JudgedCall
         from sb.hosts.hooks.judging import unjudged
 
         config = settings.config or _defaults()
-        return unjudged(settings.unjudged, govern(event.calls[0], judging_context(config, event)), why)
+        call = JudgedCall.of(event.calls[0], judging_context(config, event))
+        return unjudged(settings.unjudged, call.governed, why)
     except Exception as error:  # noqa: BLE001 - not even what it does is known
         return cannot_judge(f"{why}; {_reason(error)}")
 

@@ -62,7 +62,7 @@ class Opening:
 
 
 def _identity(runtime: Runtime) -> tuple[Any, ...] | None:
-    """What changes when a database is replaced or its schema changes."""
+    """Marks of a database file that change when it is replaced or its schema changes."""
     try:
         status = os.stat(runtime.config.database)
         (schema,) = runtime.database.query("PRAGMA schema_version")

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from sb.config import Config
 from sb.hosts.hooks.calls.context import JudgingContext, judging_context
-from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.confined.confining import Confining
-from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
+from sb.hosts.hooks.event import Finding, GovernedCall, HookEvent, Moment, NativeCall
 from sb.hosts.hooks.guards.remotes import remotes_of
-from sb.hosts.hooks.guards.secrets import guard_reading, sending
+from sb.hosts.hooks.guards.secrets import reading, sending
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.project import project_of
 from sb.hosts.hooks.snapshots.before_call import area_of, kept_in
 from sb.kernel.calls.mutations import Reversibility
@@ -31,7 +31,7 @@ from sb.tools.hosted.guarding import guarded
 
 
 class Outcome(StrEnum):
-    """What becomes of a call, from the worst to the best."""
+    """Outcomes of a call, from the worst to the best."""
 
     REFUSED = "refused"  # whoever approves
     DENIED = "denied"  # by the policy
@@ -49,6 +49,7 @@ class Previewed(NamedTuple):
 
     Args:
         reasons: what decided it; none for a call that runs.
+        governed: the call as it would be put on record.
         unconfined: of a command line, why it would not run in confinement, or "".
     """
 
@@ -81,7 +82,7 @@ class Preview:
         self._judge = judge.under(SafetyMode(config.safety_mode))
 
     def context(self, host: str, cwd: str, session: str = "") -> JudgingContext:
-        """What the calls of a session are judged against.
+        """The context that the calls of a session are judged in.
 
         Args:
             cwd: the session's folder, "" if it is not known.
@@ -94,22 +95,23 @@ class Preview:
         """The verdict on one call, as of now; arguments as for `context`."""
         return self.judge_in(self.context(host, cwd, session), host, call)
 
-    def judge_in(self, context: JudgingContext, host: str, call: NativeCall) -> Previewed:
+    def judge_in(self, context: JudgingContext, host: str, native: NativeCall) -> Previewed:
         """The verdict on one call of a session that begins in its folder now."""
-        governed = govern(call, context)
-        confining = self._confining(context, host)
-        governed, confined = confining.judge(call, governed)
+        call, confining = JudgedCall.of(native, context), self._confining(context, host)
+        governed = call.governed.after(confining.finding(call))
+        confined = confining.rights(call) is not None
         unconfined = "" if confined else confining.fault
+        cwd = str(context.cwd)
         if self._config.hooks.keep:
             with judged_by(context.rules):
-                governed = kept_in(
-                    governed, lambda: self._area(context), context if confined is not None else None
-                )
-        if governed.refused:
-            return Previewed(Outcome.REFUSED, (governed.refused,), governed)
-        guard = guard_reading(governed, self._config.hooks.secrets)
-        if guard.refused:
-            return Previewed(Outcome.REFUSED, (guard.refused,), governed)
+
+                def area() -> Area:
+                    return area_of(context, self._config, project_of(cwd), time())
+
+                governed = kept_in(call, governed, area, confined=confined)
+        credentials = reading(call, self._config.hooks.secrets) or Finding()
+        if refused := governed.refused or credentials.refused:
+            return Previewed(Outcome.REFUSED, (refused,), governed)
         tool = self.registry.tool(governed.tool_id)
         if tool is None:
             return Previewed(Outcome.DENIED, (f"no tool {governed.tool_id}",), governed)
@@ -117,11 +119,9 @@ class Preview:
         if decision.action is PolicyAction.DENY:
             return Previewed(Outcome.DENIED, (decision.reason,), governed)
         does = governed.why or str(governed.args.get("why") or governed.args.get("tool", ""))
-        cwd = str(context.cwd)
-        sent = (
-            () if governed.flow else sending(governed, self._config.hooks.uploads, remotes_of(cwd), cwd, "")
-        )
-        asked = [ask.reason for ask in (*guard.asked, *sent, *governed.asks)]
+        uploads = "" if call.effects.flow else self._config.hooks.uploads
+        sent = sending(call, uploads, remotes_of(cwd), cwd, "")
+        asked = [ask.reason for ask in (*credentials.asks, *sent, *governed.asks)]
         asked += [
             f"{does}, so a person must approve it" if rule == SafetyClass.DESTRUCTIVE and does else reason
             for rule, reason in decision.reasons
@@ -136,23 +136,17 @@ class Preview:
             asked.append(does)
         if asked:
             return Previewed(Outcome.ASKED, tuple(asked), governed, unconfined)
-        kept = tool.spec.side_effecting and reversal is ReversalClass.REVERSIBLE and _is_whole(governed)
-        return Previewed(Outcome.KEPT if kept else Outcome.RUNS, (), governed, unconfined)
+        restorable = tool.spec.side_effecting and reversal is ReversalClass.REVERSIBLE and _is_whole(governed)
+        return Previewed(Outcome.KEPT if restorable else Outcome.RUNS, (), governed, unconfined)
 
     def _confining(self, context: JudgingContext, host: str) -> Confining:
-        key = (host, str(context.cwd))
-        if key not in self._confined_in:
-            self._confined_in[key] = self._opened_confining(context, host)
-        return self._confined_in[key]
-
-    def _opened_confining(self, context: JudgingContext, host: str) -> Confining:
-        event = HookEvent(host, "", Moment.BEFORE, "", str(context.cwd))
-        return Confining(
-            self._config, event, context, project_of(str(context.cwd)), SYSTEM_CLOCK, looks_only=True
-        )
-
-    def _area(self, context: JudgingContext) -> Area:
-        return area_of(context, self._config, project_of(str(context.cwd)), time())
+        cwd = str(context.cwd)
+        if (host, cwd) not in self._confined_in:
+            event = HookEvent(host, "", Moment.BEFORE, "", cwd)
+            self._confined_in[host, cwd] = Confining(
+                self._config, event, context, project_of(cwd), SYSTEM_CLOCK, looks_only=True
+            )
+        return self._confined_in[host, cwd]
 
 
 def _is_whole(governed: GovernedCall) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.guards.remotes import remotes_of
@@ -15,6 +17,11 @@ from sb.repository import project_folder
 def project_of(cwd: str) -> str:
     """The root of the git repository that a folder is in, else the folder; "" for none."""
     return project_folder(Path(os.path.realpath(cwd))) if os.path.isabs(cwd) else ""
+
+
+def recorded_project(started_with: Mapping[str, Any], cwd: str) -> str:
+    """The project of a session at its first event, or now where there is none yet."""
+    return str(started_with.get("project", "")) or project_folder(Path(os.path.realpath(cwd)))
 
 
 def context_of(event: HookEvent) -> RunContext:

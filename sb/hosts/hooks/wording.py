@@ -31,9 +31,9 @@ def sentence(why: str) -> str:
 
 def message_refused(labels: Sequence[str]) -> str:
     """Of the last message of a turn, that holds what its reader should not see."""
-    held = ", ".join(label.replace("_", " ") for label in labels)
+    listed = ", ".join(label.replace("_", " ") for label in labels)
     return (
-        f"SecondBrain: your last message holds what must not be shown ({held}). Write it again without these values, "
+        f"SecondBrain: your last message holds what must not be shown ({listed}). Write it again without these values, "
         "and add nothing. Do not say them in another form."
     )
 
@@ -54,7 +54,7 @@ def denied(result: ToolResult, refused: str, host: str) -> str:
 
 
 def after_refusal(rule: str) -> str:
-    """What an agent is to do now that a call was refused.
+    """Instructions to an agent after a refusal.
 
     Args:
         rule: what decided it, as the log names it.
@@ -63,7 +63,7 @@ def after_refusal(rule: str) -> str:
 
 
 def ask_for_approval(approval_id: str, expiry: str = "") -> str:
-    """How an agent gets its request decided, and what it does then.
+    """Instructions to an agent whose request waits: who decides it, and what to do then.
 
     Args:
         expiry: a sentence about when the request expires; "" for none.

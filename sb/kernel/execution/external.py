@@ -7,7 +7,6 @@ call was judged and never reported back is normal, since a person may have refus
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from sb.kernel.execution.recorder import Ended, Recorder, safe_message
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
 from sb.kernel.results import Effect, ResultDetails
 from sb.kernel.run_context import SUBAGENT, RunContext
-from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
+from sb.log.kinds import TOOL_DISPATCH
 from sb.sources import Ids
 from sb.store import driver
 
@@ -36,7 +35,6 @@ _REPORTED = f"AND (? OR json_extract(later.payload, '$.state') <> '{IntentState.
 _NOTED = f"""SELECT 1 FROM events WHERE run_id = ? AND kind = ? AND payload LIKE ? AND json_valid(payload) AND (
     json_extract(payload, '$.phase') = 'outcome' OR {_ENDED_AS.format("in_doubt", "")}
     OR json_extract(payload, '$.{ASKED_BY}') IS NULL AND NOT {_ENDED_AS.format("outcome", _REPORTED)}) LIMIT 1"""
-_STARTED = "SELECT payload FROM events WHERE run_id = ? AND kind = ? ORDER BY id LIMIT 1"
 LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
 
 
@@ -281,12 +279,6 @@ class ExternalCalls:
     def has_note(self, intent: Intent, note: str) -> bool:
         """True if an announced call has a note."""
         return bool(self._recorder.intents.announcement_payload(intent).get(note))
-
-    def started_with(self, run_id: str) -> dict[str, Any]:
-        """The payload of a run's first event; {} once that was pruned, or before there is one."""
-        rows = self._recorder.log.database.query(_STARTED, (run_id, RUN_STARTED))
-        payload = json.loads(rows[0][0]) if rows and rows[0][0] else {}
-        return payload if isinstance(payload, dict) else {}
 
     def announced_args(self, intent: Intent) -> dict[str, Any]:
         """The arguments of an announced call as they are on record; {} once that was pruned."""

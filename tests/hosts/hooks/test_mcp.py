@@ -10,8 +10,8 @@ import pytest
 
 from sb.hosts.hooks.calls.context import judging_context
 from sb.hosts.hooks.calls.mcp import ALWAYS, ONCE, PASSES, judged
-from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, HookEvent, HookVerdict, Moment, NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.hosts.hooks.test_other_hosts import WRITES, tool_call, verdict_on
@@ -40,9 +40,9 @@ def missorted(host: Host, mark: str) -> list[str]:
     """The tools of the list that do not end as the list says, in a project where no server was approved."""
     event = HookEvent("claude-code", "PreToolUse", Moment.BEFORE, "s", str(host.project))
     context = judging_context(host.config(), event)
-    found = ((tool, govern(NativeCall(tool, args), context)) for tool, args in rows(mark))
+    found = ((tool, JudgedCall.of(NativeCall(tool, args), context).governed) for tool, args in rows(mark))
     stopped = (
-        (tool, bool(one.refused or one.asks or one.secrets) or one.safety_class == "destructive")
+        (tool, bool(one.refused or one.asks or one.effects.secrets) or one.safety_class == "destructive")
         for tool, one in found
     )
     return [tool for tool, stops in stopped if stops is not (mark == "-")]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.calls.context import judging_context
-from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, GovernedCall, HookVerdict, Moment
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.judging import judge
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
@@ -77,7 +77,7 @@ def verdict_on(host: Host, named: str, sent: dict[str, Any]) -> HookVerdict:
 def governed(host: Host, named: str, sent: dict[str, Any]) -> GovernedCall:
     """What a call comes under, before the kernel is asked."""
     event = adapter_for(named, sent).read(sent)
-    return govern(event.calls[0], judging_context(host.config(), event))
+    return JudgedCall.of(event.calls[0], judging_context(host.config(), event)).governed
 
 
 @pytest.mark.parametrize("named", WRITES)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.calls.context import JudgingContext
-from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from tests.rows import rows
 
 
@@ -50,7 +50,7 @@ def test_secondbrains_files_are_refused_however_they_are_named(
     context: JudgingContext, tool: str, field: str, path: str
 ) -> None:
     named = path.format(home=context.home)
-    refused = govern(NativeCall(tool, {field: named, "content": "x"}), context).refused
+    refused = JudgedCall.of(NativeCall(tool, {field: named, "content": "x"}), context).governed.refused
     assert "belongs to SecondBrain" in refused
 
 
@@ -70,26 +70,26 @@ def test_secondbrains_files_are_refused_however_they_are_named(
 def test_secondbrains_files_are_found_in_lists_and_patches(
     context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
-    assert "belongs to SecondBrain" in govern(NativeCall(tool, args), context).refused
+    assert "belongs to SecondBrain" in JudgedCall.of(NativeCall(tool, args), context).governed.refused
 
 
 def test_in_the_folder_itself_a_bare_name_is_refused(context: JudgingContext) -> None:
     inside = context._replace(cwd=context.home / ".sb")
-    assert govern(NativeCall("Read", {"file_path": "operators.json"}), inside).refused
-    assert govern(NativeCall("Write", {"file_path": "config.yaml"}), inside).refused
+    assert JudgedCall.of(NativeCall("Read", {"file_path": "operators.json"}), inside).governed.refused
+    assert JudgedCall.of(NativeCall("Write", {"file_path": "config.yaml"}), inside).governed.refused
 
 
 def test_a_hosts_settings_are_known_behind_a_link_and_by_their_own_name(context: JudgingContext) -> None:
     settings = {"file_path": "~/.claude/settings.json", "content": "{}"}
-    assert govern(NativeCall("Write", settings), context).tool_id == "host.write_config"
+    assert JudgedCall.of(NativeCall("Write", settings), context).governed.tool_id == "host.write_config"
 
 
 def test_ordinary_work_is_not_refused(context: JudgingContext) -> None:
     for args in ({"file_path": "a.txt"}, {"file_path": str(context.home / "shop" / "b.txt")}):
-        write = govern(NativeCall("Write", args), context)
+        write = JudgedCall.of(NativeCall("Write", args), context).governed
         assert (write.tool_id, write.refused, len(write.paths)) == ("host.write", "", 1)
     for args in ({}, {"path": "src"}, {"path": "..", "glob": "*.py"}):
-        assert govern(NativeCall("Grep", {"pattern": "x", **args}), context).refused == ""
+        assert JudgedCall.of(NativeCall("Grep", {"pattern": "x", **args}), context).governed.refused == ""
 
 
 @pytest.mark.parametrize("tool", ["Grep", "grep", "grep_search"])
@@ -97,7 +97,7 @@ def test_search_of_a_folder_above_secondbrains_files_is_refused(context: Judging
     for path in ("..", "~", str(context.home.parent)):
         assert (
             "search a narrower folder"
-            in govern(NativeCall(tool, {"pattern": "x", "path": path}), context).refused
+            in JudgedCall.of(NativeCall(tool, {"pattern": "x", "path": path}), context).governed.refused
         )
 
 
@@ -117,7 +117,10 @@ def test_search_pattern_into_secondbrains_files_is_refused(
     context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
     said = json.dumps(args).replace("{home}", str(context.home)).replace("{root}", str(context.home.parent))
-    assert "belongs to SecondBrain" in govern(NativeCall(tool, json.loads(said)), context).refused
+    assert (
+        "belongs to SecondBrain"
+        in JudgedCall.of(NativeCall(tool, json.loads(said)), context).governed.refused
+    )
 
 
 @rows(
@@ -130,7 +133,7 @@ def test_search_pattern_into_secondbrains_files_is_refused(
     ],
 )
 def test_other_searches_run(context: JudgingContext, tool: str, args: dict[str, Any]) -> None:
-    assert govern(NativeCall(tool, args), context).refused == ""
+    assert JudgedCall.of(NativeCall(tool, args), context).governed.refused == ""
 
 
 @pytest.mark.parametrize("tool", ["PowerShell", "powershell"])
@@ -138,10 +141,10 @@ def test_other_searches_run(context: JudgingContext, tool: str, args: dict[str, 
 def test_powershell_is_not_parsed_and_needs_approval(
     context: JudgingContext, tool: str, command: str
 ) -> None:
-    call = govern(NativeCall(tool, {"command": command}), context)
+    call = JudgedCall.of(NativeCall(tool, {"command": command}), context).governed
     assert (call.tool_id, call.safety_class) == ("host.shell.destructive", "destructive")
     assert call.args["why"] == "cannot be parsed: PowerShell"
-    assert govern(NativeCall(tool, {"command": "sb approvals approve 7"}), context).refused
+    assert JudgedCall.of(NativeCall(tool, {"command": "sb approvals approve 7"}), context).governed.refused
 
 
 @rows(
@@ -159,7 +162,7 @@ def test_secondbrains_files_are_found_anywhere_in_arguments_in_any_case(
     context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
     named = json.loads(json.dumps(args).replace("{home}", str(context.home)))
-    assert "belongs to SecondBrain" in govern(NativeCall(tool, named), context).refused
+    assert "belongs to SecondBrain" in JudgedCall.of(NativeCall(tool, named), context).governed.refused
 
 
 @pytest.mark.parametrize(
@@ -167,12 +170,12 @@ def test_secondbrains_files_are_found_anywhere_in_arguments_in_any_case(
 )
 def test_call_with_too_many_paths_is_refused(context: JudgingContext, paths: list[str]) -> None:
     call = NativeCall("MultiEdit", {"edits": [{"file_path": path} for path in paths]})
-    assert "too many files to check" in govern(call, context).refused
+    assert "too many files to check" in JudgedCall.of(call, context).governed.refused
 
 
 def test_unrecordable_arguments_have_different_digests(context: JudgingContext) -> None:
     unreadable = [{"do": what, "x": float("nan")} for what in ("look", "destroy")]
-    one, other = (govern(NativeCall("Gadget", args), context).args for args in unreadable)
+    one, other = (JudgedCall.of(NativeCall("Gadget", args), context).governed.args for args in unreadable)
     assert one != other
 
 
@@ -187,7 +190,7 @@ def test_unrecordable_arguments_have_different_digests(context: JudgingContext) 
 )
 def test_settings_of_every_host_need_approval(context: JudgingContext, path: str) -> None:
     given = {"file_path": path.format(home=context.home), "content": "{}"}
-    assert govern(NativeCall("Write", given), context).tool_id == "host.write_config"
+    assert JudgedCall.of(NativeCall("Write", given), context).governed.tool_id == "host.write_config"
 
 
 @pytest.mark.parametrize(
@@ -203,14 +206,14 @@ def test_settings_are_recognised_in_the_folder_of_a_variable(
 ) -> None:
     place = context.home / "conf" / file
     write = NativeCall("Write", {"file_path": str(place), "content": "{}"})
-    assert govern(write, context).tool_id == "host.write"
+    assert JudgedCall.of(write, context).governed.tool_id == "host.write"
     monkeypatch.setenv(variable, str(context.home / "conf"))
-    assert govern(write, context).tool_id == "host.write_config"
-    assert govern(NativeCall("Bash", {"command": f"echo x > {place}"}), context).refused
+    assert JudgedCall.of(write, context).governed.tool_id == "host.write_config"
+    assert JudgedCall.of(NativeCall("Bash", {"command": f"echo x > {place}"}), context).governed.refused
     other = NativeCall("Write", {"file_path": str(context.home / "other" / file), "content": "{}"})
-    assert govern(other, context).tool_id == "host.write"
+    assert JudgedCall.of(other, context).governed.tool_id == "host.write"
 
 
 def test_settings_are_recognised_in_any_case(context: JudgingContext) -> None:
     call = NativeCall("Write", {"file_path": ".CLAUDE/Settings.json", "content": "{}"})
-    assert govern(call, context).tool_id == "host.write_config"
+    assert JudgedCall.of(call, context).governed.tool_id == "host.write_config"

@@ -11,8 +11,8 @@ import pytest
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.codex.events import ADAPTER as CODEX
 from sb.hosts.hooks.calls.context import JudgingContext
-from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, HookVerdict, NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.judging import judge, unjudged
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.enrolment import Enrolment
@@ -150,8 +150,8 @@ def test_other_tools_are_judged_by_the_same_table(
     tmp_path: Path, tool: str, given: dict[str, Any], reads: bool
 ) -> None:
     context = JudgingContext(tmp_path / "shop", tmp_path, [tmp_path / ".sb"])
-    governed = govern(NativeCall(tool, given), context)
-    assert bool(governed.secrets) == reads, governed
+    governed = JudgedCall.of(NativeCall(tool, given), context).governed
+    assert bool(governed.effects.secrets) == reads, governed
 
 
 def test_links_are_followed(host: Host, tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_grant_covers_no_reading_of_a_secret(host: Host) -> None:
 def test_a_call_that_cannot_be_judged_and_reads_a_secret_is_denied(tmp_path: Path) -> None:
     context = JudgingContext(tmp_path / "shop", tmp_path, [tmp_path / ".sb"])
     for path, decision in (("README.md", Decision.NONE), (".env", Decision.DENY)):
-        governed = govern(NativeCall("Read", {"file_path": path}), context)
+        governed = JudgedCall.of(NativeCall("Read", {"file_path": path}), context).governed
         assert unjudged("reads", governed, "the database is locked").decision is decision
 
 

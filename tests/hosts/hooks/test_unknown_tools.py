@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.calls.context import JudgingContext
-from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import Decision, GovernedCall, NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import UNWATCHED, Host
@@ -95,7 +95,7 @@ def filled(args: Args, context: JudgingContext) -> Args:
 
 
 def judge(tool: str, args: Args, context: JudgingContext) -> GovernedCall:
-    return govern(NativeCall(tool, filled(args, context)), context)
+    return JudgedCall.of(NativeCall(tool, filled(args, context)), context).governed
 
 
 HOSTS = ("claude-code", "codex", "gemini-cli", "cursor", "vscode", "copilot", "opencode", "windsurf")
@@ -113,7 +113,7 @@ def test_unknown_tool_of_any_host_cannot_reach_secondbrains_files(
     host: str, tool: str, args: Args, context: JudgingContext
 ) -> None:
     call = call_of_server(host, "filesystem", tool, filled(args, context), context.cwd)
-    assert govern(call, context).refused
+    assert JudgedCall.of(call, context).governed.refused
 
 
 @rows("host", HOSTS)
@@ -121,7 +121,9 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
     host: str, context: JudgingContext
 ) -> None:
     given = {"path": "~/.claude/settings.json", "content": "{}"}
-    governed = govern(call_of_server(host, "filesystem", "write_file", given, context.cwd), context)
+    governed = JudgedCall.of(
+        call_of_server(host, "filesystem", "write_file", given, context.cwd), context
+    ).governed
     assert (governed.safety_class, governed.refused) == ("destructive", "")
     if governed.tool_id != "host.unknown":  # a host that does not tell which tools are of MCP servers
         assert governed.tool_id == "host.write_config"
@@ -302,7 +304,7 @@ def test_a_known_tool_with_arguments_in_another_form_is_refused_the_same(
     tool: str, field: str, context: JudgingContext
 ) -> None:
     value: Any = ["bash", "-lc", "rm -rf ~/.sb"] if tool == "shell" else "$HOME/.sb/config.yaml"
-    assert govern(NativeCall(tool, {field: value}), context).refused
+    assert JudgedCall.of(NativeCall(tool, {field: value}), context).governed.refused
 
 
 def test_call_with_too_many_texts_is_refused(context: JudgingContext) -> None:

@@ -15,8 +15,8 @@ import pytest
 from sb.config import load_config
 from sb.config.home import Home
 from sb.hosts.hooks.calls.context import JudgingContext
-from sb.hosts.hooks.calls.translation import govern
 from sb.hosts.hooks.event import GovernedCall, NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.contracts import ToolError
 from sb.parts import shipped_registry
 from sb.shell import ShellVerdict, classify
@@ -344,7 +344,7 @@ def filled(value: Any, names: Mapping[str, Any]) -> Any:
 
 
 def judged(tool: str, given: dict[str, Any], context: JudgingContext) -> GovernedCall:
-    return govern(NativeCall(tool, given), context)
+    return JudgedCall.of(NativeCall(tool, given), context).governed
 
 
 @pytest.fixture

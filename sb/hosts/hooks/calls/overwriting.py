@@ -6,7 +6,7 @@ import os
 import re
 import stat
 
-from sb.hosts.hooks.calls.context import texts
+from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.event import NativeCall
 from sb.shell.credentials.files import PRIVATE, secret_path
 from sb.shell.places.sensitive import folded
@@ -18,8 +18,8 @@ _PATCH = "*** Update File:"
 
 def holds_credentials(path: str) -> bool:
     """True if a real path is a file of credentials with something in it."""
-    found = secret_path(folded(path))
-    if found is None or found.kind == PRIVATE:
+    secret = secret_path(folded(path))
+    if secret is None or secret.kind == PRIVATE:
         return False
     try:
         status = os.stat(path)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 
+from sb.hosts.hooks.calls.spellings import SPACE
+
 # A line break is "\n", for some parsers "\r" too; spaces may stand before a header. What a file is given begins with "+",
 # "-" or a space. Some parsers cut a path at a colon.
 _HEADERS = re.compile(r"^[^\S\n]*\*\*\* (?:Add File|Update File|Delete File|Move to):(.*)$", re.MULTILINE)
-# Unicode White_Space, as these parsers trim it; str.strip() would take control characters too.
-_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+_SPACE = f"{SPACE}\x85"  # Unicode White_Space, as these parsers trim it
 
 
 def changed_paths(patch: str) -> list[str]:

@@ -12,10 +12,9 @@ from sb.hosts.hooks.calls.fields import decoded
 from sb.kernel.calls.path_fields import PATH_FIELDS
 
 _LIST_FIELDS = ("edits", "replacements")  # VS Code reads a list also from its JSON text
-# White space as JavaScript trims it; str.strip() takes control characters too, and leaves the byte order mark.
-_SPACE = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+# White space of Unicode and of JavaScript but for what one of them lacks; str.strip() takes control characters too.
+SPACE = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+_SPACE = f"{SPACE}\ufeff"  # as JavaScript trims it
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://[^/]*)?(/.*)", re.DOTALL)
 
 
@@ -36,7 +35,7 @@ def spellings(path: str) -> list[str]:
 
 
 def is_elsewhere(path: str) -> bool:
-    """Whether a path is an address of something other than a file of this machine, such as `vscode-userdata:/…`."""
+    """True for an address of something other than a file of this machine, such as `vscode-userdata:/…`."""
     address = _ADDRESS.fullmatch(path.strip(_SPACE))
     return address is not None and address[1].lower() != "file"
 

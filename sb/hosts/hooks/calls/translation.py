@@ -13,24 +13,17 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
-from sb.hosts.hooks.calls.context import (
-    LONGEST_PATH,
-    JudgingContext,
-    loose_spellings,
-    own_path_refusal,
-    own_read_refusal,
-    readings,
-    texts,
-)
+from sb.hosts.hooks.calls.context import JudgingContext
+from sb.hosts.hooks.calls.credentials import with_credentials
 from sb.hosts.hooks.calls.overwriting import edits_named_text, holds_credentials
 from sb.hosts.hooks.calls.patches import changed_paths
+from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading, texts
 from sb.hosts.hooks.calls.spellings import is_elsewhere, named_paths, spellings
 from sb.hosts.hooks.event import GovernedCall, NativeCall
-from sb.hosts.hooks.guards.secrets import with_secrets
 from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
-from sb.shell import ShellVerdict, classify
+from sb.shell import ShellVerdict
 from sb.shell.places.guarded import refusal
 from sb.shell.places.sensitive import folded, host_setting, matches_below, sensitive
 from sb.shell.snapshots.keeping import NOTHING_KNOWN
@@ -45,8 +38,8 @@ FOLDER = "(folder)"  # is put among the arguments of a tool of which nothing is 
 _PATTERNS = ("glob", "include", "include_pattern", "includePattern")
 
 
-def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
-    """The contract and the arguments under which a host's call is judged."""
+def placed(call: NativeCall, context: JudgingContext) -> tuple[NativeCall, JudgingContext]:
+    """The call under its full name, and the context of the folder that it is made in."""
     if call.cwd:
         context = context._replace(
             cwd=context.cwd / call.cwd, placed=context.placed or os.path.isabs(call.cwd)
@@ -55,9 +48,14 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         from sb.hosts.servers import mcp_named
 
         call = mcp_named(call, context.server(call))
-    governed = _governed(call, context)
+    return call, context
+
+
+def govern(call: CallReading) -> GovernedCall:
+    """The contract and the arguments under which a host's call is judged, and its effects."""
+    governed = _governed(call)
     apart = call.tool in tools("shell") or call.tool in tools("write") or call.tool in tools("patch")
-    return governed if apart else with_secrets(call, governed, context)
+    return governed if apart else with_credentials(call, governed)
 
 
 def _is_known(call: NativeCall, context: JudgingContext) -> bool:
@@ -70,55 +68,56 @@ def _only_reads(tool: str, context: JudgingContext) -> bool:
     return any(fnmatchcase(tool, pattern) for pattern in context.read_only)
 
 
-def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
+def _governed(call: CallReading) -> GovernedCall:
     """The contract, the arguments and the class of a call, whatever credentials it reads."""
     if call.tool in tools("shell") and call.args.get("command") and isinstance(call.args["command"], str):
-        return _shell(call, context)
+        return _shell(call)
     if call.tool in tools("write"):
-        return changing(call, named_paths(call.args), context)
+        return _changing(call, named_paths(call.args))
     if call.tool in tools("patch"):
-        return changing(call, changed_paths("\n".join(texts(call.args))), context)
+        return _changing(call, changed_paths("\n".join(texts(call.args))))
     args = {"tool": call.tool, "input": for_record(call.args)}
-    if call.tool in tools("read") or _only_reads(call.tool, context):
-        refused = own_read_refusal(call.args, context) or _search_refusal(call, context)
+    if call.tool in tools("read") or _only_reads(call.tool, call.context):
+        refused = call.own_read_refusal() or _search_refusal(call)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in tools("fetch"):
-        return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
+        return GovernedCall(FETCH, args, SafetyClass.NETWORK, call.own_read_refusal())
     if call.tool in tools("agent"):
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(OF_SERVERS):
         from sb.hosts.hooks.calls.mcp import govern_mcp
 
-        inspected = _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
-        return govern_mcp(call, inspected, context)
-    return _inspected(call, _unknown(call, context), context)
+        return govern_mcp(call, _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK)))
+    return _inspected(call, _unknown(call))
 
 
-def _inspected(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
+def _inspected(call: CallReading, governed: GovernedCall) -> GovernedCall:
     """A call of an unknown tool, under a stricter contract if its arguments need one."""
     from sb.hosts.hooks.calls.arguments import inspect_arguments
 
-    found = inspect_arguments(call.tool, call.args, context)
-    if found.refused or governed.safety_class is SafetyClass.DESTRUCTIVE:
-        return governed._replace(refused=found.refused)
-    if found.verdict is not None:
-        shell = {"command": found.command, "cwd": found.cwd, "why": found.verdict.reason, **governed.args}
+    inspection = inspect_arguments(call)
+    if inspection.refused or governed.safety_class is SafetyClass.DESTRUCTIVE:
+        return governed._replace(refused=inspection.refused)
+    if inspection.verdict is not None:
+        why = inspection.verdict.reason
+        shell = {"command": inspection.command, "cwd": inspection.cwd, "why": why, **governed.args}
         return GovernedCall(SHELL[SafetyClass.DESTRUCTIVE], shell, SafetyClass.DESTRUCTIVE)
-    if not found.changes:
+    paths, lost = inspection.changes, inspection.lost
+    if not paths:
         return governed
-    if any(map(os.path.isdir, found.changes)) or len(found.changes) > MOST_FILES:
-        why = f"would change {found.changes[0]}"  # of which no snapshot can be taken
-        return _unknown(call, context)._replace(why=why)
-    args = {"paths": list(found.changes), **governed.args}
-    if context.too_large(found.changes):
+    if any(map(os.path.isdir, paths)) or len(paths) > MOST_FILES:
+        # of which no snapshot can be taken
+        return _unknown(call)._replace(why=f"would change {paths[0]}")
+    args = {"paths": list(paths), **governed.args}
+    if call.context.too_large(paths):
         args["keep"] = False
-    why = _loses(found.lost) if list(found.changes) == [found.lost] else ""
-    return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=found.changes, why=why)
+    why = _loses(lost) if paths == (lost,) else ""
+    return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=paths, why=why)
 
 
-def _unknown(call: NativeCall, context: JudgingContext, refused: str = "") -> GovernedCall:
+def _unknown(call: CallReading, refused: str = "") -> GovernedCall:
     """A call with unknown effects; its folder is part of what a person approves."""
-    args = {"tool": call.tool, "input": for_record({**call.args, FOLDER: str(context.cwd)})}
+    args = {"tool": call.tool, "input": for_record({**call.args, FOLDER: str(call.context.cwd)})}
     return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, refused)
 
 
@@ -126,20 +125,20 @@ def _loses(path: str) -> str:
     return f"replaces or deletes {one_line(path, MOST_OF_A_PATH)}, which holds credentials" if path else ""
 
 
-def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) -> GovernedCall:
+def _changing(call: CallReading, paths: Sequence[str]) -> GovernedCall:
     """A call that changes files."""
+    context = call.context
+    named = [spellings(path) for path in paths]
     unplaced = not context.placed and not all(
-        any(form.startswith(("/", "~")) for form in spellings(path)) for path in paths
+        any(form.startswith(("/", "~")) for form in forms) for forms in named
     )
     if not paths or unplaced or any(is_elsewhere(path) for path in paths):
-        return _inspected(call, _unknown(call, context), context)
+        return _inspected(call, _unknown(call))
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
-        return _unknown(
-            call, context, f"too many files to check (limit {MOST_PATHS}), or a path that is too long"
-        )
-    real = list(dict.fromkeys(reading for path in paths for reading in readings(path, context)))
+        return _unknown(call, f"too many files to check (limit {MOST_PATHS}), or a path that is too long")
+    real = list(dict.fromkeys(reading for path in paths for reading in call.readings(path)))
     # A link may lead away from where settings are.
-    unresolved = [os.path.normpath(context.cwd / form) for path in paths for form in spellings(path)]
+    unresolved = [os.path.normpath(context.cwd / form) for forms in named for form in forms]
     places = dict.fromkeys((*real, *unresolved))
     place = context.guarded.changed(places)
     decides = place is not None or any(
@@ -148,38 +147,30 @@ def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) ->
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": for_record(call.args)}
     if context.too_large(real):
         args["keep"] = False
-    lost = "" if edits_named_text(call) else next(filter(holds_credentials, real), "")
+    lost = "" if edits_named_text(call.native) else next(filter(holds_credentials, real), "")
     tool_id, safety_class = (
         (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides or lost else (WRITE, SafetyClass.LOCAL_WRITE)
     )
-    loose = (form for path in paths for form in loose_spellings(path, context) if form not in paths)
-    refused = own_path_refusal(real, context) or own_path_refusal(
-        (one for form in loose for one in readings(form, context)), context
+    loose = (form for path in paths for form in call.loose_spellings(path) if form not in paths)
+    refused = call.own_path_refusal(real) or call.own_path_refusal(
+        reading for form in loose for reading in call.readings(form)
     )
     refused = refused or (refusal(paths[0]) if place and not place.asks else "")
-    why = _loses(lost)
-    return GovernedCall(tool_id, args, safety_class, refused, tuple(real), "" if decides else why)
+    return GovernedCall(tool_id, args, safety_class, refused, tuple(real), "" if decides else _loses(lost))
 
 
-def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
-    command = str(call.args["command"])
-    folder_unknown = call.folder_unknown or not context.placed
-    verdict = classify(
-        command,
-        cwd=context.cwd,
-        home=context.home,
-        protected=context.protected,
-        guarded=context.guarded,
-        wandered=folder_unknown,
-        gone=context.placed and not os.path.isdir(context.cwd),
-        rules=context.rules,
+def _shell(call: CallReading) -> GovernedCall:
+    context, command = call.context, str(call.args["command"])
+    folder_unknown = call.native.folder_unknown or not context.placed
+    verdict = call.line(
+        command, wandered=folder_unknown, gone=context.placed and not os.path.isdir(context.cwd)
     )
     if call.tool in tools("powershell"):  # read as bash, it still shows what is refused, but not what it does
         unread = "cannot be parsed: PowerShell"
         verdict = verdict._replace(
             safety_class=SafetyClass.DESTRUCTIVE, reason=unread, changes=NOTHING_KNOWN, commands=()
         )
-    verdict = _patching(call, verdict, context)
+    verdict = _patching(call, verdict)
     if (
         folder_unknown
         and verdict.safety_class is not SafetyClass.READ_ONLY
@@ -202,22 +193,11 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     # What the model says of its command, and how long it may take, make it no other call.
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:
-        args["input"] = for_record(rest)
-    changes = None if call.in_background else verdict.changes
-    governed = GovernedCall(
-        SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused, changes=changes
-    )
-    return governed._replace(
-        writes=verdict.writes,
-        secrets=verdict.secrets,
-        flow=verdict.flow,
-        uploads=verdict.uploads,
-        in_background=call.in_background,
-        replaced=verdict.replaced,
-        scripts=verdict.scripts,
-        commands=verdict.commands,
-        disclosed=verdict.disclosed,
-    )
+        args |= {"input": for_record(rest)}
+    if call.native.in_background:
+        verdict = verdict._replace(changes=NOTHING_KNOWN)
+    tool_id = SHELL[verdict.safety_class]
+    return GovernedCall(tool_id, args, verdict.safety_class, verdict.refused, effects=verdict)
 
 
 def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:
@@ -235,16 +215,15 @@ _NAMES_OF_SETTINGS = frozenset(
 )
 
 
-def _patching(call: NativeCall, verdict: ShellVerdict, context: JudgingContext) -> ShellVerdict:
+def _patching(call: CallReading, verdict: ShellVerdict) -> ShellVerdict:
     """The verdict on a command line with a patch: Codex runs `apply_patch` in one as its own tool."""
     command = str(call.args["command"])
     paths = changed_paths(command)
     if not paths:
         return verdict
-    folders = [context.cwd, context.home, *(found[2] for found in _GOES.finditer(command))][:_MOST_FOLDERS]
-    for folder in folders:
-        there = context.cwd / os.path.expanduser(folder)
-        patch = changing(call, paths, context._replace(cwd=there))
+    named = (match[2] for match in _GOES.finditer(command))
+    for folder in [call.context.cwd, call.context.home, *named][:_MOST_FOLDERS]:
+        patch = _changing(call.at(os.path.expanduser(folder)), paths)
         verdict = verdict._replace(refused=verdict.refused or patch.refused)
         if patch.tool_id != WRITE:
             why = "has a patch of a host's settings, a login, what git runs, or the system"
@@ -287,22 +266,22 @@ def unshowable(governed: GovernedCall) -> str:
     return f"it cannot be shown in full ({size}); split it into smaller calls"
 
 
-def _search_refusal(call: NativeCall, context: JudgingContext) -> str:
+def _search_refusal(call: CallReading) -> str:
     """Why a search is refused: its file pattern reaches SecondBrain's own files; "" if not."""
     below = (call.args.get(name) for name in ("path", "dir_path", "target_directory"))
     readable = (
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
     )
-    folders = [str(context.cwd), *(reading for text in readable for reading in readings(text, context))]
+    folders = [str(call.context.cwd), *(reading for text in readable for reading in call.readings(text))]
     names = ("pattern", "query", "glob_pattern") if call.tool in tools("finds") else _PATTERNS
     if call.tool in tools("searches") and not any(call.args.get(name) for name in names):
         searched = folders[1:] or folders
-        for own in map(os.path.realpath, context.protected):
+        for own in call.owns:
             if any(folded(own)[: len(folded(folder))] == folded(folder) for folder in searched):
                 return f"{own} is in the searched folder; search a narrower folder, or use a glob"
     for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
-        for own in map(os.path.realpath, context.protected):
+        for own in call.owns:
             if any(matches_below(folded(pattern), folded(own)) for pattern in patterns):
-                return own_path_refusal([own], context)
+                return call.own_path_refusal([own])
     return ""

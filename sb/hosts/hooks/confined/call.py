@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sb.config.home import Home
@@ -24,12 +25,13 @@ from sb.confinement.needs import (
     needs_of,
     outside_of,
 )
-from sb.confinement.profile import Grounds, Profile, make_profile
+from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
 from sb.confinement.symptoms import Symptoms
+from sb.frozen import frozen
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
 from sb.hosts.hooks.confined.session_settings import is_made_settings
-from sb.hosts.hooks.event import GovernedCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
@@ -62,6 +64,8 @@ class Confined(NamedTuple):
         readable: credentials that it may read. outside: why it runs without an engine, or "".
         asked: its programs that run what a project holds, with credentials that they may read once that is agreed to.
         withheld: credentials that its programs use, which it cannot read.
+        disclosed: the existing files with credentials that it reads, as far as it may open them.
+        failure: what its last run could not write or read.
     """
 
     command: str
@@ -74,6 +78,8 @@ class Confined(NamedTuple):
     outside: str = ""
     asked: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
+    disclosed: tuple[str, ...] = ()
+    failure: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     @property
     def is_plain(self) -> bool:
@@ -81,6 +87,7 @@ class Confined(NamedTuple):
         return not (self.needs or self.opened or self.readable or self.outside)
 
 
+@frozen
 class CallRights:
     """The judge of what single calls of one session may do.
 
@@ -89,76 +96,72 @@ class CallRights:
         grounds: of the session's profiles. profile: the profile of calls with some needs.
     """
 
-    def __init__(
-        self,
-        store: ConfineStore,
-        home: Home,
-        project: str,
-        cwd: Path,
-        grounds: Grounds,
-        profile: Callable[[tuple[Need, ...]], Profile],
-    ) -> None:
-        self._store = store
-        self._home = home
-        self._project = project
-        self._cwd = cwd
-        self._grounds = grounds
-        self._profile = profile
+    store: ConfineStore
+    home: Home
+    project: str
+    cwd: Path
+    grounds: Grounds
+    profile: Callable[[tuple[Need, ...]], Profile]
 
-    def judge(self, governed: GovernedCall) -> Confined:
+    def judge(self, call: JudgedCall) -> Confined:
         """The permissions of a call beyond the session's profile, some of them once a person agrees."""
-        folder, command = str(governed.args["cwd"]), str(governed.args["command"])
-        failure = self._store.failure(command, folder)
-        needs = self._needs(governed, command, folder)
+        folder, command, commands = str(call.governed.args["cwd"]), call.command, call.effects.commands
+        failure = self.store.failure(command, folder)
+        needs = self._needs(call, folder)
         withheld = self._existing(needs.withheld)
         if set(failure.get("reads", ())) & set(withheld):  # the person is asked for what it failed without
             needs, withheld = Needs(needs.withheld), []
-        profile = self._profile(needs.rows)
-        folders = list(made_folders(governed.commands, folder))
-        files = list(made_files(governed.commands, folder))
-        writes = [*written(governed), *folders, *failure.get("writes", ())]
+        profile = self.profile(needs.rows)
+        folders = list(made_folders(commands, folder))
+        made = [*folders, *made_files(commands, folder)]
+        writes = [*call.written, *folders, *failure.get("writes", ())]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
-        beyond = [path for path in beyond if not is_made_settings(path)]
-        opened = make_profile(self._grounds, needs.rows, [path for path in beyond if not _is_device(path)])
-        readable = [path for path in self._named(governed, failure, profile) if not self.is_own(path)]
-        asked = [(program, path) for program in needs.asked for path in self._existing(needs.rows)[:1]]
+        beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]
+        opened = make_profile(self.grounds, needs.rows, beyond).opened if beyond else ()
+        readable = [path for path in self._named(call, failure, profile) if not self.is_own(path)]
+        outside = outside_of(commands)
+        closed = () if outside else [place for place in profile.unreadable if place not in readable]
         return Confined(
             command,
             folder,
-            governed.commands,
+            commands,
             needs.rows,
-            opened.opened,
-            tuple(path for path in opened.opened if path in (*folders, *files)),
+            opened,
+            tuple(path for path in opened if path in made),
             tuple(readable),
-            outside_of(governed.commands),
-            tuple(asked),
+            outside,
+            tuple((program, path) for program in needs.asked for path in self._existing(needs.rows)[:1]),
             tuple(withheld),
+            tuple(
+                path for path in call.effects.disclosed if not any(contains(place, path) for place in closed)
+            ),
+            failure,
         )
 
-    def _needs(self, governed: GovernedCall, command: str, folder: str) -> Needs:
-        commands = governed.commands
+    def _needs(self, call: JudgedCall, folder: str) -> Needs:
+        command, commands = call.command, call.effects.commands
         most = needs_of(commands, command)
         if not most.rows:  # nothing more has to be looked at
             return most
-        of_repository = bool(self._project) and uses_repository(commands)
+        of_repository = bool(self.project) and uses_repository(commands)
         return needs_of(
             commands,
             command,
             # A program in the background, or a call that has not ended, could change what git reads after it was looked at.
             runs_own=of_repository
             and (
-                runs_others(self._project)
-                or self._store.is_alive()
-                or self._store.watched(self._project) is not None
+                runs_others(self.project)
+                or self.store.is_alive()
+                or self.store.watched(self.project) is not None
             ),
-            elsewhere=(git_root(folder, bare=True) or folder) != self._project
-            or (of_repository and has_local_remote(self._project)),
+            elsewhere=(git_root(folder, bare=True) or folder) != self.project
+            or (of_repository and has_local_remote(self.project)),
             # What runs beside the agent's next calls could be led elsewhere by them.
-            unsafe=governed.in_background
-            or (any(map(_sends_files, commands)) and self._store.is_alive())
+            unsafe=call.native.in_background
+            or (any(map(_sends_files, commands)) and self.store.is_alive())
             or self._is_shadowed(commands)
             or any(_hides_link(argv, folder) for argv in commands),
-            remotes=remote_names(self._project) if of_repository else (),
+            remotes=remote_names(self.project) if of_repository else (),
             logins_only=[
                 row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
             ],
@@ -171,7 +174,7 @@ class CallRights:
     def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
         """True if a program of a line, or one that it starts, is found where an agent may have put it."""
         names = {*(argv[0] for argv in commands if argv), *_STARTED}
-        profile = self._profile(())
+        profile = self.profile(())
         path = os.environ.get("PATH", "").split(os.pathsep)
         if not all(map(os.path.isabs, path)):  # the folder that the call is in
             return True
@@ -184,20 +187,19 @@ class CallRights:
     def _existing(self, rows: Iterable[Need]) -> list[str]:
         """The credentials of some rows that are there and that no call reads by itself."""
         using = [row for row in rows if row.credentials]
-        closed = self._profile(()).unreadable if using else ()
-        return [path for path in closed if self._grounds.is_given(path, using)]
+        closed = self.profile(()).unreadable if using else ()
+        return [path for path in closed if self.grounds.is_given(path, using)]
 
     def _named(
-        self, governed: GovernedCall, failure: dict[str, list[str]], profile: Profile
-    ) -> Iterator[str]:
+        self, call: JudgedCall, failure: Mapping[str, Sequence[str]], profile: Profile
+    ) -> dict[str, None]:
         """The credentials that a line was judged as reading, and those that its last run could not read."""
-        words = [word for argv in governed.commands for word in argv[1:]]
-        inside = bool(governed.secrets)
-        found = [path for word in words for path in self._closed(word, profile, inside=inside)]
-        found += [
-            path for word in failure.get("reads", ()) for path in self._closed(word, profile, inside=False)
-        ]
-        yield from dict.fromkeys(found)
+        inside = bool(call.effects.secrets)
+        words = [(word, inside) for argv in call.effects.commands for word in argv[1:]]
+        words += [(word, False) for word in failure.get("reads", ())]
+        return dict.fromkeys(
+            path for word, inside in words for path in self._closed(word, profile, inside=inside)
+        )
 
     def _closed(self, word: str, profile: Profile, *, inside: bool) -> Iterator[str]:
         """The unreadable paths that a word of the line names, and so was judged with.
@@ -208,7 +210,7 @@ class CallRights:
         text = word.rpartition("=")[2] if word.startswith("-") else word
         if "/" not in text and not text.startswith((".", "~")):
             return
-        path = _real(os.path.join(str(self._cwd), os.path.expanduser(text)))
+        path = _real(os.path.join(str(self.cwd), os.path.expanduser(text)))
         for closed in profile.unreadable:
             below = inside and closed.startswith(f"{path.rstrip('/')}/")
             if below or f"{path}/".startswith(f"{closed}/"):
@@ -216,44 +218,44 @@ class CallRights:
 
     def is_own(self, path: str) -> bool:
         """True for SecondBrain's own files, which no call is let open."""
-        return self._home.contains(Path(path))
+        return self.home.contains(Path(path))
 
-    def asks(self, confined: Confined, governed: GovernedCall) -> Iterator[Ask]:
+    def asks(self, confined: Confined, call: JudgedCall) -> Iterator[Ask]:
         """The questions that a person has to say yes to before a call may do what it was judged with."""
-        failure = self._store.failure(confined.command, confined.folder)
+        safety_class = call.governed.safety_class
         if confined.outside:
             yield _ask(f"{confined.outside}, so it runs outside of confinement")
         doors = doors_of(confined.commands, confined.needs) & _RUN_OUTSIDE
-        for kind in sorted(doors) if governed.safety_class is not SafetyClass.READ_ONLY else ():
+        for kind in sorted(doors) if safety_class is not SafetyClass.READ_ONLY else ():
             reason = f"uses {kind}, which runs things outside of confinement"
             yield _ask(reason)._replace(standing=f"confinement {kind}")
         for program, path in confined.asked:
             reason = f"{program} may run programs of the project or of its packages, which could then read {one_line(path, LONGEST)}"
-            yield _ask(reason)._replace(standing=f"confinement credentials {program} {self._project}")
+            yield _ask(reason)._replace(standing=f"confinement credentials {program} {self.project}")
         for name, value in keys_to_ask(confined.command, confined.commands):
-            said = one_line(f"{name}={value}", LONGEST)
+            setting = one_line(f"{name}={value}", LONGEST)
             yield _ask(
-                f"sets {said} in git's configuration, which may run a program later, outside of confinement"
+                f"sets {setting} in git's configuration, which may run a program later, outside of confinement"
             )
-        yield from self._asks_for_writes(confined, governed, failure.get("writes", ()))
-        for path in failure.get("reads", ()) if confined.readable or confined.needs else ():
-            yield _ask(f"opens {one_line(path, LONGEST)}, as the output of its last run says")
-
-    def _asks_for_writes(
-        self, confined: Confined, governed: GovernedCall, by_output: Iterable[str]
-    ) -> Iterator[Ask]:
         # A person has to agree to a destructive line anyway, which names what it changes; but not where what it harms
         # is stored first.
-        destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
-        opened = () if destroys and not harms_files_alone(governed.commands) else confined.opened
-        decisive = [path for path in opened if decides(path, self._grounds.home)]
-        said = dict.fromkeys(by_output, ", as the output of its last run says")
+        destroys = safety_class is SafetyClass.DESTRUCTIVE
+        yield from self._asks_for_writes(
+            () if destroys and not harms_files_alone(confined.commands) else confined.opened,
+            confined.failure.get("writes", ()),
+        )
+        for path in confined.failure.get("reads", ()) if confined.readable or confined.needs else ():
+            yield _ask(f"opens {one_line(path, LONGEST)}, as the output of its last run says")
+
+    def _asks_for_writes(self, opened: Sequence[str], by_output: Iterable[str]) -> Iterator[Ask]:
+        decisive = [path for path in opened if decides(path, self.grounds.home)]
+        sources = dict.fromkeys(by_output, ", as the output of its last run says")
         for path in decisive[:_MOST_ASKED]:
             reason = f"writes {one_line(path, LONGEST)}, which decides about more than itself"
-            yield _ask(f"{reason}{said.get(path, '')}")
+            yield _ask(f"{reason}{sources.get(path, '')}")
         others = [path for path in opened if path not in decisive]
         for path in others[:_MOST_ASKED]:
-            reason = f"writes {one_line(path, LONGEST)}, outside of the project{said.get(path, '')}"
+            reason = f"writes {one_line(path, LONGEST)}, outside of the project{sources.get(path, '')}"
             yield _ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield _ask(f"writes {more} more outside of the project")
@@ -311,14 +313,6 @@ def _values(words: Iterable[str]) -> Iterator[str]:
         yield _SCHEME.sub("", word.rpartition("=")[2])
         if word[:1] == "-" and word[1:2] != "-":
             yield from (word[start:] for start in range(2, min(len(word), _MOST_OPTIONS)))
-
-
-def written(governed: GovernedCall | None) -> Iterator[str]:
-    """The paths that a call writes or changes, as far as they are known."""
-    if governed is None:
-        return
-    yield from governed.writes
-    yield from (change.path for change in (governed.changes.changes or () if governed.changes else ()))
 
 
 def _ask(reason: str, rule: str = OUTSIDE_CONFINEMENT) -> Ask:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from sb.config import Config
 from sb.config.home import Home
@@ -34,19 +32,19 @@ from sb.confinement.sockets import control_sockets
 from sb.confinement.store import OFF, ConfineStore, Made, session_of
 from sb.confinement.symptoms import symptoms_in, without_login
 from sb.confinement.watched import Watch, accept, also_started, restore, still_held, watch
-from sb.frozen import frozen
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
-from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
+from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
+from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository, written
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository
 from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
-from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
+from sb.hosts.hooks.event import Finding, HookEvent, Moment
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.redaction import one_line
-from sb.repository import project_folder
 from sb.shell.places.sensitive import decisive_paths
 from sb.shell.snapshots.area import project_of_area, temporary_folders
 from sb.sources import Clock
@@ -57,18 +55,6 @@ _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
 _HELD_UP = "{} runs with the user's keys, and what begins meanwhile could change what it reads (repeat this call when that one has ended)"
 _MOVABLE = "a program in the background, begun before, could put another folder in the project's place"
-
-
-@frozen
-class Reported:
-    """What the end of a call showed; each text is for the agent, "" for none."""
-
-    restored: str = ""
-    failed: str = ""
-
-    @property
-    def text(self) -> str:
-        return " ".join(filter(None, (self.restored, self.failed)))
 
 
 class Confining:
@@ -97,6 +83,8 @@ class Confining:
         self._project = project_of_area(project, self._home)
         self._clock = clock
         self._profiles: dict[tuple[Need, ...], Profile] = {}
+        # The call that was asked about last.
+        self._judged: tuple[JudgedCall, tuple[str, Confined | None]] | None = None
         self.store = ConfineStore(config.home, clock, session=session_of(os.environ))
         self._keyed = KeyedCalls(self.store, clock)
 
@@ -161,35 +149,37 @@ class Confining:
             return f"{self._event.host} does not start its commands through sb-confine"
         return "" if self.engine.holds else self.engine.fault
 
-    def judge(self, call: NativeCall, governed: GovernedCall) -> tuple[GovernedCall, Confined | None]:
-        """The call with what confinement asks for or refuses, and what it may do; None where it is not confined."""
-        if self.mode == "off" or not _is_line(governed):
-            return governed, None
-        if call.args.get(NOT_CONFINED):
-            return governed._replace(
-                refused=governed.refused or f"{NOT_CONFINED} is set (repeat the call without it)"
-            ), None
-        if not self.holds:
-            return governed._replace(refused=governed.refused or self._required()), None
-        folder, command = str(governed.args["cwd"]), str(governed.args["command"])
-        beside = self._run is None and not self._looks_only and bool(self._project)
-        if beside and (keyed := self._keyed.running_beside(self._project, command, folder)):
-            return governed._replace(
-                refused=governed.refused or _HELD_UP.format(one_line(keyed, LONGEST))
-            ), None
-        confined = self._rights.judge(governed)
-        disclosed = (path for path in governed.disclosed if self._may_read(confined, path))
-        governed = governed._replace(disclosed=tuple(disclosed))
-        if self._run is not None:
-            return governed._replace(refused=governed.refused or _beyond_run(confined)), confined
-        asks = [*governed.asks, *self._rights.asks(confined, governed)]
-        if self._lost:
-            asks.append(Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST))
-        return governed._replace(asks=tuple(asks)), confined
+    def rights(self, call: JudgedCall) -> Confined | None:
+        """The permissions of a call; None where it is not confined."""
+        if self.mode == "off" or not call.command or call.args.get(NOT_CONFINED) or not self.holds:
+            return None
+        return self._judge(call)[1]
 
-    def _may_read(self, confined: Confined, path: str) -> bool:
-        closed = self.profile(confined.needs).unreadable if not confined.outside else ()
-        return not any(contains(place, path) for place in closed if place not in confined.readable)
+    def _judge(self, call: JudgedCall) -> tuple[str, Confined | None]:
+        """The command beside which a call must not begin, or "" and its permissions."""
+        if self._judged is None or self._judged[0] is not call:
+            keyed = ""
+            if self._run is None and not self._looks_only and self._project:
+                folder = str(call.governed.args["cwd"])
+                keyed = self._keyed.running_beside(self._project, call.command, folder)
+            self._judged = call, (keyed, None if keyed else self._rights.judge(call))
+        return self._judged[1]
+
+    def finding(self, call: JudgedCall) -> Finding | None:
+        """The questions of confinement about a call, or its refusal."""
+        if self.mode == "off" or not call.command:
+            return None
+        if call.args.get(NOT_CONFINED):
+            return Finding(f"{NOT_CONFINED} is set (repeat the call without it)")
+        if not self.holds:
+            return Finding(self._required())
+        keyed, confined = self._judge(call)
+        if confined is None:
+            return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
+        if self._run is not None:
+            return Finding(_beyond_run(confined))
+        movable = [Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST)] if self._lost else []
+        return Finding(asks=(*self._rights.asks(confined, call), *movable))
 
     def _required(self) -> str:
         """Why a call that cannot be confined is refused, or ""."""
@@ -387,18 +377,19 @@ class Confining:
         decisive = decisive_paths(self._home)
         return [path for path in decisive if os.path.dirname(path) in folders and path not in opened]
 
-    def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
+    def put_back(self, call: JudgedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
 
         Args:
-            governed: a call that has ended, whose changes were agreed to. pending: others of the session still run.
+            call: one that has ended, whose changes were agreed to. pending: others of the session still run.
         """
         before = self.store.watched(self._project) if self._project else None
         if before is None:
             return ""
         waiting = {path for made in self.store.not_run() for path in made.absent}
-        allowed = [*written(governed), *governed.paths] if governed is not None else []
-        keys = _git_keys(governed)
+        allowed = [*call.written, *call.governed.paths] if call is not None else []
+        # The keys, with their values, that it sets in git's configuration, if that is all that it does.
+        keys = keys_named(call.command, call.effects.commands) if call is not None and call.command else []
         theirs = waiting & {*before.absent}  # what a person makes while a call waits for their answer
         done = restore(self._project, before, self.store.folder / "removed", [*allowed, *theirs], keys)
         after = accept(self._project, before, done, allowed, keys)
@@ -411,20 +402,20 @@ class Confining:
                 self.prepare()
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
 
-    def report(self, call: NativeCall, governed: GovernedCall, *, pending: bool) -> Reported:
-        """What the end of a call shows of its confinement.
+    def report(self, call: JudgedCall, *, pending: bool) -> str:
+        """Message to the agent at the end of a call: what was restored, and that confinement may be why it failed.
 
         Args:
             pending: other calls of the session have not ended.
         """
-        if self.mode == "off" or not (_is_line(governed) or governed.tool_id == WRITE_CONFIG):
-            return Reported()
-        restored = self.put_back(governed, pending=pending)
-        if not _is_line(governed) or not self.holds:
-            return Reported(restored)
-        confined = self._rights.judge(governed)
-        self.withdraw(confined.command, confined.folder, unused=bool(call.error))
-        return Reported(restored, self._failed(call, confined))
+        if self.mode == "off" or not (call.command or call.governed.tool_id == WRITE_CONFIG):
+            return ""
+        restored = self.put_back(call, pending=pending)
+        if not call.command or not self.holds:
+            return restored
+        confined = self._rights.judge(call)
+        self.withdraw(confined.command, confined.folder, unused=bool(call.native.error))
+        return " ".join(filter(None, (restored, self._failed(call, confined))))
 
     def withdraw(self, command: str, folder: str, *, unused: bool = True) -> None:
         """Take back what a call could do: it has ended, or nobody will run it.
@@ -448,18 +439,19 @@ class Confining:
             left = [path for path in before.absent if path not in made.absent]
             self.store.keep_watch(self._project, replace(before, absent=left))
 
-    def _failed(self, call: NativeCall, confined: Confined) -> str:
-        """What the agent is told where confinement may be why a call failed."""
-        output = "\n".join((call.error, *texts(call.response)))
+    def _failed(self, call: JudgedCall, confined: Confined) -> str:
+        """Message to the agent where confinement may be why a call failed, or ""."""
+        error = call.native.error
+        output = "\n".join((error, *texts(call.native.response)))
         profile, denies = self.profile(confined.needs), self.engine.kind.denies
-        found = symptoms_in(output, profile, home=self._home, cwd=confined.folder, denies=denies)
-        missed = without_login(call.error, confined.withheld)
-        reads = [path for path in dict.fromkeys((*found.reads, *missed)) if not self._rights.is_own(path)]
-        found = replace(found, reads=tuple(reads))
-        if self._run is None and (found.writes or found.reads):
-            failure = {"writes": list(found.writes), "reads": list(found.reads)}
+        denied = symptoms_in(output, profile, home=self._home, cwd=confined.folder, denies=denies)
+        missed = without_login(error, confined.withheld)
+        reads = [path for path in dict.fromkeys((*denied.reads, *missed)) if not self._rights.is_own(path)]
+        denied = replace(denied, reads=tuple(reads))
+        if self._run is None and (denied.writes or denied.reads):
+            failure = {"writes": list(denied.writes), "reads": list(denied.reads)}
             self.store.note_failure(confined.command, confined.folder, failure)
-        return advice(found, in_run=self._run is not None)
+        return advice(denied, in_run=self._run is not None)
 
     def leave(self) -> None:
         """Tidy up when a session ends."""
@@ -487,11 +479,6 @@ def switch_off(home: Home) -> None:
         (folder / OFF).touch(mode=0o600)
 
 
-def recorded_project(started_with: dict[str, Any], cwd: str) -> str:
-    """The project of a session at its first event, or now where there is none yet."""
-    return str(started_with.get("project", "")) or project_folder(Path(os.path.realpath(cwd)))
-
-
 def _beyond_run(confined: Confined) -> str:
     """Why a call cannot work in a host that is confined as a whole, or ""."""
     reasons = [confined.outside] if confined.outside else []
@@ -500,19 +487,6 @@ def _beyond_run(confined: Confined) -> str:
     if not reasons:
         return ""
     return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
-
-
-def _is_line(governed: GovernedCall) -> bool:
-    return (
-        "command" in governed.args and "cwd" in governed.args and governed.tool_id.startswith("host.shell.")
-    )
-
-
-def _git_keys(governed: GovernedCall | None) -> list[tuple[str, str]]:
-    """The keys, with their values, that a call sets in git's configuration, if that is all that it does."""
-    if governed is None or not _is_line(governed):
-        return []
-    return keys_named(str(governed.args["command"]), governed.commands)
 
 
 def _is_linked() -> bool:

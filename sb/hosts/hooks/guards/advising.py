@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from sb.hosts.hooks.calls.context import JudgingContext
-from sb.hosts.hooks.event import GovernedCall, NativeCall
+from sb.hosts.hooks.event import HookVerdict, NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.preview import Preview
-from sb.shell import ShellVerdict, classify
+from sb.hosts.hooks.session import HookSession
+from sb.shell import ShellVerdict
 from sb.shell.programs.advice import Advice, advice_for
 
 
@@ -14,31 +16,29 @@ def shell_call(command: str) -> NativeCall:
     return NativeCall("Bash", {"command": command})
 
 
-def classified(command: str, context: JudgingContext) -> ShellVerdict:
-    """The parser's verdict on a line in the folder of a call."""
-    return classify(
-        command,
-        cwd=context.cwd,
-        home=context.home,
-        protected=context.protected,
-        guarded=context.guarded,
-        rules=context.rules,
-    )
-
-
 def safer(preview: Preview, verdict: ShellVerdict, context: JudgingContext, agent: str) -> Advice | None:
-    """A safer command in place of a line, if there is one that would run without being asked for."""
-    found = advice_for(verdict)
-    if found is None:
+    """A safer command in place of a line, if there is one that would run without being asked for.
+
+    Args:
+        verdict: the parser's on the line. context: of its folder.
+    """
+    advice = advice_for(verdict)
+    if advice is None:
         return None
-    judged = preview.judge_in(context, agent, shell_call(found.instead))
-    return found if judged.outcome.runs else None
+    judged = preview.judge_in(context, agent, shell_call(advice.instead))
+    return advice if judged.outcome.runs else None
 
 
-def advice_sentence(preview: Preview, governed: GovernedCall, context: JudgingContext, agent: str) -> str:
-    """One sentence for an agent whose command line was not run, or ""."""
-    command = governed.args.get("command")
-    if governed.refused or not isinstance(command, str):
-        return ""
-    found = safer(preview, classified(command, context), context, agent)
-    return f"Safer: `{found.instead}` {found.why}." if found else ""
+def advised(verdict: HookVerdict, call: JudgedCall, session: HookSession) -> HookVerdict:
+    """The verdict on a command line that does not go on, with a safer command where there is one."""
+    command = call.governed.args["command"]
+    if not isinstance(command, str):
+        return verdict
+    folder = session.context.cwd / str(call.governed.args.get("cwd", ""))
+    preview = Preview(session.config, session.runtime.registry)
+    context = session.context._replace(cwd=folder)
+    advice = safer(preview, call.line(command, folder), context, session.event.host)
+    if advice is None:
+        return verdict
+    sentence = f"Safer: `{advice.instead}` {advice.why}."
+    return verdict._replace(reason=f"{verdict.reason.removesuffix('.')}. {sentence}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from sb.hosts.hooks.event import GovernedCall, NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.execution.external import ExternalCalls
 from sb.redaction import one_line
 from sb.tools.hosted.contracts import WRITE, WRITE_CONFIG
@@ -24,21 +24,20 @@ _LONGEST = 300  # characters of a path
 Astray = Sequence[Mapping[str, str]]
 
 
-def astray(
-    call: NativeCall, governed: GovernedCall, calls: ExternalCalls, run_id: str, files: HostedFiles
-) -> Astray:
+def astray(call: JudgedCall, calls: ExternalCalls, run_id: str, files: HostedFiles) -> Astray:
     """The judged paths that the host did not write, each with where it leads now; "" where that is not known any more."""
-    if not governed.paths or call.error or call.interrupted:
+    native, paths = call.native, call.governed.paths
+    if not paths or native.error or native.interrupted:
         return []
-    step, no_ids = call.step
+    step, no_ids = native.step
     pending = calls.pending(run_id, step, host_has_no_call_ids=no_ids)
     if pending is None or pending.tool_id not in _FILE_TOOLS:
         return []
     listed = calls.announced_args(pending).get("paths")
     judged = [path for path in listed if isinstance(path, str)] if isinstance(listed, list) else []
-    found = [(path, os.path.realpath(path)) for path in judged if path not in governed.paths]
+    found = [(path, os.path.realpath(path)) for path in judged if path not in paths]
     found = [(path, real) for path, real in found if path != real]
-    if not found and len(judged) == 1 and _misses(call.args, judged[0]):  # the link may be gone again
+    if not found and len(judged) == 1 and _misses(native.args, judged[0]):  # the link may be gone again
         found = [] if files.have_changed(judged, pending.idempotency_key) else [(judged[0], "")]
     return [{"path": path, "to": real} for path, real in found]
 

@@ -70,10 +70,10 @@ def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
     except DeniedError:  # its charter keeps it out, as it was told when it started
         return
     writes = own_writes(brain.writer, brain.scope)
-    since = max((one.created_at for one in writes if one.category == "session_end"), default=0.0)
+    since = max((write.created_at for write in writes if write.category == "session_end"), default=0.0)
     changed = changed_files(runtime, run_id, since)
     may_write = brain.space.rights.may(event.host, WRITE, brain.scope)
-    if may_write and (changed or any(one.created_at > since for one in writes)):
+    if may_write and (changed or any(write.created_at > since for write in writes)):
         brain.wrap_up(_summary(event, changed))
         brain.close()
 
@@ -84,14 +84,14 @@ def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:
     Args:
         since: seconds since the epoch.
     """
-    found: dict[str, None] = {}
+    changed: dict[str, None] = {}
     for event in runtime.log.events(run_id=run_id, kind=TOOL_DISPATCH, since=int(since * MICROSECONDS)):
         result = (event.payload or {}).get("result")
         files = result.get("files") if isinstance(result, dict) else None
-        for one in files if isinstance(files, list) else ():
-            if isinstance(one, dict) and isinstance(one.get("path"), str):
-                found[one["path"]] = None
-    return list(found)
+        for file in files if isinstance(files, list) else ():
+            if isinstance(file, dict) and isinstance(file.get("path"), str):
+                changed[file["path"]] = None
+    return list(changed)
 
 
 def scope_of(cwd: str) -> str:

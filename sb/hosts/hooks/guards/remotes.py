@@ -33,8 +33,8 @@ def remotes_of(cwd: str) -> str:
     of_branches: set[str] = set()
     section = ""
     for line in lines:
-        if found := _SECTION.match(line):
-            section, name = found[1].lower(), found[2] or ""
+        if header := _SECTION.match(line):
+            section, name = header[1].lower(), header[2] or ""
             if section == "remote" and name:
                 names.append(name)
         if section in _WHERE:

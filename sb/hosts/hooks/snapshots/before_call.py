@@ -14,21 +14,17 @@ from typing import Any
 from sb.config import Config
 from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import GovernedCall, NativeCall
+from sb.hosts.hooks.judged_call import JudgedCall
+from sb.hosts.hooks.session import HookSession
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.execution.external import Report
-from sb.kernel.run_context import RunContext
-from sb.log.event_log import EventLog
-from sb.log.kinds import RUN_STARTED
 from sb.parts import trees_off
 from sb.redaction import one_line
-from sb.runtime import Runtime
-from sb.shell import classify
 from sb.shell.parsing.words import BRACKET, QUESTION, STAR, is_literal
 from sb.shell.programs.rules import DESTROY, NETWORK, READ
 from sb.shell.programs.ruleset import judged_by
 from sb.shell.snapshots.area import Area, Limits, Plan, named_files, plan, project_of_area, unguarded_file
-from sb.shell.snapshots.keeping import NOTHING_KNOWN
 from sb.shell.snapshots.local_effects import (
     ENDS_PROCESSES,
     FILE_TOOLS,
@@ -56,13 +52,7 @@ _WITH_TREE = {
 
 
 def with_snapshot(
-    governed: GovernedCall,
-    context: JudgingContext,
-    runtime: Runtime,
-    ctx: RunContext,
-    *,
-    confined: bool | None = None,
-    own_processes: bool = False,
+    call: JudgedCall, governed: GovernedCall, session: HookSession, *, confined: bool | None = None
 ) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
 
@@ -71,56 +61,59 @@ def with_snapshot(
 
     Args:
         confined: the system holds the call to the project and scratch; None for a snapshot of what the line names alone.
-        own_processes: it reaches no process of the person.
     """
-    if not runtime.config.hooks.keep:
+    own_processes = bool(confined) and session.confining.has_own_processes
+    if not session.config.hooks.keep:
         return governed
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
-    if destroys and runtime.executor.external.was_denied(ctx, governed.tool_id, governed.args):
+    if destroys and session.calls.was_denied(session.run, governed.tool_id, governed.args):
         return governed
-    with judged_by(context.rules):
-        area = partial(area_of, context, runtime.config, *_first_event(runtime.log, ctx))
+
+    def area() -> Area:
+        # The project and the time of the session's first event.
+        facts, begun = session.started or ({"project": session.project}, session.runtime.log.clock.now())
+        return area_of(session.context, session.config, str(facts.get("project", "")), begun)
+
+    with judged_by(session.context.rules):
         if confined is None:
             return _named_kept(governed, cache(area))
-        return kept_in(governed, area, context if confined else None, own_processes=own_processes)
+        return kept_in(call, governed, area, confined=confined, own_processes=own_processes)
 
 
 def kept_in(
+    call: JudgedCall,
     governed: GovernedCall,
     area: Callable[[], Area],
-    confined_in: JudgingContext | None = None,
     *,
+    confined: bool,
     own_processes: bool = False,
 ) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot.
 
     Args:
-        confined_in: what a call was judged against that the system holds to the project and scratch; None for another.
+        confined: the system holds the call to the project and scratch.
         own_processes: such a call reaches no process of the person.
     """
     area = cache(area)
     named = _named_kept(governed, area)
-    if confined_in is not None and named == governed:
-        return _held(named, area, confined_in, own_processes)
+    if confined and named == governed:
+        return _held(call, named, area, own_processes)
     return _with_tree(named, area)
 
 
 def _held(
-    governed: GovernedCall, area: Callable[[], Area], context: JudgingContext, own_processes: bool
+    call: JudgedCall, governed: GovernedCall, area: Callable[[], Area], own_processes: bool
 ) -> GovernedCall:
     """A destructive call that is confined and only harms files, with all of these stored first; else as it is."""
     if governed.safety_class is not SafetyClass.DESTRUCTIVE or governed.refused or governed.asks:
         return _with_tree(governed, area)
     if "command" not in governed.args or not (tree := area().tree):
         return governed
-    beside = (
-        ()
-        if harms_files_alone(governed.commands)
-        else _changes_beside(governed, area(), context, own_processes)
-    )
+    alone = harms_files_alone(governed.effects.commands)
+    beside = () if alone else _changes_beside(call, governed, own_processes)
     if beside is None:
         return governed
-    named = governed.changes.changes or () if governed.changes else ()
+    named = governed.effects.changes.changes or ()
     planned = plan(list(dict.fromkeys((*named, *beside))), area())
     if planned.why or len(planned.keep) > MOST_PATHS:
         return governed
@@ -129,41 +122,35 @@ def _held(
 
 
 def _changes_beside(
-    governed: GovernedCall, area: Area, context: JudgingContext, own_processes: bool
+    call: JudgedCall, governed: GovernedCall, own_processes: bool
 ) -> tuple[Change, ...] | None:
     """The changes of a line's commands that only harm files, as far as each tells them alone; None if another one destroys."""
-    judged = partial(
-        classify,
-        cwd=context.cwd / str(governed.args.get("cwd", "")),
-        home=context.home,
-        protected=context.protected,
-        guarded=context.guarded,
-        rules=context.rules,
-    )
+    line, commands = str(governed.args["command"]), governed.effects.commands
+    judged = partial(call.context.classify, cwd=call.context.cwd / str(governed.args.get("cwd", "")))
 
-    if any(argv[0] in _GOES for argv in governed.commands):  # which files they change is not known
-        found_then = judged(str(governed.args["command"]), comes_back=lambda argv: argv[0] in _GOES)
-        return None if found_then.safety_class is SafetyClass.DESTRUCTIVE else ()
+    if any(argv[0] in _GOES for argv in commands):  # which files they change is not known
+        verdict = judged(line, comes_back=lambda argv: argv[0] in _GOES)
+        return None if verdict.safety_class is SafetyClass.DESTRUCTIVE else ()
 
     def comes_back(argv: Sequence[str]) -> bool:
         # An unknown program is held as a known one is: it may be any of the project's.
         unknown = not is_literal(argv[0]) or argv[0].startswith("-") or argv[0] == "parallel"
         return unknown or is_of_files(argv) or (own_processes and argv[0] in ENDS_PROCESSES)
 
-    if judged(str(governed.args["command"]), comes_back=comes_back).safety_class is SafetyClass.DESTRUCTIVE:
+    if judged(line, comes_back=comes_back).safety_class is SafetyClass.DESTRUCTIVE:
         return None
-    found = list[Change]()
-    for argv in governed.commands:
+    changes = list[Change]()
+    for argv in commands:
         if is_of_files(argv) and argv[0] not in REDIRECTIONS:
             # A pattern of names is written as one again: in quotes it would name one file.
             text = " ".join(re.sub(_PATTERN, "'*'", shlex.quote(word)) for word in argv)
-            found += judged(text).changes.changes or ()
-    return tuple(found)
+            changes += judged(text).changes.changes or ()
+    return tuple(changes)
 
 
 def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The call with the tree of its project stored first, if it may change more there than a snapshot holds."""
-    named = all(argv[0] in FILE_TOOLS or argv[0] in REDIRECTIONS for argv in governed.commands)
+    named = all(argv[0] in FILE_TOOLS or argv[0] in REDIRECTIONS for argv in governed.effects.commands)
     whole = governed.tool_id == KEPT and "partly" not in governed.args and named
     if governed.refused or whole or governed.tool_id not in _WITH_TREE or not (tree := area().tree):
         return governed
@@ -173,7 +160,7 @@ def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall
 
 def _partly_or_lost(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """A line with a snapshot of what it names, beside what is not known; one that loses what none may hold is destructive."""
-    named = governed.changes.changes or () if governed.changes else ()
+    named = governed.effects.changes.changes or ()
     planned = plan(named, area()) if named else Plan()
     if planned.refused is not None and _is_lost(planned.refused):
         return _destructive(governed, _loses(planned.refused.path, deletes=True), planned.why)
@@ -184,22 +171,21 @@ def _partly_or_lost(governed: GovernedCall, area: Callable[[], Area]) -> Governe
 
 def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """The call with a snapshot of the paths that its line names, where that is possible."""
-    found = governed.changes
+    changes = governed.effects.changes
     if governed.refused or governed.safety_class is SafetyClass.READ_ONLY:
         return governed
     destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
-    if replaced := {path: deletes for path, deletes in governed.replaced if _has_content(path)}:
+    if replaced := {path: deletes for path, deletes in governed.effects.replaced if _has_content(path)}:
         path, why = unguarded_file(list(replaced), area())
         if path and destroys:
             return unkept(governed, why)
         if path:
             return _destructive(governed, _loses(path, deletes=replaced.get(path, False)), why)
-    known = found is not None and bool(found.changes)
-    if found is None or (not destroys and (not known or found.others != READ)):
+    if not destroys and (not changes.changes or changes.others != READ):
         return _partly_or_lost(governed, area)  # what is not followed would not be undone
-    if not known or found.others == DESTROY or governed.safety_class is SafetyClass.NETWORK:
+    if not changes.changes or changes.others == DESTROY or governed.safety_class is SafetyClass.NETWORK:
         return governed
-    planned = plan(found.changes or (), area())
+    planned = plan(changes.changes, area())
     why = planned.why
     if not why and len(planned.keep) > MOST_PATHS:
         why = f"it changes more than {MOST_PATHS} paths"
@@ -210,11 +196,11 @@ def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCal
         return _partly(governed, area)
     if why:
         return unkept(governed, why, no_room=planned.no_room)
-    stands_for = [governed.tool_id, *([SHELL[SafetyClass.NETWORK]] if found.others == NETWORK else [])]
+    network = changes.others == NETWORK
+    stands_for = [governed.tool_id, *([SHELL[SafetyClass.NETWORK]] if network else [])]
     args: dict[str, Any] = {**governed.args, "paths": list(planned.keep), "stands_for": stands_for}
     if planned.let_go:
         args["let_go"] = list(planned.let_go)
-    network = found.others == NETWORK
     return governed._replace(
         tool_id=KEPT_NETWORK if network else KEPT,
         args=args,
@@ -225,8 +211,8 @@ def _named_kept(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCal
 def _partly(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
     """A call that goes on whatever it changes, after a snapshot of the files that its line names and writes."""
     tool_id = {SafetyClass.LOCAL_WRITE: KEPT, SafetyClass.NETWORK: KEPT_NETWORK}.get(governed.safety_class)
-    found = governed.changes or NOTHING_KNOWN
-    places = [*governed.writes, *found.named, *(change.path for change in found.changes or ())]
+    writes, changes = governed.effects.writes, governed.effects.changes
+    places = [*writes, *changes.named, *(change.path for change in changes.changes or ())]
     if tool_id is None or not places:
         return governed
     named = named_files(dict.fromkeys(places), area())
@@ -237,9 +223,9 @@ def _partly(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
 
 
 def _loses(path: str, *, deletes: bool) -> str:
-    """What a line does to a file of which no snapshot may be taken."""
-    shown = one_line(path, MOST_OF_AN_ERROR)
-    return f"rm {shown}: deletes a file for good" if deletes else f"overwrites {shown}"
+    """The effect of a line on a file of which no snapshot may be taken."""
+    name = one_line(path, MOST_OF_AN_ERROR)
+    return f"rm {name}: deletes a file for good" if deletes else f"overwrites {name}"
 
 
 def _is_lost(change: Change) -> bool:
@@ -296,7 +282,7 @@ def unkept(governed: GovernedCall, why: str, *, no_room: bool = False) -> Govern
 @contextmanager
 def with_extra(governed: GovernedCall) -> Iterator[None]:
     """Let the snapshot of a call hold what undoing it needs besides its paths."""
-    token = EXTRA.set(governed.changes.extra if governed.changes else {})
+    token = EXTRA.set(governed.effects.changes.extra)
     try:
         yield
     finally:
@@ -304,7 +290,7 @@ def with_extra(governed: GovernedCall) -> Iterator[None]:
 
 
 def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: HostedFiles) -> Report:
-    """What became of a kept line: the state of its paths, by which it can be undone.
+    """The report of a line with a snapshot: the state of its paths, by which it can be undone.
 
     A line that failed may have changed files before it did, and those can be undone as well.
     """
@@ -363,14 +349,3 @@ def prepare_tree(project: str, config: Config, files: HostedFiles) -> None:
     real = project_of_area(project, os.path.expanduser("~"))
     if real and files.trees is not None and is_repository(real) and not trees_off(config):
         files.trees.prepare(real)
-
-
-def _first_event(log: EventLog, ctx: RunContext) -> tuple[str, float]:
-    """The project of a session at its first event, and the time of that (seconds since the epoch).
-
-    An agent can make its folder part of another repository later, so that later events do not count.
-    """
-    started = next(log.events(run_id=ctx.run_id, kind=RUN_STARTED, limit=1), None)
-    if started is None:
-        return str(ctx.metadata.get("project", "")), log.clock.now()
-    return str((started.payload or {}).get("project", "")), started.at / 1_000_000

@@ -47,7 +47,7 @@ def _committed(git: Repository, path: str) -> str:
         return "nothing is committed"
     index = read_index(f"{git.folder}/index")
     if git.entry(head, path) is not None or any(
-        one == path or one.startswith(f"{path}/") for one in index.entries
+        entry == path or entry.startswith(f"{path}/") for entry in index.entries
     ):
         return "it holds tracked files"
 

@@ -1,12 +1,12 @@
-"""Searches by tools of hosts and of MCP servers: whether one would show a line of a file with credentials."""
+"""Searches by tools of hosts and of MCP servers that would show a line of a file with credentials."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 
-from sb.hosts.hooks.calls.context import LONGEST_PATH, JudgingContext, readings
-from sb.hosts.hooks.event import NativeCall
+from sb.hosts.hooks.calls.fields import text
+from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading
 from sb.redaction import one_line
 from sb.shell.credentials.files import secrets_below
 from sb.shell.credentials.searching import may_print
@@ -20,7 +20,7 @@ _NAMES_ONLY = ("files_with_matches", "count", "files", "filenames")
 _MOST_OF_RULES = 64 * 1024  # characters
 
 
-def shown_by_search(call: NativeCall, context: JudgingContext, *, by_host: bool) -> str:
+def shown_by_search(call: CallReading, *, by_host: bool) -> str:
     """Why a search of a folder shows a credential, or "".
 
     Of the pattern only its plain texts are looked at.
@@ -28,26 +28,21 @@ def shown_by_search(call: NativeCall, context: JudgingContext, *, by_host: bool)
     Args:
         by_host: the host's own tool, which leaves out what git ignores; Claude Code's tells names by default.
     """
-    pattern, folder = _text(call, _PATTERNS), _text(call, _FOLDERS) or str(context.cwd)
+    pattern, folder = text(call.args, *_PATTERNS), text(call.args, *_FOLDERS) or str(call.context.cwd)
     mode = call.args.get("output_mode", "files_with_matches" if call.tool == "Grep" else "content")
     if not pattern or mode in _NAMES_ONLY or len(folder) > LONGEST_PATH:
         return ""
     options = ["--hidden", "-e", pattern]
-    if shape := _text(call, _GLOBS):
+    if shape := text(call.args, *_GLOBS):
         options += ["-g", shape]
-    if kind := _text(call, ("type",)):
+    if kind := text(call.args, "type"):
         options += ["-t", kind]
-    for place in dict.fromkeys(readings(folder, context)):
+    for place in dict.fromkeys(call.readings(folder)):
         for name, secret in secrets_below(place):
             path = os.path.join(place, name)
             if may_print("rg", options, path) and not (by_host and _is_ignored(path)):
                 return f"reads {secret.what}: {one_line(path, 80)}"
     return ""
-
-
-def _text(call: NativeCall, names: tuple[str, ...]) -> str:
-    given = (call.args.get(name) for name in names)
-    return next((value for value in given if isinstance(value, str) and value), "")
 
 
 def _is_ignored(path: str) -> bool:
