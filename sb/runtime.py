@@ -24,7 +24,6 @@ from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunBudget, RunContext
-from sb.kernel.workflows.doubt import log_doubts
 from sb.log.event_log import EventLog
 from sb.parts import (
     baselines_of,
@@ -379,7 +378,12 @@ def open_runtime(
             ids=ids,
         )
         orphans = executor.settle_orphans()
-        log_doubts(log, "the process that ran it ended without an outcome")
+        if database.query("SELECT 1 FROM workflows WHERE result IS NULL LIMIT 1"):
+            from sb.kernel.workflows.doubt import (
+                log_doubts,
+            )  # few homes have workflows, and hooks load no part for them
+
+            log_doubts(log, "the process that ran it ended without an outcome")
         with contextlib.suppress(StoreError):  # the next process tries again
             executor.approvals.sweep()
     except BaseException:
