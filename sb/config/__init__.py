@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sb.config.document import Problem
+from sb.base.reading import Problem
 from sb.config.home import Home
 from sb.config.host_patterns import HostPattern
 from sb.config.kinds import AgentSettings

@@ -10,110 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-from sb.errors import ConfigError
+from sb.base.located import LocatedList, LocatedMapping, Word
+from sb.base.reading import SHOWN, Problem, Report, describe
 from sb.text import plain, shorten
 
 MAX_NODES = 5_000
 MAX_DEPTH = 16
-SHOWN = 80  # characters of a foreign value in a message
-_MOST_NAMED = 4  # further problems in a hint
 _QUOTE_STARS = '"*.example.org"'
 _EMPTY_GROUP = re.compile(r"([a-z_]+): *(?: #.*)?")
 _NO_CHARACTER = re.compile("[\ufffe\uffff]")
-
-
-class Problem(NamedTuple):
-    """One thing that is wrong; `str` makes it `file:line: key: message`.
-
-    Args:
-        line: counted from 1; 0 when the problem is not on a line.
-        key: of the setting, with dots, or "".
-    """
-
-    source: str
-    line: int
-    key: str
-    message: str
-    hint: str = ""
-
-    def __str__(self) -> str:
-        place = f"{self.source}:{self.line}" if self.line else self.source
-        return ": ".join(part for part in (place, self.key, self.message) if part)
-
-
-class Report:
-    """The problems of one source: a file, a flag or an environment variable."""
-
-    def __init__(self, source: str) -> None:
-        self.source = plain(source, one_line=True)
-        self.problems: list[Problem] = []
-
-    def add(self, line: int, key: str, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(self.source, line, key, message, hint))
-
-    def in_order(self) -> tuple[Problem, ...]:
-        return tuple(sorted(self.problems, key=lambda problem: problem.line))
-
-    def require_none(self, listing: str = "sb config check") -> None:
-        """Raise ConfigError with the first problem, and the number of the others, if there is any.
-
-        Args:
-            listing: the command that lists the problems of this source; "" where none does: then the hint names them.
-        """
-        if self.problems:
-            first, *others = self.in_order()
-            if others:
-                rest = "; ".join(
-                    str(problem._replace(source=f"line {problem.line}", line=0))
-                    for problem in others[:_MOST_NAMED]
-                )
-                lists = f"{listing} lists all" if listing else f"also {rest}"
-                raise ConfigError(f"{first} (and {len(others)} more)", first.hint or lists)
-            raise ConfigError(str(first), first.hint)
-
-
-class Scalar(NamedTuple):
-    """One value as it was written; `bare` means without quotes."""
-
-    line: int
-    text: str
-    bare: bool = True
-
-    @property
-    def missing(self) -> bool:
-        return self.bare and not self.text
-
-
-class Listing(NamedTuple):
-    line: int
-    items: tuple[Node, ...]
-
-
-class Entry(NamedTuple):
-    line: int
-    key: str
-    value: Node
-
-
-class Table(NamedTuple):
-    line: int
-    entries: tuple[Entry, ...] = ()
-
-
-Node = Scalar | Listing | Table
-
-
-def describe(node: Node) -> str:
-    """What a node is, for "must be …, not …"."""
-    if isinstance(node, Listing):
-        return "a list"
-    if isinstance(node, Table):
-        return "a mapping"
-    if node.missing:
-        return "nothing"
-    return shorten(node.text, SHOWN) if node.bare else f'"{shorten(node.text, SHOWN)}"'
 
 
 class _Unreadable(Exception):
@@ -126,8 +33,8 @@ class _Unreadable(Exception):
         self.hint = hint
 
 
-def parse_document(data: bytes, report: Report) -> Table:
-    """The mapping that the bytes of a YAML file hold; what is wrong goes to `report`."""
+def parse_document(data: bytes, report: Report) -> LocatedMapping:
+    """The mapping that the bytes of a YAML file hold, its values as `Word`s; what is wrong goes to `report`."""
     table, problems = _parsed(data)
     for problem in problems:
         report.add(problem.line, problem.key, problem.message, problem.hint)
@@ -135,32 +42,33 @@ def parse_document(data: bytes, report: Report) -> Table:
 
 
 @lru_cache(maxsize=4)  # a process that waits to be asked has parsed the files that the next event needs
-def _parsed(data: bytes) -> tuple[Table, tuple[Problem, ...]]:
+def _parsed(data: bytes) -> tuple[LocatedMapping, tuple[Problem, ...]]:
     report = Report("")
     try:
         text = _readable_text(data)
-        table = _empty_groups(text) or _Builder(text, report).document()
+        empty = _empty_groups(text)
+        table = _Builder(text, report).document() if empty is None else empty
     except _Unreadable as error:
         report.add(error.line, "", error.message, error.hint)
-        table = Table(0)
+        table = LocatedMapping()
     return table, tuple(report.problems)
 
 
-def _empty_groups(text: str) -> Table | None:
+def _empty_groups(text: str) -> LocatedMapping | None:
     """The mapping of a file in which nothing is set, as the generated one; None for any other.
 
     Nothing else has to be read then, which takes 20 ms of each hook.
     """
     if not text.isascii():  # YAML has line breaks of its own
         return None
-    entries: dict[str, Entry] = {}
+    table = LocatedMapping()
     for number, line in enumerate(text.split("\n"), 1):
         if group := _EMPTY_GROUP.fullmatch(line):
-            entries.setdefault(group[1], Entry(number, group[1], Scalar(number, "")))
+            if group[1] not in table:
+                table.put(group[1], Word(""), number)
         elif line.strip(" ") and line.lstrip(" ")[0] != "#":
             return None
-    first = next(iter(entries.values()), None)
-    return Table(first.line if first else 0, tuple(entries.values()))
+    return table
 
 
 def _readable_text(data: bytes) -> str:
@@ -214,25 +122,26 @@ class _Builder:
         hint = f"in quotes: {_QUOTE_STARS}" if starred else ""
         raise _Unreadable(line, f"invalid YAML: {shorten(plain(problem, one_line=True), SHOWN)}", hint)
 
-    def document(self) -> Table:
-        root: Node = Table(0)
-        documents = 0
+    def document(self) -> LocatedMapping:
+        root: Any = Word("")
+        documents, line = 0, 0
         for event in self.events:
             if type(event).__name__ != "DocumentStartEvent":
                 continue
             documents += 1
             if documents > 1:
                 raise _Unreadable(_line(event), "has a second document", "remove the line ---")
-            root = self.node(next(self.events), "", 0)
-        if isinstance(root, Scalar) and root.missing:
-            return Table(0)
-        if not isinstance(root, Table):
+            first = next(self.events)
+            root, line = self.node(first, "", 0), _line(first)
+        if isinstance(root, Word) and root.missing:
+            return LocatedMapping()
+        if not isinstance(root, LocatedMapping):
             raise _Unreadable(
-                root.line, f"must be a mapping of settings, not {describe(root)}", "write key: value"
+                line, f"must be a mapping of settings, not {describe(root)}", "write key: value"
             )
         return root
 
-    def node(self, event: Any, prefix: str, depth: int) -> Node:
+    def node(self, event: Any, prefix: str, depth: int) -> Any:
         self.nodes += 1
         line = _line(event)
         kind = type(event).__name__
@@ -246,43 +155,45 @@ class _Builder:
         if self.nodes > MAX_NODES:
             raise _Unreadable(line, f"has more than {MAX_NODES} values")
         if kind == "ScalarEvent":
-            return self.scalar(event, line)
-        if kind == "SequenceStartEvent":
-            items = self.until("SequenceEndEvent")
-            return Listing(line, tuple(self.node(item, prefix, depth + 1) for item in items))
-        return self.table(line, prefix, depth)
+            return self.word(event, line)
+        if kind == "MappingStartEvent":
+            return self.table(line, prefix, depth)
+        listed = LocatedList(line)
+        for item in self.until("SequenceEndEvent"):
+            listed.put(self.node(item, prefix, depth + 1), _line(item))
+        return listed
 
     def until(self, end: str) -> Iterator[Any]:
         while type(event := next(self.events)).__name__ != end:
             yield event
 
-    def scalar(self, event: Any, line: int) -> Scalar:
+    def word(self, event: Any, line: int) -> Word:
         if plain(event.value, one_line=True) != event.value:
             raise _Unreadable(line, "a value has a line break, a tab or an invisible character")
-        return Scalar(line, event.value, not event.style)
+        return Word(event.value, not event.style)
 
-    def table(self, line: int, prefix: str, depth: int) -> Table:
-        entries: dict[str, Entry] = {}
+    def table(self, line: int, prefix: str, depth: int) -> LocatedMapping:
+        table = LocatedMapping(line)
         for event in self.until("MappingEndEvent"):
-            key = self.node(event, prefix, depth + 1)
-            name = key.text if isinstance(key, Scalar) else ""
+            key, at = self.node(event, prefix, depth + 1), _line(event)
+            name = str(key) if isinstance(key, Word) else ""
             dotted = shorten(f"{prefix}{name}", SHOWN)
             value = self.node(next(self.events), f"{dotted}.", depth + 1)
-            if not isinstance(key, Scalar) or not name:
-                self.report.add(key.line, prefix.rstrip("."), f"a key must be a name, not {describe(key)}")
-            elif name in entries and not prefix and isinstance(value, Scalar) and value.missing:
+            if not name:
+                self.report.add(at, prefix.rstrip("."), f"a key must be a name, not {describe(key)}")
+            elif name not in table:
+                table.put(name, value, at)
+            elif not prefix and _is_empty(value):
                 continue  # an empty group, as in the generated file, beside one that was pasted above it
-            elif name in entries and (prefix or not _is_empty(entries[name].value)):
-                self.report.add(key.line, dotted, f"is set twice, first on line {entries[name].line}")
-            elif isinstance(value, Scalar) and value.missing:
-                entries[name] = Entry(key.line, name, Scalar(key.line, ""))  # its own mark is further down
+            elif prefix or not _is_empty(table[name]):
+                self.report.add(at, dotted, f"is set twice, first on line {table.lines[name]}")
             else:
-                entries[name] = Entry(key.line, name, value)
-        return Table(line, tuple(entries.values()))
+                table.put(name, value, at)
+        return table
 
 
-def _is_empty(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.missing
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, Word) and value.missing
 
 
 def _line(event: Any) -> int:

@@ -63,7 +63,7 @@ def render_example() -> str:
 
 def _example_of(row: Setting) -> list[str]:
     indent = "  " if row.group else ""
-    comment = [*textwrap.wrap(row.doc, _WIDTH - len(indent)), f"Value: {row.kind.label}."]
+    comment = [*textwrap.wrap(row.about, _WIDTH - len(indent)), f"Value: {row.kind.label}."]
     if row.example:
         comment.append(f"For example: {row.name}: {row.example}")
     return [*(f"{indent}# {line}" for line in comment), f"{indent}#{row.name}: {_yaml(row.default)}"]
@@ -90,6 +90,6 @@ def render_table() -> str:
         if row.key.endswith("_bytes"):
             default += f" ({human_bytes(row.default)})"
         allowed = row.narrow.label if row.narrow else "nothing"
-        cells = (f"`{row.key}`", row.kind.label, default, allowed, row.doc)
+        cells = (f"`{row.key}`", row.kind.label, default, allowed, row.about)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

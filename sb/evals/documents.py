@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from sb.config.document import Report
-from sb.fields import Place, WrongValue
-from sb.located import LocatedList, LocatedMapping
+from sb.base.located import LocatedList, LocatedMapping
+from sb.base.reading import Place, Report, WrongValue
 from sb.text import human_bytes, plain, shorten, storable
 
 MAX_BYTES = 16 * 1024 * 1024

@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sb.config.document import Report, _Builder, _empty_groups, parse_document
+from sb.base.reading import Report
+from sb.config.document import _Builder, _empty_groups, parse_document
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
 LINES = st.sampled_from(

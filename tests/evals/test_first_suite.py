@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sb.config.document import Report
+from sb.base.reading import Report
 from sb.demo.story import demo_config, play
 from sb.errors import UsageError
 from sb.evals.answer import Answer

@@ -1,8 +1,8 @@
-"""Plain values that know where they come from: mappings and lists with their lines, numbers of placeholders."""
+"""Values of a file that know how they stand there: mappings and lists with lines, words as written, numbers of placeholders."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 
 class LocatedMapping(dict[str, Any]):
@@ -33,6 +33,23 @@ class LocatedList(list[Any]):
     def put(self, value: Any, line: int) -> None:
         self.append(value)
         self.lines.append(line)
+
+
+class Word(str):
+    """A value as it was written, of which its kind says what it means; `bare` is one without quotes."""
+
+    __slots__ = ("bare",)
+    bare: bool
+
+    def __new__(cls, text: str, bare: bool = True) -> Self:
+        word = super().__new__(cls, text)
+        word.bare = bare
+        return word
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing was written at all."""
+        return self.bare and not self
 
 
 class FilledText(str):
