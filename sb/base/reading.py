@@ -350,7 +350,7 @@ def choice(*words: W) -> Kind[W]:
     """One of several words, or members of an enum of words."""
     members = {str(word): word for word in words}
     names = list(members)
-    label = f"{', '.join(names[:-1])} or {names[-1]}"
+    label = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
     def near(word: str) -> str:
         return nearest(word, names) if word else ""

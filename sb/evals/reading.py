@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.documents import MAX_BYTES, parse_json_lines, parse_yaml
 from sb.base.located import LocatedList, LocatedMapping, line_of
 from sb.base.reading import (
     Field,
@@ -24,7 +25,6 @@ from sb.base.reading import (
 from sb.canonical import digest
 from sb.errors import ConfigError
 from sb.evals.cases import CASE, CASE_FIELDS
-from sb.evals.documents import MAX_BYTES, parse_json_lines, parse_yaml
 from sb.evals.suite import Case, Suite
 from sb.evals.templates import FILLED, filled, has_placeholder, rows_of, with_defaults
 from sb.text import human_bytes, shorten
@@ -108,7 +108,10 @@ def _bytes(path: Path, report: Report) -> bytes:
 
 
 def _suite(path: Path, data: bytes, report: Report) -> Suite:
-    whole = _document_of_lines(data, report) if path.suffix == ".jsonl" else parse_yaml(data, report)
+    if path.suffix == ".jsonl":
+        whole = _document_of_lines(data, report)
+    else:
+        whole = parse_yaml(data, report, "write what cases share under defaults, and tables under vars")
     place = Place(report, "", line_of(whole, "cases") if isinstance(whole, Mapping) else 0)
     if whole is None:
         raise place.refuse("is empty", "write cases:")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from sb.base.documents import parse_yaml
 from sb.base.located import Word
 from sb.base.reading import (
     Field,
@@ -32,7 +33,6 @@ from sb.base.reading import (
     text,
 )
 from sb.config.document import parse_document
-from sb.evals.documents import parse_yaml
 from tests.rows import rows
 
 FIELDS = (

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from sb.base.documents import parse_yaml
 from sb.base.reading import Place, Report
 from sb.errors import ConfigError, UsageError
-from sb.evals.documents import parse_yaml
 from sb.evals.exchange.messages import write_conversation
 from sb.evals.exchange.promptfoo import LARGEST_FILE, read_promptfoo
 from sb.evals.exchange.promptfoo_writing import write_promptfoo

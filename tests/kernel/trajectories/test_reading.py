@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from sb.base.documents import parse_yaml
 from sb.base.reading import Report
 from sb.errors import ConfigError
-from sb.evals.documents import parse_yaml
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval import ArgsMatch, Extras, Mode, RecordedCall, grade, read_call, read_trajectory
 from tests.rows import rows

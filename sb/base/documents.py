@@ -1,4 +1,4 @@
-"""Suite files: YAML and JSON Lines, read into plain values that know their lines.
+"""YAML and JSON Lines, read into plain values that know their lines: suites, decisions.
 
 Values are those of YAML 1.2, which is what JSON has: `yes` and `2026-11-23` are texts. What parsers disagree about, what
 could blow a small file up, and what a person would not see is refused.
@@ -30,10 +30,14 @@ _FLOAT = re.compile(
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]")
 
 
-def parse_yaml(data: bytes, report: Report) -> Any:
-    """The value of the one document in a YAML file; raises WrongValue."""
+def parse_yaml(data: bytes, report: Report, instead: str = "write the value out") -> Any:
+    """The value of the one document in a YAML file; raises WrongValue.
+
+    Args:
+        instead: what to do in place of anchors and aliases.
+    """
     try:
-        return _Builder(report).document(_decode(data, report))
+        return _Builder(report, instead).document(_decode(data, report))
     except RecursionError:
         raise Place(report).refuse(f"is nested deeper than {MAX_DEPTH} levels") from None
 
@@ -114,8 +118,9 @@ def _few_digits(digits: str, place: Place) -> str:
 class _Builder:
     """One walk over the events of a YAML file."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, instead: str) -> None:
         self.report = report
+        self.instead = instead
         self.nodes = 0
         self.events: Iterator[Any] = iter(())
 
@@ -156,8 +161,7 @@ class _Builder:
         self.nodes += 1
         kind = type(event).__name__
         if kind == "AliasEvent" or event.anchor is not None:
-            hint = "write what cases share under defaults, and tables under vars"
-            raise self._place(event).refuse("anchors (&) and aliases (*) are not used here", hint)
+            raise self._place(event).refuse("anchors (&) and aliases (*) are not used here", self.instead)
         if event.tag is not None:
             raise self._place(event).refuse("tags (!) are not used here", "write the plain value")
         if depth > MAX_DEPTH:
