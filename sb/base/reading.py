@@ -24,6 +24,7 @@ _MOST_NAMED = 4  # further problems in a hint
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*(?:_[0-9]+)*)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _ENDLESS = (math.inf, -math.inf)
+_SIMPLE = (str, int, float)  # types of defaults that a schema can hold
 
 T = TypeVar("T")
 W = TypeVar("W", bound=str)
@@ -215,14 +216,11 @@ def read_fields(
 
 def schema_of(fields: Sequence[Field]) -> dict[str, Any]:
     """The JSON Schema of a mapping with these fields."""
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {
-            field.name: {**field.kind.schema, **({"description": field.about} if field.about else {})}
-            for field in fields
-        },
-        "additionalProperties": False,
-    }
+    properties = {field.name: dict(field.kind.schema) for field in fields}
+    for field in fields:
+        properties[field.name] |= {"description": field.about} if field.about else {}
+        properties[field.name] |= {"default": field.default} if isinstance(field.default, _SIMPLE) else {}
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := [field.name for field in fields if field.required]:
         schema["required"] = required
     return schema

@@ -108,7 +108,8 @@ def _group(name: str) -> Field:
         given = known_fields(value, fields, place)
         return {f"{name}.{field.name}": Found(inner, at.line) for field, inner, at in given}
 
-    return Field(name, Kind(read, schema_of([*fields.values()])), GROUPS[name].__doc__ or "")
+    schema = schema_of([*fields.values()]) | {"type": ["object", "null"]}
+    return Field(name, Kind(read, schema), GROUPS[name].__doc__ or "")
 
 
 FIELDS: Mapping[str, Field] = {
