@@ -7,7 +7,7 @@ DOORS := .venv/.doors
 PLUGINS := .venv/.plugins
 
 .PHONY: help install format site
-.PHONY: check style types test-all test-changed
+.PHONY: check house style types test-all test-changed
 .PHONY: demo test evals test-kernel lint bench prove explore docs picture clean test-doors test-plugins
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
@@ -83,6 +83,9 @@ site: $(SITE)  ## build the documentation site into build/site; a warning is an 
 
 picture: $(STAMP)  ## draw the pictures of docs/ from runs
 	$(BIN)/python -m evals.picture
+
+house: $(STAMP)  ## lines of code by room, under their ceilings
+	$(BIN)/python -m evals.house
 
 clean:  ## remove .venv and what was built
 	rm -rf .venv build *.egg-info

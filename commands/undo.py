@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 app = single()
 LAST, SHOW = "last", "show"
+_EXITS = {"waiting": ExitCode.DENIED, "in part": ExitCode.IN_PART}
 
 
 @app.command(epilog="Example: sb undo last --diff")
@@ -147,10 +148,8 @@ def _one(
         output.emit_json({"items": [undone.to_dict()]})
     else:
         output.line(undone_sentence(undone))
-    if undone.state == "waiting":
-        raise typer.Exit(ExitCode.DENIED)
     if undone.state != "reversed":
-        raise typer.Exit(ExitCode.FAILED)
+        raise typer.Exit(_EXITS.get(undone.state, ExitCode.FAILED))
 
 
 def _last_of(opened: Runtime, path: str) -> MutationRef:
@@ -311,7 +310,8 @@ def _undo(
     left = sum(store.get(ref.mutation_id).state != "reversed" for ref in refs)
     if left:
         note(f"{left} of {len(refs)} were not reversed")
-        raise typer.Exit(ExitCode.FAILED)
+        in_part = any(undone.state == "in part" for undone in done)
+        raise typer.Exit(ExitCode.IN_PART if in_part else ExitCode.FAILED)
 
 
 def _confirm(count: int, yes: bool) -> None:

@@ -31,6 +31,7 @@ from sb.runtime import Runtime
 from sb.sources import CountingIds, SteeredClock, iso
 from sb.store import database, migrate
 from sb.store.database import MEMORY, Database
+from tests import rings
 
 EXAMPLES = 50  # of a property that says no number of its own
 
@@ -54,8 +55,13 @@ ENOUGH_GARBAGE, MOST_GARBAGE = 100_000, 1_000_000  # new objects: after a test, 
 numbers = itertools.count()
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    rings.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Pass the usual SIGINT on to what tests start: a shell starts what is in the background without."""
+    rings.register(config)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

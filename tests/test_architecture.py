@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from evals import house
 from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
@@ -336,3 +337,7 @@ def test_the_text_of_the_project_names_no_machine_and_no_index() -> None:
             text = path.read_text(encoding="utf-8", errors="replace")
             assert not re.search(r"(?<![\w.])/(?:home|root|work|farm|Users)/\w", text), name
             assert not re.search(r"index-url[\s=:]+\S*://", text), name
+
+
+def test_rooms_stay_below_their_ceilings() -> None:
+    assert not house.above()

@@ -1,21 +1,25 @@
 """A confined command by `sb-confine`, and with a ticket, against the same command by a shell alone.
 
 The bar is 5 ms on the machine of the first measurement, where `python -I -S -c pass` took 5.6: what confinement adds is
-quoted in such interpreters.
+quoted in such interpreters. The floor is what bubblewrap takes for a command that it holds to nothing: its two starts,
+without a profile and without the script.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
 from sb.config.home import Home
+from sb.confinement import processes
 from sb.confinement.credentials import credentials_of
+from sb.confinement.engines import BUBBLEWRAP
 from sb.confinement.profile import Grounds, make_profile, own_and_private
 from sb.confinement.store import ConfineStore
 from sb.hosts.install.confine_script import script
@@ -28,7 +32,7 @@ _LINE = "source /nowhere 2>/dev/null || true && eval {} < /dev/null && pwd -P >|
 
 
 def report() -> Iterator[str]:
-    """One line without, and one with a ticket; nothing where no engine holds."""
+    """One line without, one with a ticket, and the floor of bubblewrap; nothing where no engine holds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         home, project = Home(folder / ".sb"), folder / "shop"
@@ -69,10 +73,24 @@ def report() -> Iterator[str]:
             ratio = median((row[0] - row[1]) / row[2] for row in rows)
             verdict = f"bar {BAR:g}x  {'ok' if ratio <= BAR else 'OVER'}"
             yield f"{what + ', more than bash':<44} {more:>9.1f} ms   python -I -S -c pass {floor:>20.1f} ms   {ratio:>5.2f}x  {verdict}"
+        if store.engine().name == BUBBLEWRAP.name:
+            yield _floor(store, plain, bare, project)
         store.end_all()
 
 
-def _ms(command: list[str], folder: Path) -> float:
+def _floor(store: ConfineStore, plain: list[str], bare: list[str], project: Path) -> str:
+    program = store.engine().program
+    joining = processes.enter(store.folder, program)
+    kept = (processes.USER_FD, processes.PID_FD) if joining else ()
+    least = [*joining, program, "--unshare-user", "--dev-bind", "/", "/", *plain]
+    rows = [(_ms(least, project, kept), _ms(plain, project), _ms(bare, project)) for _ in range(RUNS)]
+    for descriptor in kept:
+        os.close(descriptor)
+    more, ratio = median(row[0] - row[1] for row in rows), median((row[0] - row[1]) / row[2] for row in rows)
+    return f"{'bubblewrap that holds nothing, more than bash':<44} {more:>9.1f} ms {'':>45}   {ratio:>5.2f}x  the floor"
+
+
+def _ms(command: list[str], folder: Path, kept: Sequence[int] = ()) -> float:
     started = time.perf_counter()
     subprocess.run(
         command,
@@ -80,5 +98,6 @@ def _ms(command: list[str], folder: Path) -> float:
         env={"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash"},
         check=True,
         capture_output=True,
+        pass_fds=kept,
     )
     return (time.perf_counter() - started) * 1000

@@ -97,7 +97,7 @@ def _devices(shared_memory: bool) -> Iterator[str]:
     yield from ("--dev", "/dev")
     yield from ("--bind-try" if shared_memory else "--ro-bind-try", SHARED_MEMORY, SHARED_MEMORY)
     for path in DEVICES:
-        if os.path.exists(path):
+        if os.access(path, os.R_OK):
             yield from ("--dev-bind-try", path, path)
 
 
@@ -188,6 +188,12 @@ def command(program: str, _options: str, number: int) -> list[str]:
     return [program, "--args", str(number)]
 
 
+def mount_point(folder: Path) -> str:
+    """A folder as /proc/PID/mountinfo names it."""
+    escapes = {"\\": "\\134", " ": "\\040", "\t": "\\011", "\n": "\\012"}
+    return "".join(escapes.get(character, character) for character in os.path.realpath(folder))
+
+
 def is_alive(folder: Path) -> bool:
     """True while a confined process runs, such as a server in the background.
 
@@ -197,8 +203,7 @@ def is_alive(folder: Path) -> bool:
     if processes.is_alive(folder):
         return True
     own = os.stat("/proc/self/ns/mnt").st_ino
-    escaped = os.path.realpath(folder).replace("\\", "\\134").replace(" ", "\\040")
-    needle = f" {escaped} ".encode(errors="surrogateescape")
+    needle = f" {mount_point(folder)} ".encode(errors="surrogateescape")
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError):  # it ended, or is another user's

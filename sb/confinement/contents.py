@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from sb.confinement import no_links
+from sb.confinement.own_files import read_own
 from sb.confinement.profile import compared_in, is_work_folder
 from sb.files import write_atomic
 from sb.frozen import frozen
@@ -137,14 +138,16 @@ def _clear_way(project: str, path: str, move: Callable[[str], str]) -> None:
 def _written(path: str, entry: list[str], copies: Path) -> str:
     shown = plain(path, one_line=True)
     kind, value = entry
-    copy = copies / value
-    if kind != _LINK and not copy.is_file():
-        return f"could not put {shown} back, since it was too large to be copied"
-    no_links.make_folders(os.path.dirname(path))
     if kind == _LINK:
+        no_links.make_folders(os.path.dirname(path))
         no_links.make_link(path, value)
         return f"put the link {shown} back"
-    no_links.write(path, copy.read_bytes(), int(kind, 8))
+    try:
+        content = read_own(copies / value)
+    except FileNotFoundError:
+        return f"could not put {shown} back, since it was too large to be copied"
+    no_links.make_folders(os.path.dirname(path))
+    no_links.write(path, content, int(kind, 8))
     return f"put {shown} back to what it was"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from glob import glob
 
@@ -44,6 +44,109 @@ def names_logins_only(path: str) -> bool:
             return all(map(_LOGIN_LINE.fullmatch, file.read().splitlines()))
     except (OSError, UnicodeDecodeError):
         return False
+
+
+# Variables that name a file with credentials, or several, and where it is else, below the home.
+_FILES = {
+    "ANSIBLE_VAULT_PASSWORD_FILE": ".vault_pass",
+    "AWS_CONFIG_FILE": ".aws/config",
+    "AWS_SHARED_CREDENTIALS_FILE": ".aws/credentials",
+    "AWS_WEB_IDENTITY_TOKEN_FILE": ".aws/token",
+    "BOTO_CONFIG": ".boto",
+    "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE": ".config/gcloud/application_default_credentials.json",
+    "CONDARC": ".condarc",
+    "GOOGLE_APPLICATION_CREDENTIALS": ".config/gcloud/application_default_credentials.json",
+    "HELM_REGISTRY_CONFIG": ".config/helm/registry/config.json",
+    "HF_TOKEN_PATH": ".cache/huggingface/token",
+    "KUBECONFIG": ".kube/config",
+    "NETRC": ".netrc",
+    "NPM_CONFIG_USERCONFIG": ".npmrc",
+    "PGPASSFILE": ".pgpass",
+    "PGSERVICEFILE": ".pg_service.conf",
+    "PIP_CONFIG_FILE": ".config/pip/pip.conf",
+    "REGISTRY_AUTH_FILE": ".config/containers/auth.json",
+    "SOPS_AGE_KEY_FILE": ".config/sops/age/keys.txt",
+    "TF_CLI_CONFIG_FILE": ".terraformrc",
+    "WGETRC": ".wgetrc",
+}
+# Variables that name a folder, and the one below the home that it stands for: what is a credential there is one here.
+_FOLDERS = {
+    "AZURE_CONFIG_DIR": ".azure",
+    "BUNDLE_USER_HOME": ".bundle",
+    "CARGO_HOME": ".cargo",
+    "CLOUDSDK_CONFIG": ".config/gcloud",
+    "COMPOSER_HOME": ".config/composer",
+    "CURL_HOME": "",
+    "DOCKER_CONFIG": ".docker",
+    "FLY_CONFIG_DIR": ".fly",
+    "GH_CONFIG_DIR": ".config/gh",
+    "GLAB_CONFIG_DIR": ".config/glab-cli",
+    "GNUPGHOME": ".gnupg",
+    "GRADLE_USER_HOME": ".gradle",
+    "HELM_CONFIG_HOME": ".config/helm",
+    "HF_HOME": ".cache/huggingface",
+    "PASSWORD_STORE_DIR": ".password-store",
+    "PULUMI_HOME": ".pulumi",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+}
+
+
+def moved_credentials(home: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The credentials that variables put elsewhere, as real paths, each to where it is usually.
+
+    Args:
+        home: absolute, of the user. env: of the host; names in lower case count as well, as npm reads them.
+    """
+    named = {name.upper(): value for name, value in env.items() if value}
+    real, found = os.path.realpath(home), dict[str, str]()
+    for variable, usual in _FILES.items():
+        for path in named.get(variable, "").split(os.pathsep):
+            if os.path.isabs(path) and os.path.isfile(path):
+                found[os.path.realpath(path)] = os.path.join(real, usual)
+    for variable, usual in _FOLDERS.items():
+        folder = os.path.realpath(named.get(variable) or "/")
+        place = os.path.join(real, usual) if usual else real
+        around_home = f"{real}/".startswith(f"{folder.rstrip('/')}/")
+        if os.path.isabs(named.get(variable, "")) and os.path.isdir(folder) and not around_home:
+            found |= {path: usual for path, usual in _inside(folder, place, real) if path != usual}
+    return found
+
+
+def _inside(folder: str, usual: str, home: str) -> Iterator[tuple[str, str]]:
+    """The credentials in a folder that stands for one of the home, each with the path that it has there."""
+    listing = _Listing()
+    head = tuple(os.path.relpath(usual, home).casefold().split("/")) if usual != home else ()
+    for base in _BASES:
+        for own, at_root in secret_patterns():
+            whole = (*base.casefold().split("/"), *own) if base else own
+            if at_root or len(whole) <= len(head) - 1 or not all(map(fits, head, whole)):
+                continue
+            for place in listing.expand(folder, whole[len(head) :]):
+                known = os.path.join(usual, os.path.relpath(place, folder)).removesuffix("/.")
+                yield from _known_as(place, known)
+
+
+def _known_as(place: str, known: str) -> Iterator[tuple[str, str]]:
+    """A place that is a credential under another path, or those of its entries that are."""
+    if not os.path.isdir(place):
+        if os.path.isfile(place) and _is_secret(known):
+            yield os.path.realpath(place), known
+        return
+    names = _names(place)
+    secret = [name for name in names if _is_secret(os.path.join(known, name))]
+    if names and len(secret) == len(names):
+        yield os.path.realpath(place), known
+    else:
+        yield from (
+            (os.path.realpath(os.path.join(place, name)), os.path.join(known, name)) for name in secret
+        )
+
+
+def _is_secret(path: str) -> bool:
+    found = secret_path(folded(path))
+    return found is not None and found.kind != PRIVATE
 
 
 def credentials_of(home: str) -> list[str]:
@@ -89,8 +192,7 @@ def _patterns() -> tuple[list[tuple[str, ...]], dict[str, list[tuple[str, ...]]]
 
 def _files(place: str) -> Iterator[str]:
     """What of a place is a credential: itself, or the entries of a folder that also has harmless ones."""
-    secret = secret_path(folded(place))
-    if secret is None or secret.kind == PRIVATE:
+    if not _is_secret(place):
         return
     if not os.path.isdir(place):
         yield place

@@ -6,6 +6,7 @@ The package `landlockpy` makes the system calls; `landlock_start.py` restricts i
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from sb.confinement import probing
 from sb.confinement.bubblewrap import DEVICES, SHARED_MEMORY
-from sb.confinement.landlock_start import CREATE, READ, WRITE
+from sb.confinement.landlock_start import CREATE, NOTE, READ, WRITE
+from sb.confinement.own_files import read_own
 from sb.confinement.processes import runs
 from sb.confinement.profile import Profile, contains
 
@@ -33,9 +35,11 @@ _NEEDED_DEVICES = (
     "/dev/pts",
 )
 _BEGAN = "began"
+INSIDE = "inside"  # the folder of SB_HOME that names confined processes, which can read and not write it
 GAPS = (
     "hooks of git and hosts' settings in a project can be changed; they are compared after each call and put back",
-    "sockets of other programs (docker, tmux, D-Bus, ssh agent) can be reached, so a program there can be asked to write; so can your other terminals",
+    "sockets of other programs (docker, tmux, D-Bus, ssh agent) can be reached, so a program there can be asked to write; so can your other terminals; before Linux 6.12 also those without a path",
+    "processes outside can be seen and signalled",
     "modes, owners and times of files can be changed everywhere, and names of files listed, as without confinement",
     "a file outside of the project that was approved is written in place: a program that replaces it fails",
     "a project around what decides how calls are judged (the home, sb's own sources) takes nothing new at its root",
@@ -45,13 +49,23 @@ GAPS = (
 
 
 def find() -> str:
-    """The interpreter that starts commands; "" without the package, or elsewhere than on Linux."""
+    """The interpreter that starts commands; "" without the package, or elsewhere than on Linux.
+
+    Raises:
+        OSError: the package is there and closed.
+    """
     return sys.executable if sys.platform == "linux" and packages() else ""
 
 
 def packages() -> str:
-    """The folder that the package is in, or ""."""
+    """The folder that the package is in, or "".
+
+    Raises:
+        OSError: it is there, and a command took its mode away.
+    """
     spec = find_spec(_PACKAGE)
+    if spec is not None and not spec.origin:  # a folder in which nothing can be seen
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), *spec.submodule_search_locations or ())
     return os.path.dirname(os.path.dirname(os.path.realpath(spec.origin))) if spec and spec.origin else ""
 
 
@@ -79,15 +93,19 @@ def probe(program: str, folder: Path) -> str:
         return f"this kernel's Landlock (version {number}) does not stop truncation: it takes Linux 6.2"
 
     def start(profile: Profile, file: Path) -> list[str]:
-        file.write_bytes(options(profile, folder))
+        file.write_bytes(options(profile, folder / "denied"))
         return command(program, str(file), 0)
 
     return probing.probe(start, folder)
 
 
-def options(profile: Profile, _denied: Path) -> bytes:
-    """The rights of a profile, as `landlock_start.py` reads them."""
-    rights = dict.fromkeys(_rights(profile))
+def options(profile: Profile, denied: Path) -> bytes:
+    """The rights of a profile, as `landlock_start.py` reads them.
+
+    Args:
+        denied: in SB_HOME/confine.
+    """
+    rights = dict.fromkeys([f"{NOTE}{denied.parents[1] / INSIDE}", *_rights(profile)])
     return b"".join(os.fsencode(right) + b"\0" for right in rights)
 
 
@@ -108,9 +126,11 @@ def is_alive(folder: Path) -> bool:
     """
     mark = folder / _BEGAN
     try:
-        began = float(mark.read_text())
-    except (OSError, ValueError):
+        began = float(read_own(mark))
+    except FileNotFoundError:
         return False
+    except (OSError, ValueError):
+        return True  # a command closed it, or another process is writing it
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError, ValueError, IndexError):  # it ended, or is another user's
@@ -118,6 +138,18 @@ def is_alive(folder: Path) -> bool:
                     return True
     mark.unlink(missing_ok=True)
     return False
+
+
+def forget_ended(home: Path) -> None:
+    """Remove the notes of processes that have ended.
+
+    Args:
+        home: SB_HOME.
+    """
+    with suppress(OSError):
+        for note in (home / INSIDE).iterdir():
+            if not os.path.exists(f"/proc/{note.name.split('.')[1]}"):
+                note.unlink()
 
 
 def note_start(folder: Path, _program: str = "") -> None:

@@ -10,16 +10,14 @@ import ctypes
 import os
 import resource
 import sys
+from contextlib import suppress
 from types import ModuleType
 
 REFUSED = 126
 # Microseconds that a process with real-time priority may run: finite in confined processes, and not to be raised again.
 MARK_LIMIT = 86_400_000_017
-READ, WRITE, CREATE = (
-    "r",
-    "w",
-    "c",
-)  # each option begins with one; CREATE makes an empty file, then opens it as WRITE
+# Each option begins with one of these. CREATE makes an empty file, then opens it as WRITE; NOTE names a folder.
+READ, WRITE, CREATE, NOTE = "r", "w", "c", "n"
 _SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/run/current-system/sw/bin/setpriv")
 
 
@@ -33,12 +31,30 @@ def main(packages: str, options: str, *command: str) -> None:
         with open(options, "rb") as file:
             rights = [os.fsdecode(option) for option in file.read().split(b"\0") if option]
         _prepare(packages)
-        _restrict(rights)
+        for right in rights:
+            if right[0] == NOTE:
+                _note(right[1:])
+        _restrict([right for right in rights if right[0] != NOTE])
         words = [*_without_capabilities(), *command]
         os.execve(words[0], words, {**os.environ, "SB_CONFINED": "landlock"})
     except (OSError, ImportError, ValueError) as error:
         sys.stderr.write(f"sb-confine: not run: landlock: {error}\n")
         sys.exit(REFUSED)
+
+
+def _note(folder: str) -> None:
+    """Leave a file named after this process, by which `sb-confine` knows that it and all that it starts are confined.
+
+    No confined process can write there. Without the file, commands inside are refused.
+    """
+    with suppress(OSError, IndexError):
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as boot:
+            name = boot.read().strip()
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as own:
+            started = own.read().rpartition(") ")[2].split()[19]
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        path = os.path.join(folder, f"{name}.{os.getpid()}.{started}")
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
 
 def _prepare(packages: str) -> None:
@@ -57,7 +73,8 @@ def _prepare(packages: str) -> None:
 
 def _restrict(rights: list[str]) -> None:
     """Allow what the options name; all else can be neither written nor read, for this process and its children."""
-    from landlockpy.flags import AccessFS, AccessNet
+    from landlockpy._syscall import abi_version
+    from landlockpy.flags import AccessFS, AccessNet, Scope, scope_for_abi
     from landlockpy.ruleset import Ruleset
 
     content = AccessFS.WRITE_FILE | AccessFS.TRUNCATE
@@ -70,7 +87,9 @@ def _restrict(rights: list[str]) -> None:
     )  # of these nothing is allowed: root could make a disk's
     read = AccessFS.READ_FILE
     handled = content | entries | devices | read
-    with Ruleset(handled_fs=handled, handled_net=AccessNet.NONE, best_effort=False) as ruleset:
+    # Not signals: each command is a domain of its own, and a later one has to end the server of an earlier one.
+    scoped = Scope.ABSTRACT_UNIX_SOCKET & scope_for_abi(abi_version())
+    with Ruleset(handled_fs=handled, handled_net=AccessNet.NONE, scoped=scoped, best_effort=False) as ruleset:
         for right in rights:
             kind, path = right[0], right[1:]
             if kind == CREATE:

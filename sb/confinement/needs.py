@@ -132,7 +132,7 @@ NEEDS: tuple[Need, ...] = (
     Need("gsutil bq", _CLOUD, given="", asked="*"),
     Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE, sources=(".terraformrc",), public="init providers"),
     Need("kubectl oc stern", _CLUSTER, names_program="^--(?:kubeconfig|kustom|enable-|ex|server|insec|cert|tls|proxy|as|token|user)|^-s|^(?:kustomize|plugin|view|config|proxy|port-forward)$|^-k"),
-    Need("helm", _CLUSTER, given="", asked="install upgrade uninstall delete rollback list ls status history get template test pull push repo registry search dependency dep plugin"),
+    Need("helm", _CLUSTER, given="", asked="install upgrade uninstall delete rollback list ls status history get test pull push repo registry plugin"),
     Need("k9s kustomize flux argocd skaffold", _CLUSTER, given="", asked="*"),
     Need("psql", (".pgpass", ".pg_service.conf"), given="", asked="*"),
     Need("pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf"), given="", asked="*"),
@@ -180,6 +180,10 @@ _LOOKS = {
     **dict.fromkeys(
         ("apt", "apt-cache", "brew", "dnf", "snap", "flatpak"),
         frozenset("list show search policy info".split()),
+    ),
+    # These put programs into nix's own store alone, through its daemon.
+    "nix": frozenset(
+        "develop build flake shell run eval fmt path-info search log why-depends show-derivation repl".split()
     ),
     "dpkg": frozenset("-l -L -s -S --list --listfiles --status --search".split()),
     **dict.fromkeys(_OF_TERMINALS, frozenset("ls list-sessions list-windows -V".split())),

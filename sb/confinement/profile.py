@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
@@ -55,6 +55,7 @@ class Grounds:
         linked: whether the installation shares files with caches of installers.
         others: folders that calls of other sessions find held; those in temporary or writable folders are mounted, so
             that no call can rename them: a link in their place would be what the next call there may write.
+        usual: more credentials, which variables put elsewhere, to where they are else.
     """
 
     home: str
@@ -70,6 +71,15 @@ class Grounds:
     linked: bool = False
     started: Sequence[str] = ()
     others: Sequence[str] = ()
+    usual: Mapping[str, str] = field(default_factory=dict)
+
+    def is_given(self, path: str, needs: Iterable[Need]) -> bool:
+        """True for a credential that programs use, also where a variable puts it elsewhere."""
+        places = (
+            os.path.realpath(os.path.join(self.home, place)) for need in needs for place in need.credentials
+        )
+        usual = self.usual.get(path, path)
+        return any(contains(place, path) or contains(place, usual) for place in places)
 
 
 @frozen
@@ -134,6 +144,8 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         own = [grounds.project, *(folder for one in repositories for folder in one.folders)]
         writable |= dict.fromkeys(own)
     roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
+    # What is writable by the folder around it needs no mount, which a link in its place would lead elsewhere.
+    roots = [path for path in roots if path in (*own, *others) or not _is_inside(path, roots)]
     held, read_only = dict[str, None](), dict.fromkeys(() if grounds.project else others)
     for root in _roots(grounds.project, grounds.started) if grounds.project else ():
         for path in _settings_in(root):
@@ -150,12 +162,16 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     if any(contains(root, grounds.home) for root in roots):
         read_only |= dict.fromkeys(_settings_of_user(grounds.home))
     watched = [path for path in read_only if path not in closed]
-    # Wherever a call may write: by the time that a root is mounted, a link may lead elsewhere in its place.
+    # By the time that a root is mounted, a link may lead elsewhere in its place, if commands write the folder around it.
+    # So all of these are mounted then; SecondBrain's own files are in any case.
     within = [*roots, *map(os.path.dirname, opened), *opened]
+    own_files = set(map(os.path.realpath, grounds.own))
+    may_lead_elsewhere = any(_is_inside(root, within) for root in roots)
     always = [
         path
         for path in closed
-        if any(contains(root, path) for root in within) or not any(contains(path, root) for root in roots)
+        if any(contains(root, path) for root in within)
+        or ((may_lead_elsewhere or path in own_files) and not any(contains(path, root) for root in roots))
     ]
     return Profile(
         opened=tuple(opened),
@@ -166,9 +182,12 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
             if os.path.isdir(path) and os.path.realpath(path) == path and path not in opened
         ),
         # An approved path that is itself protected, such as a repository that is to be deleted, is not.
-        read_only=(
-            *(path for path in read_only if not any(contains(place, path) for place in (*work, *opened))),
-            *always,
+        read_only=_outermost(
+            [
+                *(path for path in read_only if not any(contains(place, path) for place in (*work, *opened))),
+                *always,
+            ],
+            [*roots, *held, *work, *opened],
         ),
         unreadable=tuple(_unreadable(grounds, needs)),
         watched=tuple(watched),
@@ -247,6 +266,17 @@ def _others(grounds: Grounds, writable: Iterable[str]) -> list[str]:
         if os.path.realpath(path) == path and not any(contains(place, path) for place in found):
             found += [path] if _is_inside(path, roots) else []
     return found
+
+
+def _outermost(paths: Sequence[str], open_: Sequence[str]) -> tuple[str, ...]:
+    """Paths without those in another one of them, since each mount takes time, unless what is open lies in between."""
+
+    def is_covered(path: str, around: str) -> bool:
+        between = (place for place in open_ if contains(around, place) and contains(place, path))
+        return path != around and contains(around, path) and not any(between)
+
+    listed = dict.fromkeys(paths)
+    return tuple(path for path in listed if not any(is_covered(path, around) for around in listed))
 
 
 def _is_inside(path: str, roots: Iterable[str]) -> bool:
@@ -342,14 +372,14 @@ def closed_places(grounds: Grounds) -> Iterator[str]:
 
 
 def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
-    given = [
-        os.path.realpath(os.path.join(grounds.home, path)) for need in needs for path in need.credentials
-    ]
     sockets = {kind for need in needs for kind in need.sockets}
     places = [
-        path for path in grounds.credentials if not (grounds.project and contains(grounds.project, path))
+        path
+        for path in (*grounds.credentials, *grounds.usual)
+        if not (grounds.project and contains(grounds.project, path))
+        and not (path in grounds.usual and contains(path, grounds.project))
     ]
-    places = [path for path in places if not any(contains(one, path) for one in given)]
+    places = [path for path in places if not grounds.is_given(path, needs)]
     places += [path for kind, path in grounds.sockets if kind not in sockets]
     places += [path for one in grounds.private if os.path.lexists(path := os.path.realpath(one))]
     closed = sorted(set(places))

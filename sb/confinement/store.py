@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -21,15 +20,19 @@ from typing import Any
 
 from sb.config.home import Home
 from sb.confinement import processes
+from sb.confinement.beside import hold_in_others, is_starting
 from sb.confinement.contents import remove_unused
 from sb.confinement.engines import BUBBLEWRAP, BY_NAME, ENGINES, EngineKind
+from sb.confinement.landlock import forget_ended
+from sb.confinement.own_files import make_open, read_own
 from sb.confinement.profile import Profile, contains
-from sb.confinement.watched import Watch
+from sb.confinement.watched import Watch, still_held
 from sb.files import write_atomic
 from sb.frozen import frozen
 from sb.sources import Clock
 
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
+KIND, PROGRAM = "kind", "program"  # of the engine, for `sb-confine`
 OPTIONS = "options"  # the file of a folder's profile
 ANY = "any"  # the session of a host that does not name it to its commands
 SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -75,12 +78,13 @@ class Engine:
 
     Args:
         program: its absolute path; "" without one. fault: why it does not hold here, or "".
-        name: of its kind.
+        name: of its kind. unknown: it may be closed by a command, so that nothing runs without it.
     """
 
     program: str
     fault: str = ""
     name: str = BUBBLEWRAP.name
+    unknown: bool = False
 
     @property
     def kind(self) -> EngineKind:
@@ -141,18 +145,19 @@ class ConfineStore:
         if engine.name != known.get("name"):  # what was written for another engine says nothing to this one
             for name in ("folders", "tickets"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-        self._mark("program", "")
+        self._mark(PROGRAM, "")
         self._write(ENGINE, {**asdict(engine), "stamp": stamp})
         marks = (engine.program, *engine.kind.marks()) if engine.holds else ("",)
-        self._mark("kind", "\n".join((engine.name, *marks[1:])))
-        self._mark("program", marks[0])
+        self._mark(KIND, "\n".join((engine.name, *marks[1:])))
+        self._mark(PROGRAM, marks[0])
         return engine
 
     def _open_again(self) -> None:
-        """Undo what a command does to the folder's mode, which Landlock cannot hold."""
-        with suppress(OSError):  # it is missing, or another user's
-            if stat.S_IMODE(self.folder.stat().st_mode) != 0o700:
-                self.folder.chmod(0o700)
+        """Undo what a command does to the modes of what `sb-confine` reads, which Landlock cannot hold."""
+        for path, mode in ((self.folder, 0o700), *((self.folder / name, 0o600) for name in (KIND, PROGRAM))):
+            with suppress(OSError):  # it is missing, or another user's
+                if path.stat().st_mode & mode != mode:
+                    path.chmod(mode)
 
     def _first(self, candidates: Sequence[tuple[EngineKind, str]], folder: Path) -> Engine:
         """The first engine that holds; else one that says why none does."""
@@ -224,7 +229,7 @@ class ConfineStore:
                 os.utime(path)
                 return path
         except OSError:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_open(path.parent, self.folder)
         write_atomic(path, content, durable=False)
         return path
 
@@ -262,7 +267,7 @@ class ConfineStore:
             raise ValueError("a command line cannot hold a null character")
         options = b"" if outside else self._options(profile)
         tickets = self.folder / "tickets"
-        tickets.mkdir(mode=0o700, exist_ok=True)
+        make_open(tickets, self.folder)
         ticket = self._ticket(command, folder)
         self.revoke(command, folder)
         write_atomic(Path(f"{ticket}.options"), options, durable=False)
@@ -375,11 +380,27 @@ class ConfineStore:
         return Watch.from_json(body)
 
     def held_folders(self) -> list[str]:
-        """The folders that confined calls of all sessions find held in their place."""
+        """The folders that confined calls of all sessions find held in their place, and that are still the same."""
         watches = (
             Watch.from_json(self._read(f"watched/{path.name}")) for path in _files(self.folder / "watched")
         )
-        return [folder for saved in watches if saved is not None for folder in saved.held]
+        return [path for saved in watches if saved is not None for path in still_held(saved, saved.held)]
+
+    def hold_in_others(self, folders: Sequence[str]) -> None:
+        """Have calls of other sessions that were judged, and have not begun, hold folders in their place.
+
+        Raises:
+            OSError: what was written for them cannot be changed.
+        """
+        hold_in_others(self.folder, self._session, folders)
+
+    def may_run(self) -> bool:
+        """True while a confined process runs, or is about to.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        return self.is_alive() or is_starting(self.folder, self.engine().program)
 
     def tidy(self) -> None:
         """Remove tickets, failures and profiles that are too old to count, and profiles of folders that are gone."""
@@ -388,6 +409,7 @@ class ConfineStore:
                 with suppress(OSError):
                     if self._is_old(path):
                         path.unlink()
+        forget_ended(self.folder.parent)
         folders = self.folder / "folders"
         for path in sorted(folders.rglob(OPTIONS)) if folders.is_dir() else ():
             with suppress(OSError):
@@ -431,8 +453,8 @@ class ConfineStore:
 
     def _read(self, name: str) -> dict[str, Any]:
         try:
-            body = json.loads((self.folder / name).read_bytes())
-        except (OSError, ValueError):
+            body = json.loads(read_own(self.folder / name))
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return {}
         return body if isinstance(body, dict) else {}
 

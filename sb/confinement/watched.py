@@ -35,6 +35,7 @@ from sb.text import plain
 _MOST_SHOWN = 200  # characters of a key's value
 _MOST_TEXT = 4 << 20  # bytes of all configurations of a watch
 _FAILED = "could not "
+_SAW = "saw "
 _COMMON = b"../.."  # of a worktree, as git writes it
 # What git finds its folder, its hooks and its configuration by: a link among these leads elsewhere.
 _OF_GIT = (".git", ".git/hooks", ".git/config", ".git/config.worktree", ".git/modules", ".git/worktrees")
@@ -55,6 +56,7 @@ class Watch:
         reported: failures that the agent was told of.
         contents: of settings and hooks.
         started: folders of the project in which hosts were started.
+        files: settings that are files, to what they were: a mount goes when a person replaces what it is on.
     """
 
     settings: dict[str, str]
@@ -67,6 +69,7 @@ class Watch:
     reported: list[str] = field(default_factory=list)
     contents: Contents | None = None
     started: list[str] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Watch | None:
@@ -83,7 +86,7 @@ class Watch:
             "reported",
             "started",
         }
-        if body.keys() != names:
+        if body.keys() - {"files"} != names:
             return None
         return cls(**body, contents=Contents(**saved) if saved else None)
 
@@ -108,10 +111,9 @@ def watch(
     missing = [path for path in absent if not os.path.lexists(path)]
     hooks = [folder for folder in _hooks(project) if no_links.is_folder(folder)]
     texts = contents(project, copies, started) if copies is not None else None
-    settings = _settings(project, started)
-    return Watch(
-        settings, hooks, _configs(project), missing, identities(held), contents=texts, started=list(started)
-    )
+    held_now, files = identities(held), _setting_files(project, started)
+    more: dict[str, Any] = {"contents": texts, "started": list(started), "files": files}
+    return Watch(_settings(project, started), hooks, _configs(project), missing, held_now, **more)
 
 
 def identities(folders: Iterable[str]) -> dict[str, str]:
@@ -159,6 +161,7 @@ def restore(
         *putting.hooks(),
         *_restored_configs(project, before, removed, accepted),
         *putting.contents(allowed),
+        *putting.replaced(),
     ]
     return [clause for clause in dict.fromkeys(done) if clause and clause not in before.reported]
 
@@ -190,7 +193,7 @@ def accept(
         absent=[path for path in before.absent if path not in allowed],
         approved=list(dict.fromkeys([*before.approved, *named])),
         accepted=[*before.accepted, *(list(pair) for pair in keys if list(pair) not in before.accepted)],
-        reported=[*before.reported, *(clause for clause in done if clause.startswith(_FAILED))],
+        reported=[*before.reported, *(clause for clause in done if clause.startswith((_FAILED, _SAW)))],
         contents=texts,
     )
 
@@ -256,6 +259,16 @@ class _Putting:
                     and path not in self._approved
                 ):
                     yield _moved(path, self._removed, "moved the git hook {path} away")
+
+    def replaced(self) -> Iterator[str]:
+        """Name the files that are others now: what runs confined since before can write them, and may have."""
+        now = _setting_files(self._project, self._before.started)
+        for path, was in self._before.files.items() if self._before.contents is None else ():
+            if now.get(path, was) != was and not self._is_let(path, self._approved):
+                yield (
+                    f"{_SAW}that {plain(path, one_line=True)} was replaced by another file while a program of the agent "
+                    "runs, which can write it from then on (the user should compare it, and end that program)"
+                )
 
     def contents(self, allowed: Collection[str]) -> Iterator[str]:
         if self._before.contents is not None:
@@ -401,6 +414,13 @@ def _host_settings(project: str) -> Iterator[str]:
         elif tails:
             inner = no_links.names_in(path)
             yield from (os.path.join(path, entry) for entry in inner if entry.casefold() in tails)
+
+
+def _setting_files(project: str, started: Sequence[str]) -> dict[str, str]:
+    """The settings of hosts that are files, each to what tells it from another in its place."""
+    paths = (path for folder in (project, *started) for path in _host_settings(folder))
+    found = ((path, no_links.status(path)) for path in paths)
+    return {path: f"{one.st_dev}:{one.st_ino}" for path, one in found if one and stat.S_ISREG(one.st_mode)}
 
 
 def _leading_git(project: str) -> Iterator[str]:

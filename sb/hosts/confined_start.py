@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from sb.config import Config, load_config
 from sb.confinement import processes
+from sb.confinement.beside import OPTIONS_MEMORY
 from sb.confinement.bubblewrap import NAME, options
 from sb.confinement.needs import needs_of
 from sb.errors import ConfigError, SBError
@@ -50,8 +51,10 @@ def _start(shell: str, line: str, folder: str) -> NoReturn:
         confining.store.set_mode(on=False, required=False)
     elif confining.engine.holds and not _is_own_server(line, Path(folder)):
         _run_confined(confining, shell, line, folder)
-    elif required and not confining.engine.holds:
-        sys.stderr.write(f"sb-confine: not run: hooks.confine = require, and {confining.engine.fault}\n")
+    elif (required or confining.engine.unknown) and not confining.engine.holds:
+        sys.stderr.write(
+            f"sb-confine: not run: hooks.confine = {confining.mode}, and {confining.engine.fault}\n"
+        )
         sys.exit(REFUSED)
     os.execv(shell, [shell, "-c", line])
 
@@ -62,32 +65,38 @@ def _run_confined(confining: Confining, shell: str, line: str, folder: str) -> N
     if _COMMAND in line:
         # A hook writes the profile of each call that it judges. Without one the folder is not the one that was judged,
         # so nothing counts as its project.
-        path = str(confining.store.put_default(_without_project(confining, folder).profile()))
+        confining = _without_project(confining, folder)
+        path = str(confining.store.put_default(confining.profile()))
     else:
         path = str(confining.store.put_profile(folder, confining.profile_beside_others()))
     if engine.name == NAME:
         content = Path(path).read_bytes()
         if _is_status_line(line):
             content = options(confining.profile(needs_of([("sb",)]).rows), confining.store.denied)
-        _start_bubblewrap(confining.store.folder, engine.program, content, shell, line)
+        _start_bubblewrap(confining, content, shell, line)
     os.dup2(os.open(path, os.O_RDONLY), _OPTIONS_FD)
     start = engine.kind.command(engine.program, path, _OPTIONS_FD)
     os.execv(engine.program, [*start, shell, "-c", line])
 
 
-def _start_bubblewrap(state: Path, program: str, content: bytes, shell: str, line: str) -> NoReturn:
+def _start_bubblewrap(confining: Confining, content: bytes, shell: str, line: str) -> NoReturn:
     """Replace this process by a line's shell under bubblewrap, in the PID namespace of this home's commands if it can be joined.
 
     Args:
-        state: SB_HOME/confine. content: bubblewrap's options, each ended by NUL.
+        confining: of the profile. content: bubblewrap's options for it, each ended by NUL.
+
+    Raises:
+        BlockingIOError: another session began meanwhile.
     """
-    descriptor = os.memfd_create("options", 0)
+    program = confining.engine.program
+    descriptor = os.memfd_create(OPTIONS_MEMORY, 0)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.dup2(descriptor, _OPTIONS_FD)
     os.close(descriptor)
-    joined = processes.enter(state, program)
+    confining.check_beside()
+    joined = processes.enter(confining.store.folder, program)
     text = processes.CLOSING + line if joined else line
     os.execv(program, [*joined, program, "--args", str(_OPTIONS_FD), shell, "-c", text])
 

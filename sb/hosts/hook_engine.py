@@ -40,5 +40,5 @@ def main(home: str) -> None:
     try:
         engine = ConfineStore(Home(Path(home)), SYSTEM_CLOCK).engine()
     except OSError as error:
-        engine = Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
+        engine = Engine("", f"what holds commands here cannot be read or written: {error}", unknown=True)
     sys.stdout.write(json.dumps(asdict(engine)))

@@ -151,6 +151,10 @@ def about(ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int) -
     left = result.get("not_restored")
     rows = [(str(item.get("path")), str(item.get("why"))) for item in left] if isinstance(left, list) else []
     lines += [f"not restored: {revealed_line(path)} ({revealed_line(why)})" for path, why in rows]
+    led = result.get("led_elsewhere")
+    for item in led if isinstance(led, list) else []:
+        real = revealed_line(str(item.get("to"))) or "elsewhere"
+        lines.append(f"written to {real}, by a link that a program put in the way: undo cannot restore that")
     if isinstance(number := result.get("overlapping"), int):
         lines.append(
             f"{counted(number, 'other call')} ran in the project meanwhile; what they changed counts too"

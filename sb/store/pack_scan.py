@@ -63,6 +63,7 @@ class Scan:
         protected: files and folders that no pack may hold.
         hard_links: take files that have a second name too.
         files_only: refuse links and folders.
+        deepest: components of a folder that is looked into.
     """
 
     writer: Sink
@@ -71,6 +72,7 @@ class Scan:
     protected: Collection[Identity] = ()
     hard_links: bool = False
     files_only: bool = False
+    deepest: int = MOST_COMPONENTS
     entries: list[Entry] = field(default_factory=list)
     extra: dict[str, Entry] = field(default_factory=dict)
     _bytes: int = 0
@@ -160,7 +162,7 @@ class Scan:
         self._record(entry_of(path, LINK, found, sha256=digest, target=target))
 
     def _folder(self, folder: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
-        if path.count("/") >= MOST_COMPONENTS or len(path) >= LONGEST_PATH - 256:
+        if path.count("/") >= self.deepest or len(path) >= LONGEST_PATH - 256:
             raise TooMuch(f"{quoted_name(path)} is too deep or too long")
         self._reserve(path, 0)
         handle = os.open(name, _FOLDER, dir_fd=folder)

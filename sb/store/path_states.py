@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from sb.frozen import mutable
@@ -13,9 +14,11 @@ from sb.store.pack_scan import CannotKeep, Scan, entry_of
 
 OTHER = "other"  # kind of what is neither a file, nor a link, nor a folder, or cannot be read
 MOST_ROWS = 1000  # of one call besides the paths that it names; each is a line of its undo record
-_LARGEST = 64 << 20  # bytes of a file whose content is hashed; of a larger one its size and time stand for it
+# Bytes of a file whose content is hashed. Of a larger one, and one that may not be read, its size and time stand for it.
+_LARGEST = 64 << 20
 _ANY_SIZE = 1 << 62  # bytes in all: nothing is kept
 _MOST_FILES = 20_000
+_DEEPEST = 300  # components of a folder that is looked into
 
 
 class _Hashing:
@@ -37,21 +40,34 @@ class _States(Scan):
     """Reads states; what no pack could hold is recorded as OTHER."""
 
     deep: bool = True
+    deepest: int = _DEEPEST
+
+    def add(self, path: str) -> None:
+        try:
+            super().add(path)
+        except (CannotKeep, OSError) as problem:
+            self._other(path, problem)
 
     def _entry(self, folder: int, name: str, path: str, device: int, *, depth: int) -> None:
         try:
             super()._entry(folder, name, path, device, depth=depth)
-        except (CannotKeep, OSError):
-            if len(self.entries) >= self.max_files:
-                raise
-            self._record(Entry(path, OTHER))
+        except (CannotKeep, OSError) as problem:
+            self._other(path, problem)
+
+    def _other(self, path: str, problem: Exception) -> None:
+        """Record what cannot be read, with the reason in place of a link's target; raises for too much."""
+        if len(self.entries) >= self.max_files:
+            raise problem
+        why = (problem.strerror or "") if isinstance(problem, OSError) else str(problem)
+        self._record(Entry(path, OTHER, target=why))
 
     def _file(self, folder: int, name: str, path: str, found: os.stat_result) -> None:
-        if found.st_size > _LARGEST:
-            token = f"{found.st_size}:{found.st_mtime_ns}"
-            self._record(entry_of(path, FILE, found, size=found.st_size, sha256=token))
-            return
-        super()._file(folder, name, path, found)
+        if found.st_size <= _LARGEST:
+            with suppress(PermissionError):  # its mode may be what the call changed
+                super()._file(folder, name, path, found)
+                return
+        token = f"{found.st_size}:{found.st_mtime_ns}"
+        self._record(entry_of(path, FILE, found, size=found.st_size, sha256=token))
 
     def _folder(self, folder: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
         if self.deep:
@@ -67,7 +83,7 @@ def states(paths: Iterable[str], *, deep: bool = True) -> dict[str, Entry]:
     """The state of paths, and unless `deep` is False of everything below them, by path; absent ones are left out.
 
     Raises:
-        CannotKeep: there are too many, or one lies behind a link.
+        CannotKeep: there are too many.
     """
     scan = _States(_Hashing(), _ANY_SIZE, _MOST_FILES, deep=deep)
     for path in paths:

@@ -11,6 +11,7 @@ from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.redaction import one_line
 
+MOST_NAMED = 5  # paths in one message
 _CODES = {
     errno.ENOENT: ToolErrorCode.NOT_FOUND,
     errno.EACCES: ToolErrorCode.PERMISSION_DENIED,

@@ -1,34 +1,38 @@
 """Restore what a call changed from its pack: files, links and folders, and absence.
 
 A path is restored only where it still is what the call left, or already is what it was before: so what somebody did
-since is not overwritten, and a restoration that was killed half way is finished by repeating it.
+since is not overwritten, and a restoration that was killed half way is finished by repeating it. Where somebody changed
+one path, none is restored; where the system refuses one, the others are.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Self
 
 from sb.errors import NotFoundError
 from sb.frozen import frozen
-from sb.kernel.recovery.variants import NOT_RESTORED
+from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.kernel.recovery.variants import IN_PART, NOT_RESTORED
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
 from sb.store.path_states import OTHER, is_same, path_of, state_of, states
-from sb.tools.failures import display, invalid, os_failures_about
+from sb.text import counted
+from sb.tools.failures import MOST_NAMED, display, invalid, os_failures_about
 from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
 from sb.tools.roots import Roots
 
-OF_GIT = "/.git/index"  # a file that git writes again without changing what it says
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OF_EXTRA = 0o444  # as git leaves its objects
 _KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
 _WRITABLE = 0o300
+_NOT_EMPTY = os.strerror(errno.ENOTEMPTY).lower()
 _OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
 
 Rows = Sequence[Mapping[str, Any]]
@@ -47,6 +51,11 @@ class Change:
     before: Entry | None
     now: Entry | None
     obstacle: str = ""
+
+    @property
+    def unreadable(self) -> bool:
+        """True for what is no file, link or folder, or cannot be looked at: it stays, and the others do not wait for it."""
+        return self.now is not None and self.now.kind == OTHER
 
 
 class PackRestoring:
@@ -80,18 +89,23 @@ class PackRestoring:
             force: restore also what somebody changed since.
 
         Raises:
-            ToolError: VALIDATION_ERROR when a path is not what the call left, and force is not given; others as the
-                system refuses. Repeating it finishes what was begun.
+            ToolError: VALIDATION_ERROR when a path is not what the call left, and force is not given; or the system
+                refuses some, after the others were restored. Repeating it finishes what was begun.
             NotFoundError, SBError: as `changes`.
         """
         with self._packs.open(key) as reader:
             changes = _changes(rows, reader.pack)
-            obstacles = [one.obstacle for one in changes if one.obstacle]
-            if obstacles and not force:
-                raise invalid("; ".join(obstacles))
+            if not force and (why := conflicts(changes)):
+                raise invalid("; ".join(why))
             self._sweep(rows, reader.pack, changes, key)
-            self._apply(changes, reader, key)
-            self._put_back(reader)
+            failed = self._apply(changes, reader, key)
+            if 0 < len(failed) < len(changes):  # a folder that let nobody in may be open now
+                again = _changes(rows, reader.pack)
+                if force or not conflicts(again):
+                    failed = self._apply(again, reader, key)
+            failed |= self._put_back(reader)
+            if failed:
+                raise invalid(_said(changes, failed))
         return changes
 
     def _sweep(self, rows: Rows, pack: Pack, changes: Sequence[Change], key: str) -> None:
@@ -105,30 +119,42 @@ class PackRestoring:
                     or not _is_below(entry.path, tops)
                 ):
                     continue
-                with opened.parent(entry.path) as (folder, _), suppress(FileNotFoundError):
+                with (
+                    suppress(ToolError, FileNotFoundError),
+                    opened.parent(entry.path) as (folder, _),
+                ):
                     os.unlink(_temporary(entry.path, key), dir_fd=folder.fd)
 
-    def _apply(self, changes: Sequence[Change], reader: PackReader, key: str) -> None:
+    def _apply(self, changes: Sequence[Change], reader: PackReader, key: str) -> dict[str, str]:
+        """Restore path by path; returns those that the system refused, with the reasons."""
+        failed = {one.path: one.obstacle for one in changes if one.unreadable}
+        tried = [one for one in changes if one.path not in failed]
         opened = _OpenFolders(self._roots)
-        with opened:
-            for one in reversed(changes):
-                if one.now is not None and (one.before is None or _another_kind(one.before, one.now)):
-                    _remove(opened, one)
-            filled = [one for one in changes if one.before is not None and one.before.kind == FOLDER]
-            for one in filled:
-                _make_folder(opened, one)
-            for one in changes:
-                if one.before is not None and one.before.kind in (FILE, LINK):
-                    _make(opened, one, reader, _temporary(one.path, key))
-            for one in reversed(filled):
-                _finish_folder(opened, one)
 
-    def _put_back(self, reader: PackReader) -> None:
-        """Write extra contents that are named by a path where nothing is."""
+        def each(some: Iterable[Change], step: Callable[[Change], None]) -> None:
+            for one in some:
+                if one.path not in failed:
+                    with _noted(failed, one.path):
+                        step(one)
+
+        with opened:
+            going = [one for one in tried if one.before is None or _another_kind(one.before, one.now)]
+            filled = [one for one in tried if one.before is not None and one.before.kind == FOLDER]
+            files = [one for one in tried if one.before is not None and one.before.kind in (FILE, LINK)]
+            each(reversed(going), lambda one: _remove(opened, one))
+            each(filled, lambda one: _make_folder(opened, one))
+            each(files, lambda one: _make(opened, one, reader, _temporary(one.path, key)))
+            each(reversed(filled), lambda one: _finish_folder(opened, one))
+        return failed
+
+    def _put_back(self, reader: PackReader) -> dict[str, str]:
+        """Write extra contents that are named by a path where nothing is; returns what the system refused."""
+        failed = dict[str, str]()
         for name, entry in reader.pack.extra.items():
             if not name.startswith("/"):
                 continue
             with (
+                _noted(failed, name),
                 self._roots.parent(name, make=True, any_depth=True) as (folder, base),
                 os_failures_about(folder.path / base),
             ):
@@ -139,6 +165,39 @@ class PackRestoring:
                 with suppress(FileExistsError):
                     os.link(temporary, base, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
                 os.unlink(temporary, dir_fd=folder.fd)
+        return failed
+
+
+def conflicts(changes: Sequence[Change]) -> list[str]:
+    """Why nothing is restored: paths that somebody changed since."""
+    return [one.obstacle for one in changes if one.obstacle and not one.unreadable]
+
+
+@contextmanager
+def _noted(failed: dict[str, str], path: str) -> Iterator[None]:
+    """Note why a path was not restored, in place of the failure."""
+    try:
+        yield
+    except ToolError as error:
+        failed[path] = str(error)
+
+
+def _said(changes: Sequence[Change], failed: Mapping[str, str]) -> str:
+    """The paths that were not restored, with the reasons; what follows from another one goes without saying."""
+    tops, top = [], "/"
+    for path in sorted(failed, key=lambda path: path.split("/")):
+        holds_another = failed[path].endswith(_NOT_EMPTY) and any(
+            one.startswith(f"{path}/") for one in failed
+        )
+        if not path.startswith(f"{top}/") and not holds_another:
+            tops.append(failed[path].removesuffix(NOT_RESTORED))
+            top = path
+    more = f"; and {len(tops) - MOST_NAMED} more" if len(tops) > MOST_NAMED else ""
+    text = f"{'; '.join(tops[:MOST_NAMED])}{more}"
+    done = sum(one.path not in failed for one in changes)
+    if not done:
+        return f"{text}{NOT_RESTORED}"
+    return f"{IN_PART}restored {counted(done, 'path')}; not restored: {text}; repeat it to try these alone"
 
 
 def _changes(rows: Rows, pack: Pack) -> list[Change]:
@@ -161,7 +220,9 @@ def _changes(rows: Rows, pack: Pack) -> list[Change]:
 
 
 def tracked_by(row: Mapping[str, Any]) -> dict[str, str]:
-    """What an index of git says is staged, as a field of its row."""
+    """What an index of git says is staged, as a field of its row, since git also writes one that says the same."""
+    if not row["path"].endswith("/index") or "/.git/" not in row["path"]:
+        return {}
     from sb.shell.snapshots.git_index import tracked_digest  # few calls change one
 
     digest = tracked_digest(path_of(row))
@@ -220,17 +281,19 @@ def _is_folder(entry: Entry | None) -> bool:
     return entry is not None and entry.kind == FOLDER
 
 
-def _another_kind(before: Entry, now: Entry) -> bool:
-    return FOLDER in (before.kind, now.kind) and before.kind != now.kind
+def _another_kind(before: Entry, now: Entry | None) -> bool:
+    return now is not None and FOLDER in (before.kind, now.kind) and before.kind != now.kind
 
 
 def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | None, recorded: bool) -> str:
     """Why a path must not be restored: it is not what the call left; "" if it may be."""
     if now is not None and now.kind == OTHER:
-        return f"{display(path)} is no regular file now, or cannot be read{NOT_RESTORED}"
+        return f"{display(path)}: {now.target or 'cannot be read'}{NOT_RESTORED}"
     if recorded and _is_left(left, now):
         return ""
     if not recorded and now is None:  # below a folder that the call removed
+        return ""
+    if now is None and left is not None and left.kind == OTHER:  # what was in the way
         return ""
     if now is None and before is not None and left is not None and _another_kind(before, left):
         return ""  # removed by an earlier attempt
@@ -331,11 +394,29 @@ def _finish_folder(opened: _OpenFolders, change: Change) -> None:
 
 def _set_mode(folder: Folder, name: str, mode: int, owner: Entry | None = None) -> None:
     """Give a folder its mode, and its owner if one is named."""
-    handle = open_component(folder, name, OPEN_FOLDER)
+    try:
+        handle = open_component(folder, name, OPEN_FOLDER)
+    except ToolError as error:
+        if error.code is not ToolErrorCode.PERMISSION_DENIED:
+            raise
+        _let_in(folder, name)
+        handle = open_component(folder, name, OPEN_FOLDER)
     try:
         if owner is not None:
             _own(handle, owner)
         os.fchmod(handle, mode)
+    finally:
+        os.close(handle)
+
+
+def _let_in(folder: Folder, name: str) -> None:
+    """Let its owner into a folder that cannot be opened; links are not followed."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, _OWN_WHILE_FILLED, dir_fd=folder.fd, follow_symlinks=False)
+        return
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", _OWN_WHILE_FILLED)
     finally:
         os.close(handle)
 

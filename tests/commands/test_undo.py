@@ -113,6 +113,32 @@ def test_what_changed_since_is_restored_only_by_force_and_can_be_had_back(
     assert (back.code, cart.read_text("utf-8")) == (0, "mine")
 
 
+def test_path_that_cannot_be_restored_keeps_no_other_from_it_and_is_tried_again(
+    sb: CommandLine, host: Host
+) -> None:
+    folder, last = host.project / "d", host.project / "z"
+    folder.mkdir()
+    for path in (folder / "x", last):
+        path.write_text("old", encoding="utf-8")
+    patch = "*** Begin Patch\n*** Delete File: d/x\n*** Delete File: z\n*** End Patch"
+    host.before("apply_patch", "t1", input=patch)
+    for path in (folder / "x", last):
+        path.unlink()
+    host.after("apply_patch", "t1", input=patch)
+    folder.rmdir()
+    folder.write_text("a file in the way", encoding="utf-8")
+    first = sb("undo", "--yes", "--json")
+    (item,) = json.loads(first.out)["items"]
+    assert (first.code, item["state"]) == (6, "in part")
+    assert f"restored 1 path; not restored: {folder} is not a folder" in item["detail"]
+    assert last.read_text("utf-8") == "old"
+    again = sb("undo", "--yes")
+    assert (again.code, "is not a folder" in again.out) == (1, True)
+    folder.unlink()
+    assert sb("undo", "--yes").code == 0
+    assert (folder / "x").read_text("utf-8") == "old"
+
+
 def test_diff_shows_what_undo_would_change(sb: CommandLine, host: Host) -> None:
     first, _ = edit_two(host)
     shown = sb("undo", "--diff", "--dry-run")

@@ -14,6 +14,8 @@ import pytest
 from sb.confinement import bubblewrap
 from sb.confinement.needs import needs_of
 from sb.confinement.profile import MOST_SIBLINGS
+from sb.shell.places.guarded import Guarded
+from sb.shell.places.guarded import Place as GuardedPlace
 from tests.confinement.conftest import Place, git
 from tests.rows import rows
 
@@ -266,3 +268,35 @@ def test_project_of_another_session_cannot_be_moved(place: Place) -> None:
     assert "Read-only" in place.run(f"touch {elsewhere}/a", profile).stderr
     unjudged = place.profile(temporary=[str(area)], others=others, project="")
     assert "Read-only" in place.run(f"touch {area}/theirs/b", unjudged, cwd=area).stderr
+
+
+def test_what_another_mount_holds_has_none_of_its_own(place: Place) -> None:
+    database = place.sb_home / "brain.db"
+    database.write_text("x")
+    inner = place.sb_home / "scratch"
+    (inner / "closed").mkdir(parents=True)
+    own = [str(place.sb_home), str(database), str(inner / "closed")]
+    profile = place.profile(own=own)
+    assert str(database) not in profile.read_only
+    assert str(place.sb_home) in profile.read_only
+    assert place.run(f"echo x > {database}", profile).returncode != 0
+    opened = place.profile(own=own, temporary=[str(inner)])
+    assert str(inner / "closed") in opened.read_only, "a writable folder is in between"
+    assert place.run(f"touch {inner}/closed/x", opened).returncode != 0
+
+
+def test_installation_is_mounted_where_a_link_may_stand_in_the_place_of_a_root(place: Place) -> None:
+    """What no command writes, and no root can come to lead to, needs no mount."""
+    program = place.home / "opt" / "sb"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    guarded = Guarded(lambda: [GuardedPlace(str(program))])
+    elsewhere = place.profile(guarded=guarded)
+    assert str(program) not in elsewhere.read_only
+    assert "Read-only" in place.run(f"echo x > {program}", elsewhere).stderr
+    area = place.home / "area"
+    (area / "shop").mkdir(parents=True)
+    moved = place.profile(guarded=guarded, temporary=[str(area)], project=str(area / "shop"))
+    assert str(program) in moved.read_only
+    opened = place.profile(guarded=guarded, opened=[program.parent / "other"])
+    assert str(program) in opened.read_only

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,19 +36,42 @@ from sb.sources import SYSTEM_CLOCK
 DISK = os.path.realpath("/var/tmp")  # /dev/shm, where tests have their files else, is open to every command
 SETTINGS = '{"permissions": {}}\n'
 FIRST_THREAD_ENDS = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(30,)).start(); ctypes.CDLL(None).pthread_exit(0)"
+NOBODY = 65_534
+SCOPES = 6  # the version of Landlock that has them
 HOOK = "#!/bin/sh\necho theirs\n"
 
 
-def _holds(folder: Path) -> bool:
-    program = landlock.find()
-    return bool(program) and not landlock.probe(program, folder)
+def landlock_abi() -> int:
+    try:
+        from landlockpy import abi_version
+    except ImportError:
+        return 0
+    return int(abi_version())
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_landlock() -> None:
+    program = landlock.find()
     with tempfile.TemporaryDirectory(dir=DISK) as folder:
-        if not _holds(Path(folder)):
+        if not program or landlock.probe(program, Path(folder)):
             pytest.skip("this kernel has no Landlock that holds")
+
+
+@contextmanager
+def _as_ordinary_user(place: Room) -> Iterator[None]:
+    """Root as a user whom modes hold, who owns the home."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (place.home.parent, place.home, *place.home.rglob("*")):
+        os.lchown(path, NOBODY, NOBODY)
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
 
 
 class Room:
@@ -267,6 +291,25 @@ class TestWhatACommandMayRead:
             done = place.run(f"{sys.executable} -c {shlex.quote(code)}")
         assert (done.returncode == 0) == any("sockets" in gap for gap in LANDLOCK.gaps)
 
+    @pytest.mark.skipif(landlock_abi() < SCOPES, reason="this kernel's Landlock has no scopes")
+    @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_SEQPACKET"])
+    def test_socket_without_a_path_is_reached_within_a_call_alone(self, kind: str, place: Room) -> None:
+        name = f"\0sb-test-{os.getpid()}"
+        client = f"import socket; socket.socket(socket.AF_UNIX, socket.{kind}).connect({name!r})"
+        server = f"import socket; s = socket.socket(socket.AF_UNIX, socket.{kind}); s.bind({name!r}); {'' if kind == 'SOCK_DGRAM' else 's.listen(); '}"
+        with socket.socket(socket.AF_UNIX, getattr(socket, kind)) as outside:
+            outside.bind(name)
+            if kind != "SOCK_DGRAM":
+                outside.listen()
+            assert subprocess.run([sys.executable, "-c", client], check=False).returncode == 0
+            done = place.run(f"{sys.executable} -c {shlex.quote(client)}")
+            assert "PermissionError" in done.stderr
+        both = (
+            f"{server}import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {client!r}]))"
+        )
+        done = place.run(f"{sys.executable} -c {shlex.quote(both)}")
+        assert (done.returncode, done.stderr) == (0, "")
+
 
 class TestComparedAfterwards:
     @pytest.mark.parametrize(
@@ -307,6 +350,33 @@ class TestComparedAfterwards:
         assert place.restore(before, (str(settings),)) == ""
         assert settings.read_text() == "{}\n"
 
+    def test_state_that_a_command_closed_is_opened_again(self, place: Room) -> None:
+        """Modes are not held, but what was noted before the call is not lost."""
+        project = str(place.project)
+        place.store.keep_watch(project, place.watch())
+        folder = place.store.folder
+        done = place.run(
+            f"echo evil > .git/hooks/pre-commit; cd {folder} && chmod 0 copies/* watched/* engine kind program && chmod 0 copies watched . "
+        )
+        assert done.returncode == 0, done.stderr
+        store = ConfineStore(Home(place.sb), SYSTEM_CLOCK, (LANDLOCK,))
+        with _as_ordinary_user(place):
+            before = store.watched(project)
+            assert before is not None
+            assert "pre-commit back to what it was" in place.restore(before)
+        assert (place.project / ".git" / "hooks" / "pre-commit").read_text() == HOOK
+
+    def test_folders_that_a_command_closed_take_profiles_again(self, place: Room) -> None:
+        options = place.store.put_profile(str(place.project), place.profile)
+        place.store.issue("make", str(place.project), place.profile, outside=False)
+        folder = place.store.folder
+        for path in (options, options.parent, folder / "folders", folder / "tickets"):
+            path.chmod(0)
+        with _as_ordinary_user(place):
+            assert place.store.put_profile(str(place.project), place.profile) == options
+            place.store.issue("make", str(place.project), place.profile, outside=False)
+            assert options.read_bytes()
+
     def test_watch_is_the_same_when_read_again(self, place: Room) -> None:
         before = place.watch()
         place.store.keep_watch(str(place.project), before)
@@ -338,8 +408,33 @@ class TestBackground:
         if os.geteuid() != 0:  # as root any other process without new privileges counts as well
             assert not place.store.is_alive()
 
+    def test_unreadable_note_of_the_first_counts_as_alive(self, place: Room) -> None:
+        mark = place.store.folder / "began"
+        mark.mkdir(parents=True)
+        assert landlock.is_alive(place.store.folder)
+        mark.rmdir()
+        assert not landlock.is_alive(place.store.folder)
+        mark.write_text("")
+        assert landlock.is_alive(place.store.folder)
+
+    def test_later_call_ends_the_server_of_an_earlier_one(self, place: Room) -> None:
+        number = int(place.run("setsid sleep 30 > /dev/null 2>&1 & echo $!").stdout)
+        assert place.run(f"kill {number} && echo ended").stdout == "ended\n"
+        assert any("signalled" in gap for gap in LANDLOCK.gaps), "as are other programs of the user"
+
 
 class TestStore:
+    def test_closed_package_is_none_that_is_missing(
+        self, place: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """A folder in which nothing can be seen is imported as one without `__init__`."""
+        (tmp_path / "closed").mkdir()
+        monkeypatch.setattr(landlock, "_PACKAGE", "closed")
+        assert landlock.find() == ""
+        monkeypatch.syspath_prepend(str(tmp_path))
+        with pytest.raises(PermissionError):
+            place.store.engine()
+
     def test_first_engine_that_holds_is_used(self, place: Room) -> None:
         broken = EngineKind(
             "bubblewrap", lambda: "/bin/false", lambda _program, _folder: "closed", BUBBLEWRAP.options,
@@ -410,11 +505,21 @@ class TestScript:
         assert (place.project / "own.txt").exists()
         assert (place.home / "notes.txt").read_text() == "notes\n"
 
-    def test_command_inside_is_not_wrapped_again(self, place: Room) -> None:
+    @pytest.mark.parametrize("before", ["", "env -i ", "exec ", "bash -c '\"$@\"; true' - "])
+    def test_command_inside_is_not_wrapped_again(self, before: str, place: Room) -> None:
         script = place.sb / "bin" / "sb-confine"
-        done = self._run(place, f"{script} 'true && eval true; echo inside'")
+        done = self._run(place, f"{before}{script} 'true && eval true; echo inside'")
         assert done.stderr == ""
         assert (done.returncode, done.stdout) == (0, "inside\n")
+
+    def test_command_cannot_note_a_process(self, place: Room) -> None:
+        notes = place.sb / "inside"
+        self._run(place, f"touch {notes}/x; rm -f {notes}/*; mv {notes} {notes}2; true")
+        names = [path.name for path in notes.iterdir()]
+        assert names
+        assert "x" not in names
+        place.store.tidy()
+        assert not any(notes.iterdir())
 
     def test_folder_that_a_command_closes_starts_nothing_outside(self, place: Room) -> None:
         state = place.sb / "confine"
@@ -423,8 +528,9 @@ class TestScript:
             done = self._start(place, place.sb / "bin" / "sb-confine", "echo ran")
             assert (done.returncode, done.stdout) == (126, "")
             assert "cannot be read" in done.stderr
+        (state / "kind").chmod(0)
         ConfineStore(Home(place.sb), SYSTEM_CLOCK, (LANDLOCK,)).engine()
-        assert state.stat().st_mode & 0o777 == 0o700
+        assert [path.stat().st_mode & 0o777 for path in (state, state / "kind")] == [0o700, 0o600]
 
     def test_ticket_is_taken_once(self, place: Room) -> None:
         notes = place.home / "notes.txt"

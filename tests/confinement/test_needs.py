@@ -25,7 +25,7 @@ GIVEN = (
 ASKED = (
     ("npm ci && npm test 2>&1 | tail", "npm", ".npmrc"), ("npm install left-pad", "npm", ".npmrc"), ("pnpm add left-pad", "pnpm", ".npmrc"),
     ("mvn -q test", "mvn", ".m2"), ("terraform plan", "terraform", ".aws"), ("cargo publish", "cargo", ".cargo/credentials.toml"),
-    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm template .", "helm", ".kube"), ("helm list", "helm", ".kube"), ("gcloud compute ssh a", "gcloud", ".config/gcloud"), ("gcloud projects list --flags-file=x", "gcloud", ".config/gcloud"), ("az vm list --query @x", "az", ".azure"), ("fly ssh console", "fly", ".fly"), ("fly status --config ./x.toml", "fly", ".fly"), ("pg_dump -h 127.0.0.1 shop", "pg_dump", ".pgpass"), ("gcloud info", "gcloud", ".config/gcloud"), ("pass edit a", "pass", ".gnupg"), ("psql -h db shop", "psql", ".pgpass"),
+    ("bundle install", "bundle", ".bundle"), ("npm view left-pad version", "npm", ".npmrc"), ("psql -c 'select 1' shop", "psql", ".pgpass"), ("helm list", "helm", ".kube"), ("gcloud compute ssh a", "gcloud", ".config/gcloud"), ("gcloud projects list --flags-file=x", "gcloud", ".config/gcloud"), ("az vm list --query @x", "az", ".azure"), ("fly ssh console", "fly", ".fly"), ("fly status --config ./x.toml", "fly", ".fly"), ("pg_dump -h 127.0.0.1 shop", "pg_dump", ".pgpass"), ("gcloud info", "gcloud", ".config/gcloud"), ("pass edit a", "pass", ".gnupg"), ("psql -h db shop", "psql", ".pgpass"),
 )  # fmt: skip
 # Something else runs in the line, or what is named may be an agent's own program.
 NOT_GIVEN = (
@@ -39,7 +39,7 @@ NOT_GIVEN = (
     "KUBECONFIG=./x kubectl get pods", "export KUBECONFIG=./x; kubectl get pods", "kubectl --kubeconfig ./x get pods", "printf -v KUBECONFIG ./x; kubectl get pods",
     "gh extension exec x", "wget --use-askpass=./x https://a/b", "gpg --homedir ./g -d a.gpg",
     "kubectl get --raw /api -s https://127.0.0.1:1", "kubectl proxy", "kubectl get pods --insecure-skip-tls-verify", "pip index versions x --proxy http://127.0.0.1:1", "aws s3 ls --no-verify-ssl",
-    "terraform fmt", "helm lint ./chart", "scp -D ./steal x:/y z", "scp -S ./steal x:/y z", "rsync -e ./x a host:", "ssh -o 'LocalCommand ./x' host",
+    "terraform fmt", "helm lint ./chart", "helm search repo a && helm template b a/b -f values.yml > out.yml", "scp -D ./steal x:/y z", "scp -S ./steal x:/y z", "rsync -e ./x a host:", "ssh -o 'LocalCommand ./x' host",
     "kubectl kustomize ./k", "kubectl apply -k ./k", "kubectl config view --raw", "cat d/x; git fetch", "git fetch; cat d/*", "grep -R . d; git ls-remote origin", "git ls-remote origin | grep -f d/x",
     "cp -rL d out; git fetch", "cat < d/x; git fetch", "sed -n 'r d/x' a; git fetch", "awk '{getline x < \"d/x\"; print x}' a; git fetch", "git fetch | sed 's/a/b/w out'", "jq -n '$x' --rawfile x d/x; git fetch",
     "git diff --no-index d/x /dev/null; git fetch", "go build ./...", "wc $F; git fetch", "while read l; do echo $l; done < d/x; git fetch", 'git fetch; echo "$(<d/x)"', "exec 5<d/x; git fetch; cat <&5", "head -n 5 notes.txt; git push", "aws ssm start-session --target i",
@@ -127,6 +127,8 @@ def test_file_with_logins_alone(text: str, is_login: bool, tmp_path: Path) -> No
 def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
     assert outside_of(commands("make && sudo make install")) == "runs as another user"
     assert outside_of(commands("make install")) == ""
+    assert outside_of(commands("nix develop -c make test; nix flake check")) == ""
+    assert outside_of(commands("nix profile install jq")) != ""
     assert outside_of(commands("apt list --installed | grep gcc; dpkg -l gcc")) == ""
     assert outside_of(commands("apt install jq; apt list")) != ""
 

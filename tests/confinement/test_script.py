@@ -6,7 +6,9 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from tests.confinement.conftest import GIT, Place
 from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
+NOBODY = 65_534
 OWN = ("/opt/sb-hook serve mcp", "echo our own")
 
 
@@ -202,6 +205,56 @@ def test_wrapping_twice_is_harmless(confiner: Confiner) -> None:
     done = confiner.call(twice)
     assert done.stdout == "bubblewrap\n"
     assert (confiner.place.home / "notes.md").read_text() == "mine\n"
+
+
+@pytest.fixture
+def closed_home() -> Iterator[Path]:
+    """The script and the state of a home of an ordinary user, whom modes hold, too."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        home = Path(folder, ".sb")
+        state = home / "confine"
+        state.mkdir(parents=True)
+        for name, text in (("program", "/bin/true"), ("kind", "landlock\n/nowhere\n/nowhere")):
+            (state / name).write_text(f"{text}\n", encoding="utf-8")
+        path = Path(folder, "sb-confine")
+        path.write_bytes(script(Home(home), "/nowhere/python", Path("/nowhere"), OWN))
+        path.chmod(0o755)
+        for own in (home, state, *state.iterdir()) if os.geteuid() == 0 else ():
+            os.chown(own, NOBODY, NOBODY)
+        yield home
+        state.chmod(0o700)
+
+
+def _as_nobody(home: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*words, str(home.with_name("sb-confine")), "echo ran"], cwd="/", env={"PATH": "/usr/bin:/bin", **env}, capture_output=True,
+        text=True, timeout=60, check=False, user=NOBODY if os.geteuid() == 0 else None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("closed", ["", "kind"])
+def test_state_that_a_command_closed_is_no_sign_of_confinement(closed: str, closed_home: Path) -> None:
+    """Neither are a variable, which a host's settings could set, a limit, or a note of a process that is none above."""
+    (closed_home / "confine" / closed).chmod(0o000)
+    notes = closed_home / "inside"
+    notes.mkdir()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    (notes / f"{boot}.{os.getpid()}.1").touch()
+    (notes / f"{boot}.1").touch()
+    limited = ("prlimit", "--rttime=86400000017")
+    for words in ((), ("env", "SB_CONFINED=landlock"), ("setpriv", "--no-new-privs"), limited):
+        done = _as_nobody(closed_home, *words, SB_CONFINED="landlock")
+        assert (done.returncode, done.stdout) == (126, ""), words
+        assert "cannot be read" in done.stderr
+    stat = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
+    (notes / f"{boot}.{os.getpid()}.{stat[19]}").touch()
+    assert _as_nobody(closed_home).stdout == "ran\n", "below a process that the starter noted"
+
+
+def test_mounts_of_bubblewrap_are_a_sign_without_the_variable(confiner: Confiner) -> None:
+    done = confiner.call(f"env -u SB_CONFINED {confiner.path} 'echo inside'")
+    assert (done.stdout, done.stderr) == ("inside\n", "")
 
 
 def test_switched_off_it_starts_the_line_alone(confiner: Confiner) -> None:

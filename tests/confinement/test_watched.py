@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sb.confinement.bubblewrap import is_alive
-from sb.confinement.watched import restore, watch
+from sb.confinement.watched import accept, restore, watch
 from tests.confinement.conftest import Place, git
 from tests.rows import rows
 
@@ -45,6 +45,25 @@ def test_link_that_was_replaced_is_put_back(place: Place, removed: Path) -> None
     (place.project / ".cursor").unlink()
     assert len(restore(str(place.project), before, removed)) == 1
     assert os.readlink(place.project / ".cursor") == "../dotfiles/.cursor"
+
+
+def test_settings_file_that_was_replaced_is_named_once_since_its_mount_is_gone(
+    place: Place, removed: Path, tmp_path: Path
+) -> None:
+    project, file = str(place.project), place.project / ".mcp.json"
+    file.write_text("{}")
+    before = watch(project)
+    file.write_text('{"edited": "in its place"}')
+    (place.project / "cart.py").unlink()
+    assert restore(project, before, removed) == []
+    place.project.joinpath("new").write_text("{}")
+    os.replace(place.project / "new", file)
+    (done,) = restore(project, before, removed)
+    assert f"{file} was replaced by another file while a program of the agent runs" in done
+    assert file.read_text() == "{}"
+    assert restore(project, accept(project, before, [done]), removed) == []
+    assert restore(project, before, removed, [str(file)]) == []  # a call was let change it
+    assert "replaced" not in str(restore(project, watch(project, copies=tmp_path / "copies"), removed))
 
 
 def test_hooks_of_a_repository_that_a_command_made(place: Place, removed: Path) -> None:

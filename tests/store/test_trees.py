@@ -225,10 +225,87 @@ def test_git_that_anybody_can_replace_is_not_run(tmp_path: Path, monkeypatch: py
         git_program.git_path.cache_clear()
 
 
-def test_names_of_git_itself_are_named_as_not_stored(trees: TreeStore, project: Path) -> None:
-    os.makedirs(project / "docs" / ".GIT")
-    (project / "docs" / ".GIT" / "x").write_text("x")
-    assert list(trees.store(str(project), PLENTY_S).parts[0].left_out) == ["docs/.GIT/x"]
+def test_files_that_gits_index_refuses_are_stored_beside_it(trees: TreeStore, project: Path) -> None:
+    texts = {
+        "q/.Git/cfg": "k",
+        "docs/.GIT": "a file",
+        "git~1/x": "y",
+        "v/.git": "gitdir: /none",
+        "w/.git/deep/z": "z",
+    }
+    for name, text in {**texts, "v/f": "f", "w/f": "f", "q/.Git/new\nline": "n"}.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    (project / "q" / ".GIT").symlink_to("away")
+    (project / ".gitmodules").symlink_to("elsewhere")
+    (project / "w" / ".git" / "empty").mkdir(mode=0o700)
+    before = trees.store(str(project), PLENTY_S)
+    assert not compared(trees, before).changed
+    for name in ("q", "docs", "git~1", "v", "w"):
+        shutil.rmtree(project / name)
+    (project / ".gitmodules").unlink()
+    result = compared(trees, before)
+    found = {entry.path: (entry.kind, entry.target or content.decode()) for entry, content in result.before}
+    assert {name: found[str(project / name)][1] for name in texts} == texts
+    assert found[str(project / "q" / ".Git" / "new\nline")] == ("file", "n")
+    assert found[str(project / "q" / ".GIT")] == ("link", "away")
+    assert found[str(project / ".gitmodules")] == ("link", "elsewhere")
+    assert found[str(project / "w" / ".git" / "empty")][0] == "folder"
+    assert not result.unstored
+
+
+def test_refused_file_that_is_changed_made_or_may_not_be_stored(trees: TreeStore, project: Path) -> None:
+    (project / "q" / ".Git").mkdir(parents=True)
+    for name in ("a", "tls.key"):
+        (project / "q" / ".Git" / name).write_text("first")
+    before = trees.store(str(project), PLENTY_S)
+    for name in ("a", "made", "tls.key"):
+        (project / "q" / ".Git" / name).write_text("second")
+    result = compared(trees, before)
+    found = {entry.path: content for entry, content in result.before}
+    assert found == {str(project / "q" / ".Git" / "a"): b"first", str(project / "q" / ".Git" / "made"): b""}
+    assert list(result.unstored) == [str(project / "q" / ".Git" / "tls.key")]
+
+
+def test_more_refused_files_than_are_stored_are_named(
+    trees: TreeStore, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sb.store.trees.part.MOST_REFUSED", 1)
+    (project / ".Git").mkdir()
+    for name in ("a", "b"):
+        (project / ".Git" / name).write_text(name)
+    before = trees.store(str(project), PLENTY_S)
+    shutil.rmtree(project / ".Git")
+    assert len(compared(trees, before).unstored) == 1
+
+
+def test_repository_that_a_call_made_in_an_empty_folder_is_taken_out(trees: TreeStore, project: Path) -> None:
+    (project / "void").mkdir()
+    before = trees.store(str(project), PLENTY_S)
+    subprocess.run(["git", "init", "-q", project / "void"], check=True)
+    found = {entry.path: entry.kind for entry, _ in compared(trees, before).before}
+    assert set(found.values()) == {ABSENT}
+    assert {str(project / "void" / ".git"), str(project / "void" / ".git" / "HEAD")} <= found.keys()
+    assert str(project / "void") not in found
+
+
+def test_mode_of_the_project_itself_is_kept(trees: TreeStore, project: Path) -> None:
+    subprocess.run(["git", "init", "-q", project / "inner"], check=True)
+    (project / "inner" / "i").write_text("i")
+    for folder in (project, project / "inner"):
+        folder.chmod(0o700)
+    before = trees.store(str(project), PLENTY_S)
+    project.chmod(0o777)
+    shutil.rmtree(project / "inner")
+    found = {entry.path: entry.mode for entry, _ in compared(trees, before).before if entry.kind == FOLDER}
+    assert found == {str(project): 0o700, str(project / "inner"): 0o700}
+    parts = tuple(
+        part._replace(folder_modes={name: mode for name, mode in (part.folder_modes or {}).items() if name})
+        for part in before.parts
+    )
+    assert str(project) not in {
+        entry.path for entry, _ in compared(trees, before._replace(parts=parts)).before
+    }
 
 
 def test_parts_that_nothing_refers_to_are_removed(
@@ -267,11 +344,3 @@ def test_tree_without_modes_of_folders_gives_none_back(trees: TreeStore, project
     before = trees.store(str(project), PLENTY_S)
     parts = tuple(part._replace(folder_modes=None) for part in before.parts)
     assert not compared(trees, before._replace(parts=parts)).changed
-
-
-def test_folder_named_like_gits_that_goes_with_its_folder_is_named(trees: TreeStore, project: Path) -> None:
-    (project / "q" / ".Git").mkdir(parents=True)
-    (project / "q" / ".Git" / "cfg").write_text("k")
-    before = trees.store(str(project), PLENTY_S)
-    shutil.rmtree(project / "q")
-    assert str(project / "q" / ".Git" / "cfg") in compared(trees, before).unstored

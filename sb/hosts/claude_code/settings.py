@@ -1,8 +1,9 @@
 """Claude Code's settings.
 
-A command that is missing lets its calls run, so the wrapper is named as it is. With `args` it is started without a shell;
-older versions, and other programs that read this file, ignore `args`, and the wrapper then takes itself to be meant for
-this host. SessionEnd gets 1.5 s unless the entry says otherwise.
+The wrapper is named as it is. With `args` it is started without a shell; older versions, and other programs that read this
+file, ignore `args`, and the wrapper then takes itself to be meant for this host. `/bin/sh` in its place would run the
+payload as a script there. A command that cannot be started lets its calls run unless `onFailure` says otherwise, which
+versions before 2.1.295 ignore. SessionEnd gets 1.5 s unless the entry says otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _EVENTS = (
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     gate = event == "PreToolUse"
     args = wanted.args("claude-code", gate)
-    closed = {"onFailure": "block"} if gate and wanted.fail_closed else {}
+    closed = {"onFailure": "block"} if gate else {}
     return {"type": "command", "command": str(wanted.wrapper), "args": args, "timeout": TIMEOUT_S, **closed}
 
 

@@ -1,8 +1,9 @@
 """Codex's settings.
 
-A command that is missing lets its calls run. Codex runs a hook only after its user has trusted it under `/hooks`, and knows it
-by file, event and position: our groups stand last in their lists, their text does not change with versions, and the
-trust is never written by us. Where the user's hooks are in `config.toml`, ours go there too, since Codex warns of two files.
+A command that cannot be started lets its calls run, and exit code 2 denies, so the entry itself denies then. Codex runs a
+hook only after its user has trusted it under `/hooks`, and knows it by file, event and position: our groups stand last in
+their lists, their text does not change without need, and the trust is never written by us. Where the user's hooks are in
+`config.toml`, ours go there too, since Codex warns of two files.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _EVENTS = (
 
 
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
-    return {"type": "command", "command": wanted.command("codex"), "timeout": TIMEOUT_S}
+    command = wanted.command_if_there("codex", event == "PreToolUse")
+    return {"type": "command", "command": command, "timeout": TIMEOUT_S}
 
 
 def _with_the_users_hooks(file: Path) -> Path:

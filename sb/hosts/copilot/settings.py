@@ -12,7 +12,11 @@ from sb.hosts.install.host import TIMEOUT_S, Host, Wanted
 
 
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
-    return {"type": "command", "bash": wanted.command_if_there("copilot"), "timeoutSec": TIMEOUT_S}
+    return {
+        "type": "command",
+        "bash": wanted.command_if_there("copilot", event == "preToolUse"),
+        "timeoutSec": TIMEOUT_S,
+    }
 
 
 HOST = Host(

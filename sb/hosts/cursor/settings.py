@@ -1,6 +1,7 @@
 """Cursor's settings.
 
-A command that is missing lets calls run; one that prints nothing may block them, so the wrapper prints an object.
+A command that fails lets calls run unless `failClosed` says otherwise; one that prints nothing may block them, so the
+wrapper prints an object.
 Before an edit, and before a tool that is no shell, MCP call or reading, there is only preToolUse, so it is registered for
 all. One unknown event name made Cursor drop the whole file: only documented ones stand here.
 """
@@ -30,7 +31,7 @@ _EVENTS = (
 
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     gate = event in _GATES
-    closed = {"failClosed": True} if gate and wanted.fail_closed else {}
+    closed = {"failClosed": True} if gate else {}
     return {"command": wanted.command("cursor", gate), "timeout": TIMEOUT_S, **closed}
 
 

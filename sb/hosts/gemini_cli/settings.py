@@ -25,7 +25,7 @@ _NAME = "secondbrain"
 
 
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
-    command = wanted.command_if_there("gemini-cli")
+    command = wanted.command_if_there("gemini-cli", event == "BeforeTool")
     return {"type": "command", "name": _NAME, "command": command, "timeout": TIMEOUT_S * 1000}
 
 

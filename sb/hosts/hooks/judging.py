@@ -23,6 +23,7 @@ from sb.hosts.hooks.event import (
     NativeCall,
     cannot_judge,
 )
+from sb.hosts.hooks.guards.astray import FIELD, Astray, astray, told
 from sb.hosts.hooks.guards.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
 from sb.hosts.hooks.guards.sessions import Sessions
 from sb.hosts.hooks.opening import Opening
@@ -300,13 +301,15 @@ class _Session:
     def _report(self, call: NativeCall, nonce: str) -> str:
         """Record how a call ended; returns what the agent is told of it, "" for nothing."""
         governed = govern(call, self._context)
-        self._record(call, governed, nonce)
+        led = astray(call, governed, self._calls, self._ctx.run_id, self._files)
+        self._record(call, governed, nonce, led)
         if not self._confines:
-            return ""
+            return told(led)
         pending = bool(self._calls.unreported(self._ctx.run_id))
-        return self._confining.report(call, governed, pending=pending).text
+        text = self._confining.report(call, governed, pending=pending).text
+        return " ".join(filter(None, (told(led), text)))
 
-    def _record(self, call: NativeCall, governed: GovernedCall, nonce: str) -> None:
+    def _record(self, call: NativeCall, governed: GovernedCall, nonce: str, led: Astray) -> None:
         step, no_ids = call.step
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
@@ -341,7 +344,7 @@ class _Session:
                 if pending
                 else self._files.states(paths)
             )
-            value = {"files": now}
+            value = {"files": now} | ({FIELD: led} if led else {})
         error = NO_MESSAGE if secret and call.error else call.error
         report = Report(value, error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, **named)
@@ -411,6 +414,8 @@ class _Session:
                 report = report_of(NativeCall("", {}), intent, args, self._files)
                 notes = {READ_SECRET: True} if self._calls.has_note(intent, READ_SECRET) else {}
                 self._calls.report(self._ctx, intent.tool_id, args, report, step=intent.step, notes=notes)
+        if self._files.trees:
+            self._files.trees.forget_running(self._ctx.run_id, lambda: self._confining.may_run)
 
     def _happened(self, intent: Intent) -> bool:
         args = self._calls.announced_args(intent)

@@ -11,12 +11,26 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.confinement import processes
+from sb.confinement.bubblewrap import mount_point
+from sb.confinement.landlock import INSIDE
 from sb.confinement.store import ANY, SESSION
 from sb.hosts.install.files import read_file, replace
 from sb.tools.hosted.guarding import confiner_path
 
 COMMAND = "confine"  # what starts the slow path, of the file that hooks start with
 REFUSED = 126  # as a shell says that it cannot run something
+# Of both scripts: tells what is closed from what is gone, as far as a command that changes modes back and forth lets it.
+CLOSED = """\
+# Names in $closed a path that may be there and cannot be reached, since a command took a mode away.
+look_for_closed() {
+    closed=
+    for path in "$@"; do
+        [ -e "$path" ] && [ ! -x "$path" ] && closed=$path
+        while [ ! -d "${path:=/}" ]; do path=${path%/*}; done
+        [ -x "$path" ] || closed=$path
+    done
+}
+"""
 _SCRIPT = """\
 #!/bin/sh
 # Written by `sb install`: starts the commands of coding agents in confinement.
@@ -37,13 +51,29 @@ esac
 case $1 in
 {own}) exec /bin/sh -c "exec $1" ;;
 esac
+# Signs of confinement that no command can make outside of it: a mount on the folder below, and a process above that
+# the starter noted where commands cannot write.
+is_inside() {{
+    [ -e /proc/self/stat ] || {{ [ -n "${{SB_CONFINED-}}" ]; return; }}
+    while read -r _ _ _ _ place _; do
+        [ "$place" = {mounted} ] && return
+    done < /proc/self/mountinfo
+    read -r boot < /proc/sys/kernel/random/boot_id
+    pid=$$
+    while [ "$pid" -gt 0 ] && read -r stat < "/proc/$pid/stat"; do
+        set -- ${{stat##*) }}
+        [ -e {inside}/"$boot.$pid.${{20}}" ] && return
+        pid=$2
+    done
+    return 1
+}} 2> /dev/null
 # Inside of confinement this folder cannot be read; Landlock does not answer that question, it only refuses to open.
 closed=
 [ -d "$state" ] && {{ [ ! -r "$state" ] || [ ! -x "$state" ]; }} && closed=yes
 [ -e "$state/kind" ] && ! true 2> /dev/null < "$state/kind" && closed=yes
 if [ -n "$closed" ]; then
     # One engine is enough. Outside, a command took the right to read it away.
-    [ -n "${{SB_CONFINED-}}" ] && exec "$shell" -c "$1"
+    is_inside && exec "$shell" -c "$1"
     echo "sb-confine: not run: $state cannot be read. Ask the user to run sb doctor." >&2
     exit {refused}
 fi
@@ -133,10 +163,19 @@ case $1 in
     [ -x "$program" ] && [ -n "$joined" ] && [ -r "$options/options" ] && begin "$options/options" "$1"
     ;;
 esac
-if [ -x "$python" ] && [ -e "$runtime/start.py" ]; then
+{closed}there() {{
+    [ -x "$python" ] && [ -e "$runtime/start.py" ]
+}}
+if there; then
     SB_HOME={home}
     export SB_HOME
     exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" {command} "$shell" "$1"
+fi
+look_for_closed "$python" "$runtime"
+there && closed=$runtime
+if [ -n "$closed" ]; then
+    echo "sb-confine: not run: $closed cannot be opened. Ask the user to run sb doctor." >&2
+    exit {refused}
 fi
 if [ -e "$state/required" ]; then
     echo "sb-confine: not run: SecondBrain is missing, and hooks.confine = require. Ask the user to run sb install again." >&2
@@ -157,12 +196,15 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         python=shlex.quote(python),
         runtime=shlex.quote(str(runtime)),
         state=shlex.quote(str(home.folder / "confine")),
+        mounted=shlex.quote(mount_point(home.folder / "confine")),
+        inside=shlex.quote(str(home.folder / INSIDE)),
         home=shlex.quote(str(home.folder)),
         own=" | ".join(map(shlex.quote, own)),
         command=COMMAND,
         joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
         closing=shlex.quote(processes.CLOSING),
         refused=REFUSED,
+        closed=CLOSED,
         session=SESSION,
         any=ANY,
     ).encode()

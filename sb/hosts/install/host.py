@@ -21,7 +21,8 @@ from sb.repository import project_folder
 
 STRICT = JsonText(relaxed=False)
 RELAXED = JsonText(relaxed=True)
-TIMEOUT_S = 30  # of a hook; a host then lets the call run, so sb's own deadline is shorter
+TIMEOUT_S = 30  # of a hook; most hosts then let the call run, so sb's own deadline is shorter
+DENIED = 2  # the exit code by which hosts take a call as denied
 
 
 @frozen
@@ -63,7 +64,7 @@ class Wanted:
 
     Args:
         wrapper: the script that hosts run.
-        fail_closed: the host is to deny calls that could not be judged.
+        fail_closed: the script is to deny calls when `sb` is missing.
         confiner: the script that starts commands in confinement; None where that is off.
     """
 
@@ -76,12 +77,26 @@ class Wanted:
         return [host, "--fail-closed"] if gate and self.fail_closed else [host]
 
     def command(self, host: str, gate: bool = False) -> str:
-        return " ".join([shlex.quote(str(self.wrapper)), *self.args(host, gate)])
+        """The script by its interpreter, since an agent's command may take its execute permission away."""
+        return " ".join(["/bin/sh", shlex.quote(str(self.wrapper)), *self.args(host, gate)])
 
-    def command_if_there(self, host: str) -> str:
-        """A command that ends in silence when the script is gone, for hosts that would deny every call."""
+    def command_if_there(self, host: str, gate: bool = False) -> str:
+        """A command that ends in silence when the script or its home is gone; of a gate, one that denies if it fails.
+
+        A script or a folder that exists and cannot be opened is not gone. Any shell may read it.
+        """
+        wrapper, folder, home = map(
+            shlex.quote, map(str, (self.wrapper, self.wrapper.parent, self.wrapper.parents[1]))
+        )
+        denies = f" || exit {DENIED}" if gate else ""
+        gone = f"[ -x {folder} ] && [ ! -e {wrapper} ] || [ ! -d {home} ]"
+        return f"{gone} || {self.command(host)}{denies}"
+
+    def former_commands(self, host: str) -> list[str]:
+        """The commands that earlier versions wrote, which needed the script's execute permission."""
         wrapper = shlex.quote(str(self.wrapper))
-        return f"[ ! -x {wrapper} ] || exec {wrapper} {host}"
+        plain = f"{wrapper} {host}"
+        return [plain, f"{plain} --fail-closed", f"[ ! -x {wrapper} ] || exec {plain}"]
 
 
 def peek(form: Format, file: Path) -> Any:
@@ -186,7 +201,9 @@ class Host:
             for part in entry.value.get("hooks", [entry.value])
             if (handler := Handler.of(part)) is not None
         }
-        if not self.has_hooks:
+        if self.has_hooks:
+            ours |= {Handler(command) for command in wanted.former_commands(self.name)}
+        else:
             ours.add(Handler(str(wanted.wrapper), ("serve",)))  # as earlier versions wrote it
         values: tuple[tuple[tuple[str, ...], str], ...] = ()
         if self.confiner_variable and wanted.confiner is not None:

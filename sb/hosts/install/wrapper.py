@@ -11,15 +11,16 @@ import re
 import shlex
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from sb.config.home import Home
-from sb.hosts.install.confine_script import write_script
+from sb.hosts.install.confine_script import CLOSED, write_script
 from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.host import Wanted
 from sb.hosts.install.runtime import Runtimes, in_use
 from sb.hosts.registry import host_settings, installable
-from sb.tools.hosted.guarding import wrapper_path
+from sb.tools.hosted.guarding import confiner_path, wrapper_path
 
 _SCRIPT = """\
 #!/bin/sh
@@ -38,10 +39,20 @@ if [ "$1" = serve ]; then
 fi
 
 # -I and -S: no variable, no .pth file, no sitecustomize and no code of the folder that the agent works in takes part.
-if [ -x "$python" ] && [ -e "$package/__main__.py" ] && [ -e "$runtime/start.py" ]; then
+{closed}there() {{
+    [ -x "$python" ] && [ -e "$package/__main__.py" ] && [ -e "$runtime/start.py" ]
+}}
+if there; then
     exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" hook "$1"
 fi
 
+look_for_closed "$python" "$package" "$runtime"
+there && closed=$runtime
+if [ -n "$closed" ]; then
+    echo "Not run: $closed cannot be opened, so that SecondBrain judges nothing. Do not work around it." >&2
+    echo "Ask the user to run sb doctor." >&2
+    exit 2
+fi
 PATH=/usr/bin:/bin:${{PATH-}}
 if [ "${{2-}}" = --fail-closed ]; then
     echo "Not run: SecondBrain is missing, and $1 is set to run no tool without it. Do not work around it." >&2
@@ -64,23 +75,35 @@ _ASSIGNED = re.compile(r"^(python|package|runtime)=(.*)$", re.MULTILINE)
 _LAST_HOOKS_S = 0.5  # for hooks that began before the switch, and import more while they run
 
 
+def wrapper_script(home: Home, python: str, package: Path, runtime: Path) -> bytes:
+    """The text of the script.
+
+    Args:
+        python: the interpreter. package: the folder of `sb`. runtime: the folder that hooks run from.
+    """
+    return _SCRIPT.format(
+        python=shlex.quote(python),
+        package=shlex.quote(str(package)),
+        runtime=shlex.quote(str(runtime)),
+        home=shlex.quote(str(home.folder)),
+        own=shlex.quote(sys.executable),
+        closed=CLOSED,
+    ).encode()
+
+
 def write_wrapper(home: Home) -> Path:
     """Write the script for `sb` as it is installed now, and remove the runtime that it used before.
 
     Raises:
         SBError: `sb` cannot be started from the interpreter alone, or the script cannot be written.
     """
-    runtimes = Runtimes(home)
+    runtimes, path = Runtimes(home), wrapper_path(home)
+    for closed in (runtimes.folder, path.parent, path):
+        with suppress(OSError):  # it is missing; a command can take modes away, which Landlock does not hold
+            closed.chmod(0o700)
     former = in_use(home)
     runtime, python, package = runtimes.make()
-    path = wrapper_path(home)
-    content = _SCRIPT.format(
-        python=shlex.quote(python),
-        package=shlex.quote(str(package)),
-        runtime=shlex.quote(str(runtime)),
-        home=shlex.quote(str(home.folder)),
-        own=shlex.quote(sys.executable),
-    ).encode()
+    content = wrapper_script(home, python, package, runtime)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     current = read_file(path)
     if current.content != content:
@@ -101,8 +124,9 @@ def wrapper_problem(home: Home) -> str:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return f"{path} is missing or cannot be read"
-    if not os.access(path, os.X_OK):
-        return f"{path} cannot be run"
+    for script in (path, confiner_path(home)):
+        if script.exists() and not os.access(script, os.X_OK):
+            return f"{script} cannot be run"
     named = {name: "".join(shlex.split(value)) for name, value in _ASSIGNED.findall(text)}
     python, package = Path(named.get("python", "")), Path(named.get("package", ""))
     if not os.access(python, os.X_OK) or not python.is_file():

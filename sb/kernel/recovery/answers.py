@@ -35,8 +35,8 @@ class Undone:
     """What came of one reversal.
 
     Args:
-        state: "reversed", "failed", "in doubt", "under way" where somebody else is at it, or "waiting" for a second
-            person.
+        state: "reversed", "in part" where repeating it tries the rest, "failed", "in doubt", "under way" where somebody
+            else is at it, or "waiting" for a second person.
         detail: one line for a person.
     """
 

@@ -30,7 +30,15 @@ from sb.kernel.recovery.loop import (
 )
 from sb.kernel.recovery.own_runs import OwnRuns
 from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
-from sb.kernel.recovery.variants import NOT_RESTORED, Variant, meet, outside_of_git, paths_of, variant
+from sb.kernel.recovery.variants import (
+    IN_PART,
+    NOT_RESTORED,
+    Variant,
+    meet,
+    outside_of_git,
+    paths_of,
+    variant,
+)
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RECOVERY_AGENT, RunContext
@@ -207,7 +215,7 @@ class Recovery:
                 if undone.state != "failed":
                     break
             if undone.state != "reversed":
-                if undone.state != "failed" or not paths:
+                if undone.state not in ("failed", "in part") or not paths:
                     return
                 stuck += outside_of_git(paths)
 
@@ -448,6 +456,9 @@ class Recovery:
         return self._call(ctx, ref, self._reversal(ref, cause, [_reason(why)], wanted), "", wanted)
 
     def _undone(self, ref: MutationRef, result: ToolResult, wanted: Variant | None = None) -> Undone:
+        message = result.error_message
+        if not result.success and message.startswith(IN_PART):
+            return Undone(ref.mutation_id, "in part", message.removeprefix(IN_PART), result)
         if wanted is not None and wanted.partial:
             state = "reversed" if result.success else "failed"
             return Undone(ref.mutation_id, state, result.error_message or "a part was undone", result)

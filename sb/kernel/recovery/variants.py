@@ -12,6 +12,7 @@ from sb.kernel.reversal_contracts import OVER, MutationRef
 from sb.text import shorten_middle
 
 NOT_RESTORED = "; it was not restored"  # behind why a path must not be
+IN_PART = "in part: "  # before how a reversal ended that restored some of its paths
 _FILES = "files"  # the argument of a reversal that lists paths, each a row with "path"
 
 

@@ -16,7 +16,7 @@ from sb.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
 from sb.store.trees.git_program import CannotStore, Deadline, Git
 from sb.store.trees.part import Part
-from sb.store.trees.repository_files import OPERATIONS, commits_of, names_objects
+from sb.store.trees.repository_files import LINKED, OPERATIONS, Stored, commits_of, names_objects
 from sb.store.trees.store import StoredTree
 from sb.text import counted, human_bytes
 
@@ -91,8 +91,10 @@ class Comparing:
         now = {part.work: part for part in self.after.parts}
         for part in self.before.parts:
             self._part(part, now.pop(part.work, None))
-        for part in now.values():
-            self._made(part.work)
+        gone = {part.tree for part in self.before.parts if not _is_folder(part.work)}
+        for part in now.values():  # repositories that came into view
+            top = f"{part.work}/.git" if self._was_folder(part.work) else part.work
+            self._made(top, moved=part.tree in gone)
         self._note_made()
         contents = self._contents(set(self._blobs.values()))
         return Difference(tuple(self._with_contents(contents)), self._extra, self._unstored)
@@ -124,12 +126,34 @@ class Comparing:
                 # The same as one that is gone is that one, moved: what is in it is older than the call.
                 self._made(f"{part.work}/{name}", moved=made.get(name, "") in gone.values())
         if after is None and not _is_folder(part.work):
-            self._note(Entry(part.work, FOLDER, 0o777 & ~part.mask))
-        if part.objects and not (after and after.objects):
+            self._note(Entry(part.work, FOLDER, part.folder_mode("")))
+        if part.objects == f"{part.work}/.git/objects" and not (after and after.objects):
             self._unstored[f"{part.work}/.git"] = "a repository that is gone is not stored"
         else:
             self._repository(part, after)
+        self._beside(part, after)
         self._left_out(part, after)
+
+    def _beside(self, part: Part, after: Part | None) -> None:
+        """Compare the files that git's index refuses."""
+        now = after.beside if after else {}
+        for path in _changed(part.beside, now):
+            before = part.beside.get(path)
+            if before is not None:
+                is_link = before.mode == LINKED
+                self._note(Entry(path, LINK) if is_link else Entry(path, FILE, before.mode), blob=before.blob)
+            elif self._is_made_since(path):
+                self._made_paths[path] = None
+
+    def _was_folder(self, path: str) -> bool:
+        """True for a folder of before: its own times are those of its last entry."""
+        for part in self.before.parts:
+            name = path.removeprefix(f"{part.work}/")
+            if name != path and (
+                name in part.folders or self._stored_at(part, [name]).get(name, ("", ""))[1] == "tree"
+            ):
+                return True
+        return False
 
     def _left_out(self, part: Part, after: Part | None) -> None:
         """Name the files without a stored content that changed."""
@@ -199,9 +223,9 @@ class Comparing:
         names = {**part.folders, **part.folder_modes, **dict.fromkeys(gone)}
         later = [name for name in {**after.folders, **after.folder_modes} if name not in names]
         stored = self._stored_at(part, later)
-        names |= {name: None for name in later if stored.get(name, ("", ""))[1] == "tree"}
+        names |= {name: None for name in later if name and stored.get(name, ("", ""))[1] == "tree"}
         for name in names:
-            path, mode = f"{part.work}/{name}", part.folder_mode(name)
+            path, mode = f"{part.work}/{name}".rstrip("/"), part.folder_mode(name)
             if _is_folder(path) and stat.S_IMODE(os.lstat(path).st_mode) != mode:
                 self._note(Entry(path, FOLDER, mode))
 
@@ -247,26 +271,33 @@ class Comparing:
             self._note(Entry(path, ABSENT))
 
     def _repository(self, part: Part, after: Part | None) -> None:
-        """Compare the files of a repository, and take the objects that only refs of before reach."""
-        now = after.repository if after else {}
-        changed = [
-            path
-            for path in {**part.repository, **now}
-            if path not in part.repository
-            or path not in now
-            or (part.repository[path].blob, part.repository[path].mode) != (now[path].blob, now[path].mode)
-        ]
+        """Compare the files of a repository, and take the objects that only refs of before reach.
+
+        Those of a linked worktree that is gone are among the files of its repository.
+        """
+        now = after.repository if after else self._everywhere()
+        changed = _changed(
+            part.repository, now if after else {p: now[p] for p in part.repository if p in now}
+        )
         folders = {os.path.dirname(path) for path in part.repository}
         for path in changed:
             before = part.repository.get(path)
             if before is None:
                 self._made_paths[path] = None
-                if (above := os.path.dirname(path)).endswith(OPERATIONS) and above not in folders:
+                above = os.path.dirname(path)
+                if above.endswith(OPERATIONS) and above not in folders:
                     self._made_paths[above] = None  # git takes an empty one for an unfinished operation
+                while "/worktrees/" in above and above not in folders:  # or for a worktree
+                    self._made_paths[above] = None
+                    above = os.path.dirname(above)
             elif not self._says_the_same(path, before.blob):
                 self._note(Entry(path, FILE, before.mode), blob=before.blob)
-        if part.objects and any(names_objects(path) or path.endswith("/index") for path in changed):
+        if after and part.objects and any(names_objects(path) or path.endswith("/index") for path in changed):
             self._take_objects(part, after)
+
+    def _everywhere(self) -> dict[str, Stored]:
+        """The files of all repositories of now."""
+        return {path: stored for part in self.after.parts for path, stored in part.repository.items()}
 
     def _says_the_same(self, path: str, blob: str) -> bool:
         """True for an index that stages the same though its bytes differ."""
@@ -321,10 +352,12 @@ class Comparing:
         return commits_of({path: contents[blob] for path, blob in named.items()})
 
     def _staged(self, part: Part) -> set[str]:
-        """The objects that an index names, as it was stored; none of one that git cannot read alone."""
-        blob = next((stored.blob for path, stored in part.repository.items() if path.endswith("/index")), "")
-        if not blob:
-            return set()
+        """The objects that indexes name, as they were stored."""
+        blobs = {stored.blob for path, stored in part.repository.items() if path.endswith("/index")}
+        return {name for blob in blobs for name in self._staged_in(part, blob)}
+
+    def _staged_in(self, part: Part, blob: str) -> set[str]:
+        """The objects that an index names; none of one that git cannot read alone."""
         with tempfile.NamedTemporaryFile(dir=self.git.folder) as file:
             file.write(self._contents({blob})[blob])
             file.flush()
@@ -383,6 +416,15 @@ class Comparing:
                 yield entry._replace(size=len(content), sha256=sha256(content).hexdigest()), content
             else:
                 yield entry, b""
+
+
+def _changed(before: Mapping[str, Stored], now: Mapping[str, Stored]) -> list[str]:
+    """The paths whose content or mode is another one."""
+    return [
+        path
+        for path in {**before, **now}
+        if path not in before or path not in now or before[path][:2] != now[path][:2]
+    ]
 
 
 def _present(git: Git, names: Sequence[str], deadline: Deadline) -> set[str]:

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 from sb.errors import StoreCorrupt
 from sb.frozen import mutable
 from sb.store.trees.git_program import CannotStore, Deadline, Git, names_of
+from sb.store.trees.refused_files import MOST_REFUSED, in_git_entry, is_refused
 from sb.store.trees.repository_files import (
     Repository,
     Signature,
     Stored,
     repository_signatures,
     signature_of,
+    store_files,
     store_repository,
 )
 
@@ -33,7 +35,7 @@ _SPECIAL = frozenset("\\*?[]!# ")
 CREDENTIAL, LARGE, ODD_NAME, UNREADABLE = (
     "may hold secrets",
     "is too large",
-    "has a name of git's own",
+    "has a name of git's own, like too many others",
     "cannot be read",
 )
 
@@ -67,7 +69,8 @@ class Part(NamedTuple):
             in the same one.
         linked: files with a second name, by which they can change without a word to who watches this one.
         folder_modes: permission bits of folders with stored files, where they are not the usual ones; None for a part
-            that was stored without them.
+            that was stored without them. "" is the work folder itself.
+        beside: files that git's index refuses, by absolute path.
     """
 
     work: str
@@ -84,6 +87,7 @@ class Part(NamedTuple):
     new_folders: Sequence[str] = ()
     linked: Mapping[str, Signature] = {}
     folder_modes: Mapping[str, int] | None = None
+    beside: Mapping[str, Stored] = {}
 
     def content(self) -> Part:
         """The part without what says how it was stored."""
@@ -109,10 +113,11 @@ class Part(NamedTuple):
             fields["left_out"] = {
                 name: LeftOut(why, tuple(signature)) for name, (why, signature) in fields["left_out"].items()
             }
-            fields["repository"] = {
-                path: Stored(blob, mode, tuple(signature))
-                for path, (blob, mode, signature) in fields["repository"].items()
-            }
+            for kind in ("repository", "beside"):
+                fields[kind] = {
+                    path: Stored(blob, mode, tuple(signature))
+                    for path, (blob, mode, signature) in fields.get(kind, {}).items()
+                }
             fields["linked"] = {name: tuple(one) for name, one in fields.get("linked", {}).items()}
             return cls(**fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -169,6 +174,7 @@ class PartStoring:
     _added: int = 0
     _recent: list[str] = field(default_factory=list)
     _linked: dict[str, Signature] = field(default_factory=dict)
+    _refused: dict[str, os.stat_result] = field(default_factory=dict)
 
     def store(self) -> Part:
         """Store the folder as it is now.
@@ -189,10 +195,14 @@ class PartStoring:
             changes.end()
         new = self._new(listed)
         new += self._tracked_though_ignored(repository)
+        self._note_git_entry()
         modes = dict(before.modes) if before else {}
         recent = before.recent if before else ()
         added = self._add(dict.fromkeys((*changed, *new, *recent)), modes)
         tree = before.tree if before and not added else self._write_tree()
+        refused = {f"{git.work}/{name}": status for name, status in self._refused.items()}
+        known = before.beside if before else {}
+        beside = self._count(known, store_files(refused, git, known, self.deadline))
         known_folders = before.folders.keys() if before else frozenset[str]()
         return Part(
             git.work,
@@ -209,6 +219,7 @@ class PartStoring:
             sorted({os.path.dirname(name) for name in new} | (self._folders.keys() - known_folders)),
             self._linked,
             self._folder_modes(tree),
+            beside,
         )
 
     def is_same(self) -> bool:
@@ -216,9 +227,11 @@ class PartStoring:
         before = self.before
         if before is None or self._write_excludes():
             return False
-        for name, signature in before.linked.items():
+        watched = {f"{self.git.work}/{name}": signature for name, signature in before.linked.items()}
+        watched |= {path: stored.signature for path, stored in before.beside.items()}
+        for path, signature in watched.items():
             with suppress(OSError):
-                if signature_of(os.lstat(f"{self.git.work}/{name}")) != signature:
+                if signature_of(os.lstat(path)) != signature:
                     return False
         known = {path: stored.signature for path, stored in before.repository.items()}
         return known == (repository_signatures(self.repository) if self.repository else {})
@@ -227,7 +240,9 @@ class PartStoring:
         """The folders, as absolute paths, in which something is stored or would be."""
         before = self.before
         names = [*names_of(self.git.run("ls-files", "-z", deadline=self.deadline))]
-        names += [*before.left_out, *(f"{name}/" for name in before.folders)] if before else []
+        if before:
+            names += [*before.left_out, *(f"{name}/" for name in before.folders)]
+            names += [path[len(self.git.work) + 1 :] for path in before.beside]
         found = {""}
         for folder in {os.path.dirname(name) for name in names}:
             while folder not in found:
@@ -244,10 +259,31 @@ class PartStoring:
         if self.repository is None:
             return {}
         before = self.before.repository if self.before else {}
-        files = store_repository(self.repository, self.git, before, self.deadline)
+        return self._count(before, store_repository(self.repository, self.git, before, self.deadline))
+
+    def _count(self, before: Mapping[str, Stored], files: dict[str, Stored]) -> dict[str, Stored]:
+        """The files themselves, with their new contents counted."""
         changed = (stored for path, stored in files.items() if before.get(path) != stored)
         self._added += sum(stored.signature[0] for stored in changed)
         return files
+
+    def _note_git_entry(self) -> None:
+        """Note the folder's own `.git` where it is no repository: git names nothing in it."""
+        for name, status in in_git_entry(self.git.work):
+            if stat.S_ISDIR(status.st_mode):
+                self._folders[name] = stat.S_IMODE(status.st_mode)
+            else:
+                self._note_refused(name, status)
+
+    def _note_refused(self, name: str, status: os.stat_result) -> None:
+        """Note a file that git's index refuses, to be stored beside the tree."""
+        why = self._not_stored(f"{self.git.work}/{name}", status)
+        if not why and len(self._refused) >= MOST_REFUSED:
+            why = ODD_NAME
+        if why:
+            self._left_out[name] = LeftOut(why, signature_of(status))
+        elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+            self._refused[name] = status
 
     def _usual_mask(self) -> int:
         """The mask under which the repository was made, so that few files have unusual modes; else the process's."""
@@ -269,13 +305,13 @@ class PartStoring:
         with_files = [name for name in folders if self._note_folders(name[:-1])]
         if not with_files:
             return [name for name in listed if not name.endswith("/")]
-        names = []
-        for name in names_of(self._others()):
-            if not name.endswith("/"):
-                names.append(name)
-            else:
+        names = names_of(self._others())
+        for name in names:
+            if name.endswith("/"):
                 self._is_nested(name[:-1])
-        return names
+        # Git looks into a folder whose `.git` leads nowhere; here that is a part of its own.
+        nested = tuple(f"{name}/" for name in self._nested)
+        return [name for name in names if not name.endswith("/") and not name.startswith(nested)]
 
     def _is_nested(self, name: str) -> bool:
         if not os.path.lexists(f"{self.git.work}/{name}/.git"):
@@ -339,6 +375,8 @@ class PartStoring:
                 continue
             try:
                 status = os.lstat(path)
+            except PermissionError:
+                continue  # below a folder that lets nobody in: the folder's mode is what changed
             except OSError:
                 status = None
             replaced = (
@@ -350,7 +388,10 @@ class PartStoring:
                 self._linked.pop(name, None)
                 gone.add(name)
                 continue
-            if why := self._not_stored(name, path, status):
+            if is_refused(name, status):
+                self._note_refused(name, status)
+                out.append(name)
+            elif why := self._not_stored(path, status):
                 self._left_out[name] = LeftOut(why, signature_of(status))
                 out.append(name)
             elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) or self.before:
@@ -361,7 +402,8 @@ class PartStoring:
         if gone:  # folders in which nothing is stored any more come into view
             self._new(names_of(self._others("--directory")))
         if self.before:  # one of them may be in it since it was smaller
-            self._update_index([name for name in out if name not in self.before.left_out], "--force-remove")
+            known = {*self.before.left_out, *(path[len(self.git.work) + 1 :] for path in self.before.beside)}
+            self._update_index([name for name in out if name not in known], "--force-remove")
         for name in (one for one in taken if one not in gone):
             above = os.path.dirname(name)
             while above:
@@ -391,10 +433,8 @@ class PartStoring:
             if mode != default_mode(self._mask, executable=bool(mode & 0o100)):
                 modes[name] = mode
 
-    def _not_stored(self, name: str, path: str, status: os.stat_result) -> str:
+    def _not_stored(self, path: str, status: os.stat_result) -> str:
         """The reason to leave a file out; "" for none."""
-        if ".git" in name.lower().split("/"):
-            return ODD_NAME
         if self.rules.is_secret(path):
             return CREDENTIAL
         if stat.S_ISREG(status.st_mode):
@@ -408,9 +448,9 @@ class PartStoring:
         return self.git.run("write-tree", "--missing-ok", deadline=self.deadline).decode().strip()
 
     def _folder_modes(self, tree: str) -> dict[str, int]:
-        """Unusual permission bits of folders with stored files, which git's trees do not hold."""
+        """Permission bits of the work folder, and unusual ones of folders with stored files: git's trees hold none."""
         names = names_of(self.git.run("ls-tree", "-rdz", "--name-only", tree, deadline=self.deadline))
-        modes, usual = dict[str, int](), 0o777 & ~self._mask
+        modes, usual = {"": stat.S_IMODE(os.lstat(self.git.work).st_mode)}, 0o777 & ~self._mask
         for number, name in enumerate(names):
             if number % _BETWEEN_LOOKS == 0:
                 self.deadline.left()

@@ -1,4 +1,4 @@
-"""The files by which a git repository says what it is at: HEAD, refs, stash, index and unfinished operations.
+"""The files by which a git repository says what it is at: HEAD, refs, stash, index, unfinished operations, worktrees.
 
 They are read as files, so nothing that the repository configures is run. Its `config` and `hooks`, which name programs,
 are left out, and so are objects: git removes none that a ref reached a moment ago.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sb.store.trees.git_program import CannotStore, Deadline, Git
@@ -21,18 +21,22 @@ _OF_GIT_FOLDER = (
     *("rebase-merge", "rebase-apply", "sequencer"),
 )
 OPERATIONS = ("/rebase-merge", "/rebase-apply", "/sequencer")  # folders of unfinished ones
-_SHARED = ("packed-refs", "refs", "logs/refs/stash", "logs/refs/heads")
+_SHARED = ("packed-refs", "refs", "logs/refs/stash", "logs/refs/heads", "worktrees")
+_NAMES_PROGRAMS = ("config.worktree", "modules")  # of a worktree; what is below the second is a repository
 _OBJECT = re.compile(rb"\b([0-9a-f]{40}|[0-9a-f]{64})\b")
 _STASH_LOG = "/logs/refs/stash"
 
 Signature = tuple[int, int, int, int]  # size, times of content and state, inode
 
 
+LINKED = -1  # in place of the permission bits of a link
+
+
 class Stored(NamedTuple):
     """A file as it was stored.
 
     Args:
-        blob: the id of its content. mode: permission bits.
+        blob: the id of its content, of a link that of its target. mode: permission bits, LINKED for a link.
     """
 
     blob: str
@@ -112,43 +116,79 @@ def store_repository(
     Raises:
         CannotStore: there are too many, or one cannot be read.
     """
-    files = dict(_files(repository))
+    return store_files(dict(_files(repository)), git, before, deadline)
+
+
+def store_files(
+    files: Mapping[str, os.stat_result], git: Git, before: Mapping[str, Stored], deadline: Deadline
+) -> dict[str, Stored]:
+    """Store files and links beside a tree; content that did not change is not read.
+
+    Args:
+        files: by absolute path. before: as they were stored last.
+
+    Raises:
+        CannotStore: one cannot be read.
+    """
     changed = [
         path
         for path, status in files.items()
         if path not in before or before[path].signature != signature_of(status)
     ]
     blobs = {path: stored.blob for path, stored in before.items()}
-    named = [path for path in changed if "\n" not in path]
-    if named:
-        given = b"".join(os.fsencode(path) + b"\n" for path in named)
-        output = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", deadline=deadline, given=given)
-        ids = output.decode().split()
-        if len(ids) != len(named):
-            raise CannotStore("a file of the repository changed while it was stored")
-        blobs |= zip(named, ids, strict=True)
-    return {
-        path: Stored(blobs[path], stat.S_IMODE(status.st_mode), signature_of(status))
-        for path, status in files.items()
-        if path in blobs
-    }
+    links = [path for path in changed if stat.S_ISLNK(files[path].st_mode)]
+    named = [path for path in changed if "\n" not in path and path not in links]
+    try:
+        blobs |= _hashed(named, git, deadline)
+    except CannotStore:  # one may have gone meanwhile, such as the place of a mount
+        named = [path for path in named if os.path.lexists(path)]
+        blobs |= _hashed(named, git, deadline)
+    for path in (path for path in changed if path in links or "\n" in path):
+        content = os.fsencode(os.readlink(path)) if path in links else _content(path)
+        blobs[path] = (
+            git.run("hash-object", "-w", "--stdin", deadline=deadline, given=content).decode().strip()
+        )
+    return {path: Stored(blobs[path], _mode(status), signature_of(status)) for path, status in files.items()}
+
+
+def _hashed(paths: Sequence[str], git: Git, deadline: Deadline) -> dict[str, str]:
+    """The ids of files by path, which are stored."""
+    if not paths:
+        return {}
+    given = b"".join(os.fsencode(path) + b"\n" for path in paths)
+    output = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", deadline=deadline, given=given)
+    return dict(zip(paths, output.decode().split(), strict=True))
+
+
+def _mode(status: os.stat_result) -> int:
+    return LINKED if stat.S_ISLNK(status.st_mode) else stat.S_IMODE(status.st_mode)
+
+
+def _content(path: str) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        return file.read()
 
 
 def _files(repository: Repository) -> Iterator[tuple[str, os.stat_result]]:
-    names = [f"{repository.folder}/{name}" for name in _OF_GIT_FOLDER]
-    names += [f"{repository.shared}/{name}" for name in _SHARED]
-    waiting, count = names[::-1], 0
+    tops = [f"{repository.folder}/{name}" for name in _OF_GIT_FOLDER]
+    tops += [f"{repository.shared}/{name}" for name in _SHARED]
+    waiting, count, seen = tops[::-1], 0, set[str]()
     while waiting:
         path = waiting.pop()
         try:
             status = os.lstat(path)
             if stat.S_ISDIR(status.st_mode):
-                waiting += sorted((f"{path}/{name}" for name in os.listdir(path)), reverse=True)
+                of_worktree = os.path.dirname(path) == f"{repository.shared}/worktrees"
+                names = [n for n in os.listdir(path) if not (of_worktree and n in _NAMES_PROGRAMS)]
+                waiting += sorted((f"{path}/{name}" for name in names), reverse=True)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             raise CannotStore(f"{path} cannot be read: {error.strerror or error}") from None
         if stat.S_ISREG(status.st_mode) and not path.endswith(".lock"):
+            if path in seen:  # of a linked worktree, whose folder is in `worktrees`
+                continue
+            seen.add(path)
             count += 1
             if count > _MOST:
                 raise CannotStore(f"the repository has more than {_MOST} files of refs")

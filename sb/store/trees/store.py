@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,12 +23,12 @@ from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
 from sb.store.trees.part import Part, PartStoring, Rules
 from sb.store.trees.repository_files import repository_of
+from sb.store.trees.running import KEY, young_keys
 from sb.store.trees.watching import Watch
 from sb.text import human_bytes
 
 DAY_S = 86_400.0
 _MOST_NESTED = 50  # repositories in one project
-_KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")
 _LATEST, _FULL, _SLOW, _EXPIRED = "latest.json", "full", "slow", ".expired"
 _PAUSE_S = 0.002
 _MOST_PARTS = 64  # before those that nothing refers to are looked for
@@ -163,7 +162,13 @@ class TreeStore:
             if len(parts) > _MOST_NESTED:
                 skipped.append(work)
                 continue
-            part = self._storing(project, work, home, before.get(work), deadline, begun).store()
+            storing = self._storing(project, work, home, before.get(work), deadline, begun)
+            try:
+                part = storing.store()
+            except CannotStore:
+                if work == project or os.path.lexists(f"{work}/.git"):
+                    raise
+                continue  # a repository that went meanwhile, such as the place of a mount
             parts.append(part)
             waiting += [f"{work}/{name}" for name in part.nested]
         written = [self._write_part(home, part.content()) for part in parts]
@@ -193,12 +198,12 @@ class TreeStore:
 
     def git_of(self, project: str) -> Git:
         """Git on a project's private folder, to read what is stored."""
-        home = self._home(project)
+        home = self.home_of(project)
         return Git(str(home / "git"), project, str(home / "none.index"))
 
     def recently_slow(self, project: str) -> str:
         """The reason why storing failed in the last minutes, so that a call need not wait for it again; "" for none."""
-        path = self._home(project) / _SLOW
+        path = self.home_of(project) / _SLOW
         with suppress(OSError):
             if abs(self._clock.now() - path.stat().st_mtime) < _TRIED_AGAIN_S:
                 return path.read_text("utf-8", "replace")
@@ -206,12 +211,12 @@ class TreeStore:
 
     def is_stored(self, project: str) -> bool:
         """True once a project's tree was stored, so that most of it need not be stored again."""
-        return (self._home(project) / _LATEST).exists()
+        return (self.home_of(project) / _LATEST).exists()
 
     def note_slow(self, project: str, why: str) -> None:
         """Note why a project could not be stored, for `sb doctor`."""
         with suppress(OSError):
-            home = self._home(project)
+            home = self.home_of(project)
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomic(home / _SLOW, why.encode(), durable=False)
 
@@ -232,7 +237,7 @@ class TreeStore:
         path = self._open_path(project, call.key)
         if path.exists():
             return
-        home = self._home(project)
+        home = self.home_of(project)
         fields: dict[str, Any] = {"session": call.session, "why": call.why, "overlapping": call.overlapping}
         if call.tree is not None:
             fields |= {"at": call.tree.at, "skipped": call.tree.nested_left_out}
@@ -257,19 +262,13 @@ class TreeStore:
             raise StoreCorrupt(f"the stored tree of {key} cannot be read: {error}") from None
         tree = None
         if "parts" in fields:
-            parts = tuple(self._read_parts(self._home(project), fields["parts"]))
+            parts = tuple(self._read_parts(self.home_of(project), fields["parts"]))
             tree = StoredTree(project, float(fields["at"]), parts, tuple(fields["skipped"]))
         return OpenCall(key, fields["session"], tree, fields["why"], tuple(fields["overlapping"]))
 
     def open_keys(self, project: str) -> list[str]:
         """The keys of calls of a project that are not reported; after a day nobody reports one any more."""
-        since = self._clock.now() - DAY_S
-        with suppress(OSError):
-            paths = sorted((self._home(project) / "open").iterdir())
-            return [
-                path.name for path in paths if path.stat().st_mtime >= since and _KEY.fullmatch(path.name)
-            ]
-        return []
+        return young_keys(self.home_of(project) / "open", self._clock.now())
 
     def begun_since(self, project: str, key: str, at: float) -> list[str]:
         """The keys of other calls of a project that began after a time and are not reported."""
@@ -282,7 +281,7 @@ class TreeStore:
 
     def note_next(self, project: str, keys: Iterable[str], tree: StoredTree) -> None:
         """Note a tree as the one that ends earlier calls, should no report of them come."""
-        home = self._home(project)
+        home = self.home_of(project)
         named = [self._write_part(home, part.content()) for part in tree.parts]
         for key in keys:
             self._change_open(project, key, {"next": {"at": tree.at, "parts": named}}, once="next")
@@ -292,7 +291,7 @@ class TreeStore:
         after = self._open_fields(project, key).get("next")
         if not isinstance(after, dict):
             return None
-        parts = tuple(self._read_parts(self._home(project), after["parts"]))
+        parts = tuple(self._read_parts(self.home_of(project), after["parts"]))
         return StoredTree(project, float(after["at"]), parts)
 
     def note_background(self, project: str, key: str) -> None:
@@ -305,7 +304,7 @@ class TreeStore:
 
     def project_of(self, key: str) -> str:
         """The project of a call that is not reported; "" for none."""
-        named = (home for home in self._homes() if _KEY.fullmatch(key) and (home / "open" / key).exists())
+        named = (home for home in self._homes() if KEY.fullmatch(key) and (home / "open" / key).exists())
         home = next(named, None)
         return self._project_of(home) if home else ""
 
@@ -412,15 +411,16 @@ class TreeStore:
                 if path.name not in named and path.stat().st_mtime < before:
                     path.unlink()
 
-    def _home(self, project: str) -> Path:
+    def home_of(self, project: str) -> Path:
+        """The folder of a project's trees."""
         return self.folder / _token(project)
 
     def _open_path(self, project: str, key: str) -> Path:
-        if not _KEY.fullmatch(key):
+        if not KEY.fullmatch(key):
             raise UsageError(
                 f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start"
             )
-        return self._home(project) / "open" / key
+        return self.home_of(project) / "open" / key
 
     def _latest(self, home: Path) -> dict[str, Any]:
         try:
@@ -449,7 +449,7 @@ class TreeStore:
 
     @contextmanager
     def _locked(self, project: str, deadline: Deadline) -> Iterator[Path]:
-        home = self._home(project)
+        home = self.home_of(project)
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         with suppress(FileNotFoundError):

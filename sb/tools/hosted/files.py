@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.text import counted, human_bytes
-from sb.tools.failures import denied, display, failures_of_packs, invalid, os_failures_about
+from sb.tools.failures import MOST_NAMED, denied, display, failures_of_packs, invalid, os_failures_about
 
 if TYPE_CHECKING:
     from sb.store.pack_file import Pack
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MOST_FILES = 500  # of one call
 DESTROYS = "host.shell.destructive"
-MOST_NAMED = 5  # paths in one message
 # The session whose call is judged, which its snapshots count for; "" outside of one.
 SESSION: ContextVar[str] = ContextVar("session", default="")
 
@@ -271,11 +270,11 @@ class HostedFiles:
             return self.states(paths)
         from sb.store.pack_file import Entry
         from sb.store.path_states import OTHER, roots_of, row, rows_after
-        from sb.tools.pack_restoring import OF_GIT, tracked_by
+        from sb.tools.pack_restoring import tracked_by
 
         try:
             rows = rows_after(pack, only_changed=only_changed)
-            return [one | tracked_by(one) if one["path"].endswith(OF_GIT) else one for one in rows]
+            return [one | tracked_by(one) for one in rows]
         except SBError:  # too much to compare: it takes --force to restore it
             return [row(path, Entry(path, OTHER)) for path in roots_of(pack)]
 
@@ -303,10 +302,10 @@ class HostedFiles:
         return {"done": True, "detail": "its files differ from the snapshot", "result": {"files": rows}}
 
     def restore(self, files: list[dict[str, Any]], key: str, *, idempotency_key: str = "") -> dict[str, Any]:
-        """Restore paths from the snapshot of a call: all, or none as far as can be told.
+        """Restore paths from the snapshot of a call: none where one was changed since.
 
         Raises:
-            ToolError: VALIDATION_ERROR when one of them is not what the call left.
+            ToolError: VALIDATION_ERROR when one of them is not what the call left, or some could not be restored.
         """
         if not self._snapshots.packs.has(key):
             return self._restore_old(files, key)
@@ -324,7 +323,7 @@ class HostedFiles:
         """
         with failures_of_packs():
             changes = self._packs.changes(files, key)
-            present = topmost(one.path for one in changes)
+            present = topmost(one.path for one in changes if not one.unreadable)
             pack = self.take(present, idempotency_key, hard_links=True)
             done = self._packs.restore(files, key, force=True)
         after = self.states_after(present, pack.header.key)
@@ -339,8 +338,13 @@ class HostedFiles:
                 changes = self._packs.changes(files, key)
         except ToolError as error:
             return {"ok": False, "detail": str(error)}
-        obstacles = [one.obstacle for one in changes if one.obstacle]
-        return {"ok": not obstacles, "detail": "; ".join(obstacles[:MOST_NAMED]) or would(changes, files)}
+        from sb.tools.pack_restoring import conflicts
+
+        staying = [one.obstacle for one in changes if one.unreadable]
+        going = [one for one in changes if not one.unreadable]
+        why = conflicts(changes) or ([] if going else staying)
+        does = [would(going, files), *staying]
+        return {"ok": not why, "detail": "; ".join((why or does)[:MOST_NAMED])}
 
     def difference(self, files: list[dict[str, Any]], key: str) -> str:
         """A unified diff from the present files to their snapshots; sizes where one is no text.

@@ -105,11 +105,14 @@ class HostedTrees:
 
     def begin(self, project: str, key: str, session: str) -> str:
         """Store the tree before a call, or note why there is none; returns that reason, or ""."""
+        from sb.sources import SYSTEM_CLOCK
         from sb.store.trees.git_program import TooSlow
+        from sb.store.trees.running import running_keys
         from sb.store.trees.store import OpenCall
 
         trees, tree, why = self._trees, None, ""
         others = tuple(other for other in trees.open_keys(project) if other != key)
+        running = tuple(running_keys(trees.home_of(project), SYSTEM_CLOCK.now()))
         try:
             why = trees.recently_slow(project)
             tree = None if why else trees.store(project, self._seconds, by_watch=True)
@@ -121,7 +124,7 @@ class HostedTrees:
             why = error.message
             trees.note_slow(project, why)
         try:
-            trees.begin(OpenCall(key, session, tree, why, others), project)
+            trees.begin(OpenCall(key, session, tree, why, (*others, *running)), project)
             if tree is not None:
                 trees.note_next(project, others, tree)
         except SBError as error:
@@ -174,6 +177,7 @@ class HostedTrees:
             The change; None for a call that has no tree.
         """
         from sb.store.trees.difference import Bounds
+        from sb.store.trees.running import note_running
 
         trees = self._trees
         try:
@@ -191,6 +195,8 @@ class HostedTrees:
         except SBError as error:
             return TreeChange(why=error.message)
         finally:
+            if trees.is_background(project, key):
+                note_running(trees.home_of(project), key, call.session)
             trees.end(project, key)
 
     def end_found(self, key: str) -> TreeChange | None:
@@ -205,6 +211,15 @@ class HostedTrees:
     def in_background(self, project: str, key: str) -> bool:
         """True for a call that was deferred."""
         return self._trees.is_background(project, key)
+
+    def forget_running(self, session: str, may_run: Callable[[], bool]) -> None:
+        """Forget a session's calls in the background, unless one may still run."""
+        from sb.store.trees.running import running_in
+
+        notes = running_in(self._trees.folder, session)
+        if notes and not may_run():
+            for note in notes:
+                note.unlink(missing_ok=True)
 
     def expire(self) -> None:
         """Remove trees that are past their time, at most once a day."""
@@ -233,7 +248,7 @@ class HostedTrees:
     def _rows(self, difference: Difference) -> tuple[list[dict[str, Any]], list[tuple[Any, bytes]]]:
         """The states of now, and the former ones, of the paths that differ."""
         from sb.store.path_states import is_same, row, states
-        from sb.tools.pack_restoring import OF_GIT, tracked_by
+        from sb.tools.pack_restoring import tracked_by
 
         # What is reached by a link is not what was there, whatever it is.
         found = [entry.path for entry, _ in difference.before if not _is_behind_link(entry.path)]
@@ -242,9 +257,7 @@ class HostedTrees:
             (entry, item) for entry, item in difference.before if not is_same(entry, now.get(entry.path))
         ]
         rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
-        return [
-            item | tracked_by(item) if item["path"].endswith(OF_GIT) else item for item in rows
-        ], differing
+        return [item | tracked_by(item) for item in rows], differing
 
 
 def _is_behind_link(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from sb.config.home import Home
+from sb.confinement.profile import Profile
 from sb.confinement.store import ConfineStore
+from sb.confinement.watched import watch
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.authority.signing import Label
@@ -215,6 +218,17 @@ def test_engine_that_does_not_hold(confined: Host) -> None:
     assert "no user namespaces" in confined.before("Bash", command="ls").reason
 
 
+def test_engine_that_cannot_be_known_refuses_commands_alone(confined: Host) -> None:
+    """A command under Landlock can close the folder in which it is noted."""
+    (confined.home / "confine").write_text("", encoding="utf-8")
+    verdict = confined.before("Bash", command="ls")
+    assert verdict.decision is Decision.DENY
+    assert "what holds commands here cannot be read or written" in verdict.reason
+    assert confined.before("Read", file_path="/etc/hostname").decision is Decision.NONE
+    confined.configure("hooks: {approval: queue, confine: off}\n")
+    assert confined.before("Bash", command="ls").decision is Decision.NONE
+
+
 def test_switched_off_it_leaves_nothing(confined: Host) -> None:
     confined.configure("hooks: {approval: queue, confine: off}\n")
     assert confined.before("Bash", "t1", command="echo x > /srv/report.txt").decision is Decision.NONE
@@ -225,11 +239,16 @@ def test_switched_off_it_leaves_nothing(confined: Host) -> None:
     assert not (confined.home / "confine" / "folders").exists()
 
 
-def test_session_that_starts_has_a_profile_before_its_first_call(confined: Host) -> None:
+def test_session_that_starts_has_a_profile_before_its_first_call(
+    confined: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A line that the person types themselves is started in the same way, and no hook judges it."""
     confined.tell("SessionStart", source="startup")
-    (options,) = (confined.home / "confine" / "folders").rglob("options")
-    assert os.fsencode(confined.project) in options.read_bytes().split(b"\0")
+    assert not mounted(confined, confined.project), "in a temporary folder, where nobody holds it yet"
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.temporary_folders", list)
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.SHARED_MEMORY", "/data/none")
+    confined.tell("SessionStart", source="startup")
+    assert mounted(confined, confined.project)
 
 
 def test_switching_off_reaches_the_script(confined: Host) -> None:
@@ -439,6 +458,45 @@ def test_project_is_not_mounted_beside_a_process_that_could_have_moved_it(
     monkeypatch.setenv("TMPDIR", str(confined.project.parent))
     monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
     assert "another folder in the project's place" in confined.before("Bash", "t1", command="make").reason
+
+
+def test_sessions_that_begin_at_once_do_not_both_go_on(
+    confined: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one notes its project after this one looked, and before this one's profile could be seen by it."""
+    monkeypatch.setenv("TMPDIR", str(confined.project.parent))
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    put = ConfineStore.put_profile
+
+    def beside(this: ConfineStore, folder: str, profile: Profile) -> Path:
+        store(confined).keep_watch(str(theirs), watch(str(theirs), held=[str(theirs)]))
+        return put(this, folder, profile)
+
+    monkeypatch.setattr(ConfineStore, "put_profile", beside)
+    with pytest.raises(BlockingIOError, match="began at the same moment"):
+        confined.before("Bash", "t1", command="make")
+    assert not list((confined.home / "confine" / "folders").rglob("options"))
+    monkeypatch.setattr(ConfineStore, "put_profile", put)
+    assert confined.before("Bash", "t2", command="make") == HookVerdict()
+    assert mounted(confined, theirs)
+
+
+def test_project_is_not_held_beside_a_command_that_is_about_to_begin(
+    confined: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its options were read before this session began, so that it runs where the project can be moved."""
+    monkeypatch.setenv("TMPDIR", str(confined.project.parent))
+    folder = confined.home / "confine" / "tickets"
+    folder.mkdir(parents=True)
+    folder.parent.chmod(0o700)
+    options = folder / "b.1.call.options"
+    options.write_text("", encoding="utf-8")
+    with options.open() as opened, subprocess.Popen(["sleep", "60"], stdin=opened) as starting:
+        verdict = confined.before("Bash", "t1", command="make")
+        starting.kill()
+    assert "another folder in the project's place" in verdict.reason
+    assert str(confined.project) not in store(confined).held_folders()
 
 
 def test_project_elsewhere_is_mounted_beside_any_process(

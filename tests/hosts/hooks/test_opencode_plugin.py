@@ -78,3 +78,26 @@ def test_plugin_prefers_the_installed_wrapper_to_sb_in_the_path(host: Host, tmp_
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_plugin_without_sb_lets_calls_run(host: Host, tmp_path: Path) -> None:
     assert play(host, tmp_path, tmp_path / "nothing") == ""
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_plugin_refuses_calls_when_the_wrapper_cannot_be_started(host: Host, tmp_path: Path) -> None:
+    hook = host.home / "bin" / "sb-hook"
+    hook.parent.mkdir(parents=True, mode=0o700)
+    for does in ("kill -TERM $$", "exit 1", "echo unreadable; exit 126"):
+        hook.write_text(f"#!/bin/sh\n{does}\n", encoding="utf-8")
+        with pytest.raises(subprocess.CalledProcessError):  # of the first call already
+            play(host, tmp_path, tmp_path / "nothing")
+    hook.parent.rename(hook.parent.with_name("moved"))
+    hook.parent.write_text("", encoding="utf-8")  # no folder: what is behind it cannot be told
+    with pytest.raises(subprocess.CalledProcessError):
+        play(host, tmp_path, tmp_path / "nothing")
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_plugin_needs_no_execute_permission(host: Host, tmp_path: Path) -> None:
+    hook = host.home / "bin" / "sb-hook"
+    hook.parent.mkdir(parents=True, mode=0o700)
+    hook.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sb hook "$@"\n', encoding="utf-8")
+    hook.chmod(0o600)
+    assert "Needs approval" in play(host, tmp_path, tmp_path / "nothing")

@@ -87,6 +87,20 @@ def test_what_a_program_changed_created_removed_and_renamed_comes_back(shop: Hos
     assert of_work(shop.project) == before
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look into every folder")
+def test_what_a_program_closed_to_its_own_user_comes_back(shop: Host) -> None:
+    bash("mkdir shut narrow; echo x > shut/x; echo y > narrow/y", shop.project)
+    line = program(
+        shop,
+        "os.chmod('src/a.py', 0); os.chmod('shut', 0); os.unlink('src/b.py'); os.unlink('narrow/y')\n"
+        "os.chmod('narrow', 0o555); os.chmod('.', 0o750)",
+    )
+    before = of_work(shop.project)
+    assert run(shop, line, "t1") == HookVerdict()
+    assert undo_all(shop) == ["reversed"]
+    assert of_work(shop.project) == before
+
+
 def test_makefiles_and_formatters_are_undone(shop: Host) -> None:
     (shop.project / "Makefile").write_text(
         "fmt:\n\t@sed -i s/1/2/ src/b.py; rm src/a.py; echo built > built\n"

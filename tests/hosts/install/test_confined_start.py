@@ -71,7 +71,18 @@ def test_agents_command_in_a_folder_without_a_profile_is_confined(user: Path) ->
     assert os.fsencode(user / "shop") not in (confine / "default").read_bytes().split(b"\0")
     assert start(user, WHERE).stdout == "bubblewrap\n"
     [other] = (confine / "folders").rglob("options")
-    assert os.fsencode(user / "shop") in other.read_bytes().split(b"\0")
+    words = other.read_bytes().split(b"\0")
+    assert os.fsencode(user / "shop") not in words, "in a temporary folder, where nobody holds it yet"
+
+
+def test_state_that_cannot_be_written_starts_nothing(user: Path) -> None:
+    state = user / ".sb" / "confine"
+    state.write_text("", encoding="utf-8")
+    done = start(user, WHERE)
+    assert (done.returncode, done.stdout) == (126, "")
+    assert "cannot be read or written" in done.stderr
+    state.unlink()
+    assert start(user, WHERE).stdout == "bubblewrap\n"
 
 
 def test_switched_off_or_required(user: Path) -> None:

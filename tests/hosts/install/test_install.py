@@ -433,12 +433,58 @@ def test_server_entry_in_the_folder_that_the_environment_names_is_found(
     assert elsewhere.read_bytes() == OWN
 
 
+FORMER = {
+    "codex": lambda hook: {"type": "command", "command": f"{hook} codex", "timeout": 30},
+    "gemini-cli": lambda hook: {
+        "type": "command", "name": "secondbrain", "command": f"[ ! -x {hook} ] || exec {hook} gemini-cli", "timeout": 30_000,
+    },
+    "windsurf": lambda hook: {"command": f"{hook} windsurf", "show_output": False},
+    "cursor": lambda hook: {"command": f"{hook} cursor --fail-closed", "timeout": 30, "failClosed": True},
+    "copilot": lambda hook: {"type": "command", "bash": f"[ ! -x {hook} ] || exec {hook} copilot", "timeoutSec": 30},
+    "claude-code": lambda hook: {"type": "command", "command": str(hook), "args": ["claude-code"], "timeout": 30},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("host", HOOKED)
+def test_entry_of_an_earlier_version_is_replaced_in_its_place(
+    host: str, person: Path, home: Path, sb: CommandLine
+) -> None:
+    sb("install", host, "--yes")
+    file = person / FILES[host]
+    data = json.loads(file.read_bytes())
+    event = host_settings(host).events[0]
+    former = FORMER[host](wrapper_path(Home(home)))
+    mine = {"command": "mine"}
+    grouped = host_settings(host).grouped
+    data["hooks"][event] = [{"hooks": [entry]} if grouped else entry for entry in (former, mine)]
+    file.write_text(json.dumps(data))
+    assert f"1 of {len(host_settings(host).events)} entries are missing" in sb("doctor").out
+    sb("install", host, "--yes")
+    listed = json.loads(file.read_bytes())["hooks"][event]
+    ours = host_settings(host).entries(Wanted(wrapper_path(Home(home))))[0].value
+    assert listed == [ours, {"hooks": [mine]} if grouped else mine]
+    assert ours not in ({"hooks": [former]}, former)
+    file.write_text(json.dumps({**data, "hooks": {event: data["hooks"][event][:1]}}))
+    sb("uninstall", host, "--yes")
+    assert "sb-hook" not in (file.read_text() if file.exists() else "")
+
+
+def test_calls_are_denied_when_the_script_cannot_be_started_where_the_host_can(
+    person: Path, sb: CommandLine
+) -> None:
+    for host in ("claude-code", "cursor"):
+        sb("install", host, "--yes")
+    hooks = json.loads((person / FILES["claude-code"]).read_bytes())["hooks"]
+    assert [handler(hooks, event).get("onFailure") for event in ("PreToolUse", "Stop")] == ["block", None]
+    hooks = json.loads((person / FILES["cursor"]).read_bytes())["hooks"]
+    assert [hooks[event][0].get("failClosed") for event in ("preToolUse", "stop")] == [True, None]
+
+
 def test_fail_closed_is_for_hosts_that_support_it(person: Path, sb: CommandLine) -> None:
     assert sb("install", "codex", "--fail-closed", "--yes").code == 2
     sb("install", "claude-code", "--yes")
     sb("install", "claude-code", "--fail-closed", "--yes")
     hooks = json.loads((person / FILES["claude-code"]).read_bytes())["hooks"]
-    assert [handler(hooks, event).get("onFailure") for event in ("PreToolUse", "Stop")] == ["block", None]
     assert handler(hooks, "PreToolUse")["args"] == ["claude-code", "--fail-closed"]
     assert len(hooks["PreToolUse"]) == 1
     sb("uninstall", "claude-code", "--yes")

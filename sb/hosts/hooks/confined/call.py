@@ -24,8 +24,9 @@ from sb.confinement.needs import (
     needs_of,
     outside_of,
 )
-from sb.confinement.profile import Grounds, Profile, contains, make_profile
+from sb.confinement.profile import Grounds, Profile, make_profile
 from sb.confinement.store import ConfineStore
+from sb.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
 from sb.hosts.hooks.confined.session_settings import is_made_settings
 from sb.hosts.hooks.event import GovernedCall
@@ -165,8 +166,7 @@ class CallRights:
 
     def _names_no_source(self, row: Need) -> bool:
         """True if the files of a row hold logins alone, so that packages come from the same place without them."""
-        places = [os.path.join(self._grounds.home, path) for path in row.sources]
-        return all(names_logins_only(path) for path in places if os.path.lexists(path))
+        return all(map(names_logins_only, self._existing([row._replace(credentials=row.sources)])))
 
     def _is_shadowed(self, commands: Iterable[tuple[str, ...]]) -> bool:
         """True if a program of a line, or one that it starts, is found where an agent may have put it."""
@@ -183,10 +183,9 @@ class CallRights:
 
     def _existing(self, rows: Iterable[Need]) -> list[str]:
         """The credentials of some rows that are there and that no call reads by itself."""
-        home = self._grounds.home
-        places = [os.path.realpath(os.path.join(home, path)) for row in rows for path in row.credentials]
-        closed = self._profile(()).unreadable if places else ()
-        return [path for path in closed if any(contains(place, path) for place in places)]
+        using = [row for row in rows if row.credentials]
+        closed = self._profile(()).unreadable if using else ()
+        return [path for path in closed if self._grounds.is_given(path, using)]
 
     def _named(
         self, governed: GovernedCall, failure: dict[str, list[str]], profile: Profile
@@ -335,3 +334,26 @@ def _real(path: str) -> str:
 
 def _is_device(path: str) -> bool:
     return path.startswith(("/dev/", "/proc/self/fd/"))
+
+
+def advice(found: Symptoms, *, in_run: bool) -> str:
+    """The text for the agent where confinement may be why a call failed; "" without a sign of it.
+
+    Args:
+        in_run: the whole host is confined, by `sb run`.
+    """
+    if not found:
+        return ""
+    if found.outside and not (found.writes or found.reads):
+        return "Confinement may be the cause: a program that it runs needs rights which no confined command has. Run that program by itself (sudo …), so that the user can be asked."
+    if found.unnamed and not found.reads:
+        return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
+    retry = "If the task needs it, repeat exactly this call: the user is then asked."
+    if in_run:
+        retry = (
+            "If the task needs it, ask the user to do it in a terminal: under `sb run` nobody can allow it."
+        )
+    what = [f"it may not write {path}" for path in found.writes] + [
+        f"it may not open {path}" for path in found.reads
+    ]
+    return f"Confinement may be the cause: {one_line('; '.join(what), 5 * LONGEST)}. {retry}"

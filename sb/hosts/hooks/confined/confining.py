@@ -14,8 +14,9 @@ from typing import Any
 from sb.config import Config
 from sb.config.home import Home
 from sb.confinement import processes
+from sb.confinement.beside import at_once, check_known
 from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
-from sb.confinement.credentials import credentials_of
+from sb.confinement.credentials import credentials_of, moved_credentials
 from sb.confinement.git_config import keys_named
 from sb.confinement.keyed import KeyedCalls
 from sb.confinement.needs import Need
@@ -37,9 +38,9 @@ from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext, texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, uses_repository, written
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository, written
 from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
-from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
+from sb.hosts.hooks.event import GovernedCall, HookEvent, Moment, NativeCall
 from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
@@ -109,13 +110,13 @@ class Confining:
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine of this home; one whose state cannot be written does not hold."""
+        """The engine of this home; while its state cannot be written, commands are refused."""
         if self._looks_only:
             return self.store.known_engine() or engine_of_hooks(self._config.home)
         try:
             return self.store.engine()
         except OSError as error:
-            return Engine("", f"SB_HOME/confine cannot be written: {error.strerror}")
+            return Engine("", f"what holds commands here cannot be read or written: {error}", unknown=True)
 
     @property
     def enters(self) -> bool:
@@ -142,6 +143,13 @@ class Confining:
             with suppress(OSError):  # what comes of it is noted there
                 processes.begin(self.store.folder, self.engine.program)
         return not processes.fault(self.store.folder)
+
+    @property
+    def may_run(self) -> bool:
+        """True while a command of the session may run; nobody tells of the end of one that is not confined."""
+        return self._event.moment is not Moment.SESSION_ENDED and not (
+            self.holds and self.engine.holds and not self.store.is_alive()
+        )
 
     @property
     def fault(self) -> str:
@@ -184,9 +192,9 @@ class Confining:
 
     def _required(self) -> str:
         """Why a call that cannot be confined is refused, or ""."""
-        if self.mode != "require":
-            return ""
-        return f"hooks.confine = require, and it cannot be confined: {self.fault}"
+        if self.mode == "require":
+            return f"hooks.confine = require, and it cannot be confined: {self.fault}"
+        return f"it cannot be confined: {self.fault}" if self.enters and self.engine.unknown else ""
 
     def prepare(self) -> None:
         """Write the profile of the session's folder, for lines that its person types before a first call was judged.
@@ -197,9 +205,9 @@ class Confining:
         if self._run is None and self._project and self.holds:
             self.store.set_mode(on=True, required=self.mode == "require")
             profile = self.profile()
-            self.store.put_profile(
-                self._event.cwd, replace(without_nested(profile, self._lost), held=(), work=())
-            )
+            # Nothing is watched yet, so that a process could put a link in the place of what is mounted.
+            sound = without_nested(profile, profile.nested)
+            self._put_profile(self._event.cwd, replace(sound, held=(), work=()))
 
     def open(self, confined: Confined) -> None:
         """Let a call that goes on do what it was judged with, and no more.
@@ -215,7 +223,7 @@ class Confining:
             for cache in need.caches:
                 (self._context.home / cache).mkdir(parents=True, exist_ok=True)
         default = self._begin_watch(confined)
-        self.store.put_profile(confined.folder, default)
+        self._put_profile(confined.folder, default)
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
             return
@@ -241,6 +249,29 @@ class Confining:
         ):
             self._keyed.begin(self._project, confined.command, confined.folder)
         self.store.issue(confined.command, confined.folder, granted, outside=bool(confined.outside))
+        try:
+            self.check_beside()
+        except BlockingIOError:
+            self.withdraw(confined.command, confined.folder)
+            raise
+
+    def _put_profile(self, folder: str, profile: Profile) -> None:
+        path = self.store.put_profile(folder, profile)
+        try:
+            self.check_beside()
+        except BlockingIOError:
+            path.unlink(missing_ok=True)
+            raise
+
+    def check_beside(self) -> None:
+        """Look again at what other sessions hold, after what is started by this one's profile could be seen by them.
+
+        Raises:
+            BlockingIOError: one has begun since the profile was made, and its project could be moved.
+        """
+        if self.engine.name == NAME:
+            held, known = self.store.held_folders(), self._grounds.others
+            check_known(held, known, self._project, self.profile().writable)
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
         """The default profile of the session's commands, with what these programs need; of a run, the run's."""
@@ -283,6 +314,7 @@ class Confining:
             temporary=[*temporary_folders(), SHARED_MEMORY],
             writable=[str(path) for path in self._config.hooks.writable],
             credentials=credentials_of(self._home),
+            usual=moved_credentials(self._home, os.environ),
             sockets=tuple(control_sockets(self._home, os.environ, os.getuid(), str(home.helper))),
             linked=_is_linked(),
             started=self._started,
@@ -298,7 +330,7 @@ class Confining:
             return ()
         before = self.store.watched(self._project)
         if before is None:
-            return nested if self.store.is_alive() else ()
+            return nested if self.store.may_run() else ()
         held = still_held(before, nested)
         return tuple(path for path in nested if path not in held)
 
@@ -316,6 +348,8 @@ class Confining:
             nested = (*sound.nested, *sound.held, *sound.work)
             now = watch(self._project, beside, nested, self.store.copies, self._started)
             self.store.keep_watch(self._project, now)
+            if sound.nested and self._run is None and self.engine.name == NAME:
+                self._settle(sound.nested)
             return self._held_by(now, profile)
         absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
         now = also_started(replace(before, absent=[*before.absent, *absent]), self._started)
@@ -323,11 +357,22 @@ class Confining:
             self.store.keep_watch(self._project, now)
         return self._held_by(now, profile)
 
+    def _settle(self, nested: Sequence[str]) -> None:
+        """Have every command that begins from now on hold the project in its place.
+
+        Raises:
+            BlockingIOError: one has begun that does not.
+        """
+        self.store.hold_in_others(nested)
+        if self.store.may_run():
+            self.store.keep_watch(self._project, None)
+            raise at_once()
+
     def profile_beside_others(self) -> Profile:
         """The session's profile for what no hook judges, beside confined processes that may run."""
         before = self.store.watched(self._project) if self._project else None
         profile = self.profile()
-        return without_nested(profile, self._lost) if before is None else self._held_by(before, profile)
+        return without_nested(profile, profile.nested) if before is None else self._held_by(before, profile)
 
     def _held_by(self, now: Watch, profile: Profile) -> Profile:
         profile = without_nested(profile, self._lost)
@@ -336,12 +381,10 @@ class Confining:
 
     def _beside(self, confined: Confined) -> list[str]:
         """The decisive paths in folders of approved ones, where the call may make them, too."""
-        folders = {os.path.dirname(path) for path in confined.opened if path not in confined.alone}
-        return [
-            path
-            for path in decisive_paths(self._home)
-            if os.path.dirname(path) in folders and path not in confined.opened
-        ]
+        opened = confined.opened
+        folders = {os.path.dirname(path) for path in opened if path not in confined.alone}
+        decisive = decisive_paths(self._home)
+        return [path for path in decisive if os.path.dirname(path) in folders and path not in opened]
 
     def put_back(self, governed: GovernedCall | None = None, *, pending: bool = False) -> str:
         """Restore what commands changed of the project's watched paths; returns what the agent is told, "" for nothing.
@@ -362,6 +405,9 @@ class Confining:
             self.store.keep_watch(self._project, after)
         if not pending and not self.store.is_alive():
             self.store.keep_watch(self._project, None)
+            if self._run is None and self.profile().nested:  # others may move it from now on
+                self.store.forget_profiles(self._project)
+                self.prepare()
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
 
     def report(self, call: NativeCall, governed: GovernedCall, *, pending: bool) -> Reported:
@@ -404,31 +450,15 @@ class Confining:
     def _failed(self, call: NativeCall, confined: Confined) -> str:
         """What the agent is told where confinement may be why a call failed."""
         output = "\n".join((call.error, *texts(call.response)))
-        profile = self.profile(confined.needs)
-        found = symptoms_in(
-            output, profile, home=self._home, cwd=confined.folder, denies=self.engine.kind.denies
-        )
+        profile, denies = self.profile(confined.needs), self.engine.kind.denies
+        found = symptoms_in(output, profile, home=self._home, cwd=confined.folder, denies=denies)
         missed = without_login(call.error, confined.withheld)
         reads = [path for path in dict.fromkeys((*found.reads, *missed)) if not self._rights.is_own(path)]
         found = replace(found, reads=tuple(reads))
-        if not found:
-            return ""
-        if found.outside and not (found.writes or found.reads):
-            return "Confinement may be the cause: a program that it runs needs rights which no confined command has. Run that program by itself (sudo …), so that the user can be asked."
-        if found.unnamed and not found.reads:
-            return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
-        retry = (
-            "If the task needs it, ask the user to do it in a terminal: under `sb run` nobody can allow it."
-        )
-        failure = {"writes": list(found.writes), "reads": list(found.reads)}
-        if self._run is None:
-            retry = "If the task needs it, repeat exactly this call: the user is then asked."
+        if self._run is None and (found.writes or found.reads):
+            failure = {"writes": list(found.writes), "reads": list(found.reads)}
             self.store.note_failure(confined.command, confined.folder, failure)
-        what = [f"it may not write {path}" for path in found.writes] + [
-            f"it may not open {path}" for path in found.reads
-        ]
-        listed = one_line("; ".join(what), 5 * LONGEST)
-        return f"Confinement may be the cause: {listed}. {retry}"
+        return advice(found, in_run=self._run is not None)
 
     def leave(self) -> None:
         """Tidy up when a session ends."""

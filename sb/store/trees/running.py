@@ -1,0 +1,50 @@
+"""Calls of a project that are not over: those without a report, and those in the background whose record has ended.
+
+A call in the background ends, for its record, with the next tree that is stored. It may go on, and what it changes then
+is part of later records, which have to say so.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from sb.files import write_atomic
+
+KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")
+_RUNNING = "running"
+_DAY_S = 86_400.0
+
+
+def young_keys(folder: Path, now: float) -> list[str]:
+    """The keys of a folder's files that are not older than a day."""
+    with suppress(OSError):
+        paths = [path for path in sorted(folder.iterdir()) if KEY.fullmatch(path.name)]
+        return [path.name for path in paths if path.stat().st_mtime >= now - _DAY_S]
+    return []
+
+
+def note_running(home: Path, key: str, session: str) -> None:
+    """Note that a call in the background may run although its record has ended.
+
+    Args:
+        home: the folder of its project's trees.
+    """
+    with suppress(OSError):
+        (home / _RUNNING).mkdir(mode=0o700, exist_ok=True)
+        write_atomic(home / _RUNNING / key, session.encode(), durable=False)
+
+
+def running_keys(home: Path, now: float) -> list[str]:
+    """The keys of such calls of a project."""
+    return young_keys(home / _RUNNING, now)
+
+
+def running_in(trees: Path, session: str) -> list[Path]:
+    """The notes of such calls of a session, in all projects.
+
+    Args:
+        trees: the folder of all trees.
+    """
+    return [note for note in trees.glob(f"*/{_RUNNING}/*") if note.read_bytes() == session.encode()]

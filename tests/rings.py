@@ -1,0 +1,109 @@
+"""Rings of the suite: `--ring 1` leaves out what takes long, `make test-all` runs everything.
+
+A test whose recorded processor time is above the limit is in the second ring, unless docs/concepts/security.md names it as
+the witness of a promise. Of a file or folder that the page names, the quickest test stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RECORD = ROOT / "tests" / "durations.json"
+LIMIT_S = 0.8  # of processor time, with that of the processes that a test waits for
+_KEPT_S = 0.4  # quicker ones are not recorded
+_OPTION, _RECORDING = "--ring", "SB_RECORD_DURATIONS"
+_CPU = "cpu_s"
+
+
+def recorded() -> dict[str, float]:
+    """The processor seconds of slow tests, by their ids."""
+    return dict(json.loads(RECORD.read_text(encoding="utf-8"))) if RECORD.exists() else {}
+
+
+def witnesses() -> frozenset[str]:
+    """The files, folders and tests that prove a promise of the page on security."""
+    page = (ROOT / "docs" / "concepts" / "security.md").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"`(tests/[^`]+)`", page))
+
+
+def second_ring(ids: list[str], seconds: dict[str, float], named: frozenset[str]) -> set[str]:
+    """The tests that the first ring leaves out.
+
+    Args:
+        ids: of all tests that were collected. seconds: those recorded. named: witnesses.
+    """
+    slow = {test for test in ids if seconds.get(test, 0) > LIMIT_S and test.partition("[")[0] not in named}
+    members = defaultdict[str, list[str]](list)
+    for test in ids:
+        for place in _places(test) & named:
+            members[place].append(test)
+    for tests in members.values():
+        if slow.issuperset(tests):
+            slow.discard(min(tests, key=lambda test: (seconds[test], test)))
+    return slow
+
+
+def _places(test: str) -> set[str]:
+    path = Path(test.partition("::")[0])
+    return {str(path), *map(str, path.parents)}
+
+
+class Rings:
+    """The plugin: leaves out the second ring, and records processor times where that is asked for."""
+
+    def __init__(self, ring: str) -> None:
+        self._ring = ring
+        self._seconds: dict[str, float] = {}
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if self._ring != "1":
+            return
+        left_out = second_ring([item.nodeid for item in items], recorded(), witnesses())
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        if _RECORDING not in os.environ:
+            return (yield)
+        before = sum(os.times()[:4])
+        item.stash[_BEFORE] = before
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if _BEFORE in item.stash and call.when == "teardown":
+            report.user_properties.append((_CPU, sum(os.times()[:4]) - item.stash[_BEFORE]))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties:
+            if name == _CPU and report.when == "teardown" and isinstance(value, float):
+                self._seconds[report.nodeid] = round(value, 1)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._seconds and not hasattr(session.config, "workerinput"):
+            slow = {test: seconds for test, seconds in sorted(self._seconds.items()) if seconds >= _KEPT_S}
+            RECORD.write_text(json.dumps(slow, indent=0) + "\n", encoding="utf-8")
+
+
+_BEFORE = pytest.StashKey[float]()
+
+
+def add_option(parser: pytest.Parser) -> None:
+    parser.addoption(_OPTION, choices=("1", "all"), default="all", help="1 leaves out what takes long")
+
+
+def register(config: pytest.Config) -> None:
+    config.pluginmanager.register(Rings(config.getoption(_OPTION)), "rings")
