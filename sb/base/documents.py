@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from sb.base.located import LocatedList, LocatedMapping
+from sb.base.located import LocatedMapping, Unreadable, YamlWalk, line_of_event
 from sb.base.reading import Place, Report, WrongValue
 from sb.text import human_bytes, plain, shorten, storable
 
@@ -37,7 +36,9 @@ def parse_yaml(data: bytes, report: Report, instead: str = "write the value out"
         instead: what to do in place of anchors and aliases.
     """
     try:
-        return _Builder(report, instead).document(_decode(data, report))
+        return _PlainValues(_decode(data, report), instead, MAX_NODES, MAX_DEPTH).document()
+    except Unreadable as error:
+        raise Place(report, "", error.line).refuse(error.message, error.hint) from None
     except RecursionError:
         raise Place(report).refuse(f"is nested deeper than {MAX_DEPTH} levels") from None
 
@@ -81,7 +82,9 @@ def _json_object(line: str, place: Place) -> LocatedMapping:
         raise place.refuse(f"has {word}, which is not JSON")
 
     def whole(digits: str) -> int:
-        return int(_few_digits(digits, place))
+        if len(digits) > MAX_DIGITS:
+            raise place.refuse(_TOO_LONG)
+        return int(digits)
 
     def real(digits: str) -> float:
         value = float(digits)
@@ -109,107 +112,39 @@ def _is_storable(value: Any) -> bool:
     return storable(text) == text
 
 
-def _few_digits(digits: str, place: Place) -> str:
-    if len(digits) > MAX_DIGITS:
-        raise place.refuse(f"has a number of more than {MAX_DIGITS:,} digits")
-    return digits
+_TOO_LONG = f"has a number of more than {MAX_DIGITS:,} digits"
 
 
-class _Builder:
-    """One walk over the events of a YAML file."""
+class _PlainValues(YamlWalk):
+    def put(self, mapping: LocatedMapping, key: Any, value: Any, line: int, prefix: str) -> None:
+        if not isinstance(key, str):
+            raise Unreadable(line, "a key is no text", "put it in quotes")
+        if key in mapping:
+            shown = shorten(plain(key, one_line=True), 80)
+            raise Unreadable(line, f'the key "{shown}" is there twice')
+        mapping.put(key, value, line)
 
-    def __init__(self, report: Report, instead: str) -> None:
-        self.report = report
-        self.instead = instead
-        self.nodes = 0
-        self.events: Iterator[Any] = iter(())
-
-    def document(self, text: str) -> Any:
-        self.events = self._safe_events(text)
-        value: Any = None
-        documents = 0
-        for event in self.events:
-            if type(event).__name__ == "DocumentStartEvent":
-                documents += 1
-                if documents > 1:
-                    raise self._place(event).refuse("has a second document", "remove the line ---")
-                value = self._node(next(self.events), 0)
-        return value
-
-    def _safe_events(self, text: str) -> Iterator[Any]:
-        import yaml
-
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        try:
-            yield from yaml.parse(text, Loader=loader)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            problem = shorten(plain(error.problem or "cannot be read", one_line=True), 80)
-            raise Place(self.report, "", mark.line + 1 if mark else 0).refuse(
-                f"invalid YAML: {problem}"
-            ) from None
-        except yaml.reader.ReaderError as error:
-            line = text.count("\n", 0, error.position) + 1
-            raise Place(self.report, "", line).refuse("invalid YAML: a control character") from None
-        except (ValueError, OverflowError):  # of the parser in Python, at an escape beyond all characters
-            raise Place(self.report).refuse("invalid YAML: a character that does not exist") from None
-
-    def _place(self, event: Any) -> Place:
-        return Place(self.report, "", event.start_mark.line + 1)
-
-    def _node(self, event: Any, depth: int) -> Any:
-        self.nodes += 1
-        kind = type(event).__name__
-        if kind == "AliasEvent" or event.anchor is not None:
-            raise self._place(event).refuse("anchors (&) and aliases (*) are not used here", self.instead)
-        if event.tag is not None:
-            raise self._place(event).refuse("tags (!) are not used here", "write the plain value")
-        if depth > MAX_DEPTH:
-            raise self._place(event).refuse(f"is nested deeper than {MAX_DEPTH} levels")
-        if self.nodes > MAX_NODES:
-            raise self._place(event).refuse(
-                f"has more than {MAX_NODES:,} values", "divide it into several files"
-            )
-        if kind == "ScalarEvent":
-            return event.value if event.style else self._plain_scalar(event)
-        if kind == "SequenceStartEvent":
-            listed = LocatedList(event.start_mark.line + 1)
-            while type(item := next(self.events)).__name__ != "SequenceEndEvent":
-                listed.put(self._node(item, depth + 1), item.start_mark.line + 1)
-            return listed
-        return self._mapping(event, depth)
-
-    def _mapping(self, event: Any, depth: int) -> LocatedMapping:
-        mapping = LocatedMapping(event.start_mark.line + 1)
-        while type(key := next(self.events)).__name__ != "MappingEndEvent":
-            name = self._node(key, depth + 1)
-            if not isinstance(name, str):
-                raise self._place(key).refuse("a key is no text", "put it in quotes")
-            value = self._node(next(self.events), depth + 1)
-            if name in mapping:
-                shown = shorten(plain(name, one_line=True), 80)
-                raise self._place(key).refuse(f'the key "{shown}" is there twice')
-            mapping.put(name, value, key.start_mark.line + 1)
-        return mapping
-
-    def _plain_scalar(self, event: Any) -> Any:
+    def scalar(self, event: Any) -> Any:
         text: str = event.value
+        if event.style:
+            return text
         if text in _NULLS:
             return None
         if text in _BOOLEANS:
             return _BOOLEANS[text]
         if text[0] not in "-+.0123456789":
             return text
+        line = line_of_event(event)
         if _LEADING_ZERO.match(text) and _INTEGER.fullmatch(text):
-            raise self._place(event).refuse(
-                f"{shorten(text, 80)}: a number with leading zeros", "put it in quotes"
-            )
+            shown = shorten(text, 80)
+            raise Unreadable(line, f"{shown}: a number with leading zeros", "put it in quotes")
         if _INTEGER.fullmatch(text):
-            digits = _few_digits(text, self._place(event))
-            return int(digits, 0) if digits[:2] in ("0o", "0x") else int(digits)
+            if len(text) > MAX_DIGITS:
+                raise Unreadable(line, _TOO_LONG)
+            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
         if _FLOAT.fullmatch(text):
             value = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
             if math.isinf(value) and "inf" not in text.lower():
-                raise self._place(event).refuse("a number that is too large")
+                raise Unreadable(line, "a number that is too large")
             return value
         return text

@@ -260,7 +260,7 @@ BAD_FILES: dict[str | bytes, str] = {
     b"\n\xff": ":2: is not UTF-8 text",
     "a: 1\n".encode("utf-16"): ":1: is not UTF-8 text",
     "tools: " + "[" * (MAX_DEPTH + 2): f":1: is nested deeper than {MAX_DEPTH} levels",
-    "tools: [" + "a," * MAX_NODES + "]": f":1: has more than {MAX_NODES} values",
+    "tools: [" + "a," * MAX_NODES + "]": f":1: has more than {MAX_NODES:,} values",
     b"#" * (MAX_BYTES + 1): ": is larger than 1.0 MiB",
 }
 

@@ -24,7 +24,7 @@ def test_what_is_read_without_yaml_is_what_yaml_reads(text: str) -> None:
     found = _empty_groups(text)
     if found is not None:
         report = Report("file")
-        assert found == _Builder(text, report).document()
+        assert found == _Builder(text, report).settings()
         assert report.problems == []
 
 
