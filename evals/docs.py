@@ -19,7 +19,7 @@ from evals.packs import PROGRAM_TABLE, TABLE, program_table, table
 from evals.secret_table import TABLE as SECRETS
 from evals.secret_table import secret_table
 from sb.cli import COMMANDS, HELP, load, root_command
-from sb.config import render_example, render_table
+from sb.config import render_example, render_table, settings_schema
 from sb.harness.running import audit
 from sb.harness.scorecard import scorecard
 
@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 CLI_PAGE = DOCS / "reference" / "cli.md"
 SCHEMAS = DOCS / "reference" / "output.schema.json"
+CONFIG_SCHEMA = DOCS / "reference" / "config.schema.json"
 COMMANDS_PAGE = DOCS / "reference" / "commands.md"
 
 
@@ -99,6 +100,7 @@ def files() -> dict[Path, str]:
         CLI_PAGE: conventions(),
         COMMANDS_PAGE: cli_reference(),
         SCHEMAS: json.dumps(output_schemas(), indent=1) + "\n",
+        CONFIG_SCHEMA: json.dumps(settings_schema(), indent=1) + "\n",
         ROOT / "config.example.yaml": render_example(),
         TABLE: table(),
         PROGRAM_TABLE: program_table(),

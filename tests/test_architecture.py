@@ -35,8 +35,7 @@ LAYERS = (
             "sb.discovery",
         ),
         "sb.fitting",
-        "sb.fields",
-        "sb.located",
+        "sb.base",
         *(
             "sb.files",
             "sb.numeric",

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from evals.bench.kernel import ARGS, InlineWorkers, context, registry
 from evals.bench.timing import Comparison, compare
+from sb.config.access import ReadRule
 from sb.config.credentials import CredentialSource
 from sb.config.home import Home
 from sb.config.model import assemble
-from sb.config.reading import ReadRule
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.boundaries.boundaries import Boundaries

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sb.config.document import Problem
+from sb.base.reading import Problem
 from sb.config.home import Home
 from sb.config.host_patterns import HostPattern
 from sb.config.kinds import AgentSettings
@@ -14,10 +14,17 @@ from sb.config.trust import is_trusted, trust
 from sb.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from sb.config.render import CurrentSetting, current_settings, render_example, render_table
+    from sb.config.render import (
+        CurrentSetting,
+        current_settings,
+        render_example,
+        render_table,
+        settings_schema,
+    )
 else:
     __getattr__, _ = lazy_exports(
-        __name__, {"sb.config.render": "CurrentSetting current_settings render_example render_table"}
+        __name__,
+        {"sb.config.render": "CurrentSetting current_settings render_example render_table settings_schema"},
     )
 
 __all__ = [
@@ -38,5 +45,6 @@ __all__ = [
     "load_config",
     "render_example",
     "render_table",
+    "settings_schema",
     "trust",
 ]

@@ -1,4 +1,4 @@
-"""Who may do what with the memories of a scope: the setting `memory.access`, and how a project file narrows it.
+"""Who may do what with the memories of a scope: the settings `memory.access`, which project files narrow, and `memory.reading`.
 
 Source: the memory whitepaper, "rbac". A scope follows one rule, see `sb.config.scope_patterns`; it says
 for each right which agents have it, and nobody has a right that it leaves out. A scope without a rule is open to all.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sb.config.document import Entry
-from sb.config.kinds import SCOPE, Kind, Reading, listing, mapping, matching
+from sb.base.reading import Field, Kind, duration, flag, listing, mapping, matching, record, text
+from sb.config.kinds import no_scope
 from sb.config.narrowing import Narrow
 from sb.config.scope_patterns import ANY, rule_of
-from sb.text import nearest
+from sb.frozen import frozen
 
 READ, WRITE, PROMOTE, SHARE = RIGHTS = ("read", "write", "promote", "share")
 _AGENT = r"[^*\x00-\x1f\x7f]+\*?|\*"  # only at the end: what two patterns have in common is one of them then
@@ -41,29 +41,16 @@ def covers(pattern: str, agent: str) -> bool:
 def access_kind() -> Kind[Access]:
     """Scopes, each with rights, each with agents."""
     agents = listing(matching("an agent's name, or the beginning of names and *", _AGENT))
-
-    def parse_right(entry: Entry, key: str, reading: Reading) -> tuple[str, ...] | None:
-        if entry.key not in RIGHTS:
-            reading.wrong(entry, key, "is no right" + nearest(entry.key, RIGHTS))
-            return None
-        return agents.parse(entry.value, key, reading)
-
-    rights = mapping("a mapping of rights", parse_right)
-
-    def parse_scope(entry: Entry, key: str, reading: Reading) -> Rule | None:
-        if entry.key != ANY and not SCOPE.fullmatch(entry.key):
-            reading.wrong(entry, key, "is no scope, no pattern such as project:*, and not *")
-            return None
-        if (
-            ANY in entry.key[:-1]
-        ):  # of two patterns that fit a scope one means the other's then: it can be narrowed
-            reading.wrong(entry, key, "has a * that is not at its end")
-            return None
-        return rights.parse(entry.value, key, reading)
-
-    return mapping(
-        "a mapping of scopes or patterns such as project:* to rights to lists of agents", parse_scope
+    rights: Kind[Rule] = record(
+        [Field(right, agents) for right in RIGHTS], lambda values, place: values, "a mapping of rights"
     )
+    label = "a mapping of scopes or patterns such as project:* to rights to lists of agents"
+    return mapping(rights, label, _no_pattern)
+
+
+def _no_pattern(name: str) -> str:
+    # Of two patterns that fit a scope one means the other's then: it can be narrowed.
+    return no_scope(name) or ("has a * that is not at its end" if ANY in name[:-1] else "")
 
 
 def fewer_agents() -> Narrow[Access]:
@@ -92,3 +79,36 @@ def _both(known: tuple[str, ...], agent: str) -> list[str]:
     if any(covers(pattern, agent) for pattern in known):
         return [agent]
     return [pattern for pattern in known if covers(agent, pattern)]
+
+
+@frozen
+class ReadRule:
+    """Who reads the memories of a scope.
+
+    Args:
+        purpose: for what; it is in the log of each read. readers: patterns of the agents that read for it.
+        consent: whether everybody whom a memory is about has to have agreed. max_age_s: seconds after which a memory that
+            was neither written nor changed is stale; 0 for never.
+    """
+
+    purpose: str = ""
+    readers: tuple[str, ...] = ("*",)
+    consent: bool = False
+    max_age_s: int = 0
+
+
+ReadRules = Mapping[str, ReadRule]
+_READ_FIELDS = (
+    Field("purpose", text("what the memories are read for, such as support")),
+    Field("readers", listing(text("a pattern of agents' names, such as support-*"))),
+    Field("consent", flag()),
+    Field("max_age", duration()),
+)
+
+
+def read_rules_kind() -> Kind[ReadRules]:
+    """Scopes or patterns of scopes, each with a rule."""
+    return mapping(
+        record(_READ_FIELDS, lambda values, place: ReadRule(max_age_s=values.pop("max_age", 0), **values)),
+        "a mapping of scopes, such as customer:*, to purpose, readers, consent and max_age",
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
-from sb.config.document import SHOWN, Entry, Scalar
-from sb.config.kinds import Kind, Reading, mapping
+from sb.base.reading import SHOWN, Kind, Place, mapping
 from sb.frozen import frozen
 from sb.text import shorten
 
@@ -53,15 +53,13 @@ def problem_with_source(kind: str, place: str) -> str:
 def credentials_kind() -> Kind[Sources]:
     """Names, each with where its value comes from."""
     label = "a mapping of names to env:VARIABLE, file:PATH, keyring:SERVICE/USER or command:LINE"
-    return mapping(label, _source)
+    wrong = "is no name: lower-case letters, digits, - _ and . after a letter"
+    source = Kind(_source, {"type": "string"})
+    return mapping(source, label, lambda name: "" if _NAME.fullmatch(name) else wrong)
 
 
-def _source(entry: Entry, key: str, reading: Reading) -> CredentialSource | None:
-    if not _NAME.fullmatch(entry.key):
-        reading.wrong(entry, key, "is no name: lower-case letters, digits, - _ and . after a letter")
-        return None
-    kind, _, place = (entry.value.text if isinstance(entry.value, Scalar) else "").partition(":")
-    if problem := problem_with_source(kind, place):
-        reading.wrong(entry, key, problem)  # without the text: it may be the credential itself
-        return None
-    return CredentialSource(kind, place)
+def _source(value: Any, place: Place) -> CredentialSource:
+    kind, _, where = (str(value) if isinstance(value, str) else "").partition(":")
+    if problem := problem_with_source(kind, where):
+        raise place.refuse(problem)  # without the text: it may be the credential itself
+    return CredentialSource(kind, where)

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sb.config.document import Report, Table, parse_document
+from sb.base.located import LocatedMapping
+from sb.base.reading import Report
+from sb.config.document import parse_document
 from sb.errors import UsageError
 
 
@@ -25,25 +27,26 @@ def with_values(text: str, group: str, values: Mapping[str, Any]) -> str:
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    place = next((at for at, one in enumerate(document.entries) if one.key == group), None)
-    if place is None:
+    groups, starts = [*document], [*document.lines.values()]
+    if group not in groups:
         return "".join([*lines, f"{group}:\n", *(_line("  ", key, value) for key, value in values.items())])
-    entry = document.entries[place]
-    children = entry.value.entries if isinstance(entry.value, Table) else ()
-    if children and children[0].line == entry.line:
+    place, own = groups.index(group), document[group]
+    children = own.lines if isinstance(own, LocatedMapping) else {}
+    begins = [*children.values()]
+    if starts[place] in begins:
         raise UsageError(f"{group} is written on one line", f"write it on several, with {', '.join(values)}")
-    after = document.entries[place + 1].line - 1 if place + 1 < len(document.entries) else len(lines)
-    first = lines[children[0].line - 1] if children else "  "
+    after = starts[place + 1] - 1 if place + 1 < len(starts) else len(lines)
+    first = lines[begins[0] - 1] if begins else "  "
     indent = first[: len(first) - len(first.lstrip())]
-    ends = [*(one.line - 1 for one in children[1:]), after]
-    known = {one.key: (one.line - 1, end) for one, end in zip(children, ends, strict=False)}
+    ends = [*(line - 1 for line in begins[1:]), after]
+    known = {key: (line - 1, end) for (key, line), end in zip(children.items(), ends, strict=False)}
     new = [_line(indent, key, value) for key, value in values.items() if key not in known]
     edits = [(known[key], [_line(indent, key, value)]) for key, value in values.items() if key in known]
     for (start, end), changed in sorted(edits, key=lambda edit: -edit[0][0]):
         while end > start + 1 and lines[end - 1].lstrip()[:1] in ("", "#"):  # they belong to what follows
             end -= 1
         lines[start:end] = changed
-    lines[entry.line : entry.line] = new
+    lines[starts[place] : starts[place]] = new
     return "".join(lines)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from sb.base.reading import choice, flag, integer, listing, mapping, matching, number, text
 from sb.config import kinds
 from sb.config.host_patterns import HostPattern
 from sb.config.narrowing import (
@@ -34,25 +35,25 @@ _MANY = 1_000_000_000
 class Budget:
     """Limits of a run that `sb` starts."""
 
-    max_tool_calls: int = setting(20, kinds.integer(1, _MANY), "Tool calls that may run.", narrow=smaller())
+    max_tool_calls: int = setting(20, integer(1, _MANY), "Tool calls that may run.", narrow=smaller())
     max_retries_per_tool: int = setting(
-        3, kinds.integer(0, 100), "Retries of one call, whatever its contract allows.", narrow=smaller()
+        3, integer(0, 100), "Retries of one call, whatever its contract allows.", narrow=smaller()
     )
     max_prompt_tokens: int = setting(
-        4000, kinds.integer(1, _MANY), "Prompt tokens, as far as callers report them.", narrow=smaller()
+        4000, integer(1, _MANY), "Prompt tokens, as far as callers report them.", narrow=smaller()
     )
     max_latency_ms: int = setting(
         30_000,
-        kinds.integer(1, _MANY),
+        integer(1, _MANY),
         "Milliseconds inside tools; waiting for a person does not count.",
         narrow=smaller(),
     )
     max_cost_usd_cents: float = setting(
-        10.0, kinds.number(0.01, _MANY), "US cents, as far as callers report them.", narrow=smaller()
+        10.0, number(0.01, _MANY), "US cents, as far as callers report them.", narrow=smaller()
     )
     session_cost_usd: float = setting(
         float(_MANY),
-        kinds.number(0.01, _MANY),
+        number(0.01, _MANY),
         "US dollars after which new calls of a coding agent's session are refused, as its transcript and `prices` tell; "
         f"that lags behind, and is no security boundary. {_MANY} is no limit.",
         narrow=smaller(),
@@ -60,7 +61,7 @@ class Budget:
 
     daily_cost_usd: float = setting(
         float(_MANY),
-        kinds.number(0.01, _MANY),
+        number(0.01, _MANY),
         "US dollars that the sessions of a day may cost, which the console's Home shows beside what they did cost, as their "
         f"transcripts and `prices` tell; nothing is refused. {_MANY} is no limit.",
         narrow=smaller(),
@@ -87,7 +88,7 @@ class Files:
 
     roots: tuple[Path, ...] = setting(
         (),
-        kinds.listing(kinds.path()),
+        listing(kinds.path()),
         "Folders whose files agents may use, with everything below; none by default. Relative to the "
         "configuration file.",
         narrow=inner_folders(),
@@ -109,7 +110,7 @@ class Undo:
     """Snapshots of what calls change."""
 
     keep_days: int = setting(
-        14, kinds.integer(1, 3650), "Days for which a snapshot is kept, at least; older ones are removed."
+        14, integer(1, 3650), "Days for which a snapshot is kept, at least; older ones are removed."
     )
     store_max_bytes: int = setting(
         1024 * MIB,
@@ -125,13 +126,13 @@ class Undo:
     )
     call_max_files: int = setting(
         2000,
-        kinds.integer(1, 100_000),
+        integer(1, 100_000),
         "The most files, links and folders in the snapshot of one call.",
         narrow=smaller(),
     )
     tree_ms: int = setting(
         150,
-        kinds.integer(0, 60_000),
+        integer(0, 60_000),
         "Milliseconds in which the project's tree is stored before a command line whose changes are not all known; 0 "
         "for never. A tree that takes longer is stored in the background, and only files that the line names are kept.",
     )
@@ -143,7 +144,7 @@ class Http:
 
     allow: tuple[HostPattern, ...] = setting(
         (),
-        kinds.listing(kinds.host()),
+        listing(kinds.host()),
         "Hosts that agents may reach; none by default. *.host means every host below it, not itself (in "
         "quotes: YAML reads a bare * as something else). Without a port only 80 and 443 are meant.",
         narrow=shared("hosts inside the configured ones", shared_hosts),
@@ -158,7 +159,7 @@ class Shell:
 
     env: tuple[str, ...] = setting(
         ("PATH", "LANG", "LC_ALL", "TZ"),
-        kinds.listing(kinds.matching("the name of an environment variable", r"[A-Za-z_][A-Za-z0-9_]*")),
+        listing(matching("the name of an environment variable", r"[A-Za-z_][A-Za-z0-9_]*")),
         "Environment variables that a command is given; it sees no others.",
         narrow=shared("some of the configured ones, and PATH", same, fixed=("PATH",)),
     )
@@ -172,17 +173,17 @@ class Approvals:
     """Calls that wait for a person."""
 
     overdue_after_minutes: int = setting(
-        30, kinds.integer(1, 43_200), "Minutes after which a request is shown as overdue.", narrow=smaller()
+        30, integer(1, 43_200), "Minutes after which a request is shown as overdue.", narrow=smaller()
     )
     expire_after_minutes: int = setting(
         240,
-        kinds.integer(1, 43_200),
+        integer(1, 43_200),
         "Minutes after which a request counts as denied, and an approval that was not used is worth nothing.",
         narrow=smaller(),
     )
     dual_control: tuple[str, ...] = setting(
         (),
-        kinds.listing(kinds.text("a pattern of tool ids, such as payments.*")),
+        listing(text("a pattern of tool ids, such as payments.*")),
         "Tools of which two people have to approve each call, as patterns of their ids; both have to be enrolled "
         "operators.",
         example='["payments.*"]',
@@ -194,7 +195,7 @@ def _ceiling(what: str) -> float:
     """The most of one dimension; at its default there is none."""
     meaning = f"The most {what} that one run may do without a person's agreement; {_MANY} is no limit."
     # Without a ceiling, what cannot be undone asks a person; a ceiling says how much of it is fine without one.
-    return setting(float(_MANY), kinds.number(0, _MANY), meaning, narrow=lower_than_set(float(_MANY)))
+    return setting(float(_MANY), number(0, _MANY), meaning, narrow=lower_than_set(float(_MANY)))
 
 
 @frozen
@@ -218,7 +219,7 @@ class Kill:
 
     dual_control: bool = setting(
         False,
-        kinds.boolean(),
+        flag(),
         "Once two operators are enrolled, what is killed from then on needs two of them to lift it.",
         within=only_on(),
     )
@@ -230,7 +231,7 @@ class Hooks:
 
     approval: str = setting(
         "ask",
-        kinds.choice("queue", "ask"),
+        choice("queue", "ask"),
         "Who decides about a call that needs a person: ask has a host that can do so ask its own user at once, whose yes is "
         "a permission and no approval; once operators are enrolled, a call that destroys or cannot be undone is queued for "
         "their signature. queue denies every such call until it is approved here. Queued under both: where no user is there, "
@@ -239,7 +240,7 @@ class Hooks:
     )
     secrets: str = setting(
         "ask",
-        kinds.choice("allow", "ask", "queue", "deny"),
+        choice("allow", "ask", "queue", "deny"),
         "What becomes of a call that reads credentials: ask has the host ask its own user where one is there, and queues "
         "the call elsewhere, queue needs an operator's approval, deny refuses, allow lets it go. What would send "
         "credentials over the network is queued under each of them but deny.",
@@ -247,38 +248,38 @@ class Hooks:
     )
     uploads: str = setting(
         "ask",
-        kinds.choice("allow", "ask"),
+        choice("allow", "ask"),
         "What becomes of a call that sends a file or a body to a host by its name, or pushes to an address that is no remote: "
         "ask asks once a session for each destination, allow lets it go. Hosts of this machine and names without a dot go.",
         narrow=stricter("allow", "ask"),
     )
     unjudged: str = setting(
         "reads",
-        kinds.choice("all", "reads", "none"),
+        choice("all", "reads", "none"),
         "Which calls go on when they cannot be judged, because the database or the configuration cannot be used.",
         narrow=stricter("all", "reads", "none"),
     )
     deadline_seconds: int = setting(
         20,
-        kinds.integer(1, 25),
+        integer(1, 25),
         "Seconds after which a call that is not judged yet counts as one that cannot be; hosts wait 30.",
     )
     read_only: tuple[str, ...] = setting(
         (),
-        kinds.listing(kinds.text("a pattern of a host's tool names, such as mcp__github__get_*")),
+        listing(text("a pattern of a host's tool names, such as mcp__github__get_*")),
         "Tools of hosts, and of MCP servers, that only read, as patterns of their names.",
         example='["mcp__github__get_*"]',
     )
     keep: bool = setting(
         True,
-        kinds.boolean(),
+        flag(),
         "Take a snapshot of what a command line deletes or overwrites in the project, instead of asking a person; `sb undo` "
         "restores it.",
         narrow=only_off(),
     )
     confine: str = setting(
         "on",
-        kinds.choice("off", "on", "require"),
+        choice("off", "on", "require"),
         "Whether agents' commands run in confinement, where the host can start them so and an engine is found (bubblewrap, Landlock, on macOS sandbox-exec): "
         "they then write to the project, temporary folders and caches alone. on goes by the text of a command where that "
         "does not hold, require refuses it.",
@@ -286,14 +287,14 @@ class Hooks:
     )
     writable: tuple[Path, ...] = setting(
         (),
-        kinds.listing(kinds.path()),
+        listing(kinds.path()),
         "Folders outside of the project that confined commands may write to without a question.",
         narrow=inner_folders(),
         example="[~/projects/shared]",
     )
     packs: tuple[PackFile, ...] = setting(
         (),
-        kinds.listing(pack_file()),
+        listing(pack_file()),
         "Files of rules about programs, beside the shipped packs: what a command does, with examples "
         "(docs/reference/shell-classes.md). Relative to the configuration file.",
         narrow=more_packs(),
@@ -301,27 +302,27 @@ class Hooks:
     )
     packs_disabled: tuple[str, ...] = setting(
         (),
-        kinds.listing(kinds.text("the name of a shipped pack")),
+        listing(text("the name of a shipped pack")),
         "Shipped packs that are switched off, so that their programs are unknown ones, which are network.",
         example="[clouds, migrations]",
     )
     resident: bool = setting(
         True,
-        kinds.boolean(),
+        flag(),
         "Whether a resident helper judges, a process that stays for 15 minutes and answers many times faster than one "
         "that starts for each call.",
         env="SB_RESIDENT",
     )
     conflicts: str = setting(
         "warn",
-        kinds.choice("off", "warn", "refuse"),
+        choice("off", "warn", "refuse"),
         "What becomes of a change to a file that another live session has changed in the last 30 minutes: warn names "
         "each session to the other, refuse also refuses the change.",
         narrow=stricter("off", "warn", "refuse"),
     )
     mcp: Mapping[str, str] = setting(
         MappingProxyType({}),
-        kinds.choices("a mapping of patterns of MCP tools to read, server or ask", "read", "server", "ask"),
+        mapping(choice("read", "server", "ask"), "a mapping of patterns of MCP tools to read, server or ask"),
         "Tools of MCP servers, as patterns of their names: read lets one go on, server has it approved once for each "
         "server, ask each time; of several that fit, the strictest counts. Else the tool's name decides.",
         example='{"mcp__postgres__execute_sql": read}',
@@ -334,7 +335,7 @@ class Entity:
 
     plugin_fail_fast: bool = setting(
         False,
-        kinds.boolean(),
+        flag(),
         "Load a plugin not at all if its tools or commands cannot be registered, instead of without them.",
         env="SB_PLUGIN_FAIL_FAST",
     )
@@ -358,14 +359,14 @@ class Audit:
 
     anchor_every: int = setting(
         1000,
-        kinds.integer(1, 1_000_000),
+        integer(1, 1_000_000),
         "Transactions of one process after which the head of the log is written outside the database; it also is "
         "when the process ends, and with each commit that survives power loss.",
         narrow=smaller(),
     )
     retention_days: int = setting(
         0,
-        kinds.integer(0, 36_500),
+        integer(0, 36_500),
         "Days after which `sb log prune` removes payloads; 0 keeps them for ever.",
     )
 
@@ -376,7 +377,7 @@ class Replay:
 
     keep_days: int = setting(
         30,
-        kinds.integer(0, 36_500),
+        integer(0, 36_500),
         "Days after which a packet that nothing was added to is removed; 0 keeps it for ever.",
     )
     max_bytes: int = setting(
@@ -388,4 +389,36 @@ class Replay:
 class Telemetry:
     """Traces and metrics."""
 
-    arguments: bool = setting(False, kinds.boolean(), "Put redacted arguments on spans.", narrow=only_off())
+    arguments: bool = setting(False, flag(), "Put redacted arguments on spans.", narrow=only_off())
+
+
+@frozen
+class Release:
+    """The parts that make agents' runs what they are (`sb release`)."""
+
+    check: str = setting(
+        "off",
+        choice("off", "observe", "enforce"),
+        "observe records the release of each run, and what differs from the one that is pinned; enforce also refuses "
+        "runs and calls that differ.",
+        narrow=stricter("off", "observe", "enforce"),
+    )
+    prompt: tuple[Path, ...] = setting(
+        (),
+        listing(kinds.path()),
+        "Files and folders of prompts, which are the prompt of the release. Relative to the configuration file.",
+        example="[prompts/refund.md]",
+    )
+    eval: tuple[Path, ...] = setting(
+        (),
+        listing(kinds.path()),
+        "Files and folders of evaluations, which are the evaluation of the release; no agent may change them. Relative to "
+        "the configuration file.",
+        example="[evals]",
+    )
+    model: str = setting(
+        "unstated",
+        text("the name of a model"),
+        "The model of the release, where a run does not say it in `metadata`.",
+        example="model-name-2026-11",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sb.config import kinds
+from sb.base.reading import choice, listing, text
 from sb.config.narrowing import stricter
 from sb.config.setting import setting
 from sb.frozen import frozen
@@ -23,7 +23,7 @@ class RedTeam:
 
     tool_results: str = setting(
         OFF,
-        kinds.choice(*_RESULTS),
+        choice(*_RESULTS),
         "What becomes of a tool's result that reads like an attack on the model: mark puts it on record and says so beside "
         "the result, quarantine also withholds it from a Python caller, and has each later call of a coding agent's session "
         "that may change something wait for a person.",
@@ -31,7 +31,7 @@ class RedTeam:
     )
     prompts: str = setting(
         OFF,
-        kinds.choice(*_PROMPTS),
+        choice(*_PROMPTS),
         "What becomes of a prompt of a coding agent's user that reads like an attack, such as a pasted page: mark puts it on "
         "record and tells the model.",
         narrow=stricter(*_PROMPTS),
@@ -49,20 +49,20 @@ class OutputGate:
 
     results: tuple[str, ...] = setting(
         (),
-        kinds.listing(kinds.text("a pattern of tool ids, such as reports.*")),
+        listing(text("a pattern of tool ids, such as reports.*")),
         "Tools whose results are searched before a caller is given them, as patterns of their ids. Personal data is of "
         "another scope if memories have it, and none of the run's own project or of global.",
         example='["reports.*"]',
     )
     action: str = setting(
         _GATED[0],
-        kinds.choice(*_GATED),
+        choice(*_GATED),
         "What becomes of such a result: redact replaces the values, refuse withholds it.",
         narrow=stricter(*_GATED),
     )
     messages: str = setting(
         OFF,
-        kinds.choice(*_MESSAGES),
+        choice(*_MESSAGES),
         "Whether the last message of a coding agent's turn is searched too, where its host tells it: mark puts what it "
         "holds on record, refuse also has Claude Code and Codex go on, so that the agent writes it again without that. "
         "It was shown already.",

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.located import Word
+from sb.base.reading import Place, Report, WrongValue
 from sb.canonical import digest
 from sb.config.database_key import register
-from sb.config.document import Report, Scalar
 from sb.config.home import Home
-from sb.config.kinds import Reading
 from sb.config.model import BY_KEY, SETTINGS, Config, assemble, known_setting
 from sb.config.narrowing import Narrow
 from sb.config.organization import MAIN, PolicyFile, installed_policies
@@ -145,13 +145,14 @@ class _Layers:
         if row.key in self.limits and not (row.within or row.narrow):
             limit = self.limits[row.key]
             raise ConfigError(f"{source}: {row.key} is set by {limit.origin}", f"leave out {source}")
-        report = Report(source)
-        value = row.kind.parse(Scalar(0, word), row.key, Reading(report, cwd, self.env))
-        report.require_none()
-        self.put(row.key, value, source)
+        report = Report(source, cwd, self.env)
+        try:
+            self.put(row.key, row.kind.read(Word(word), Place(report, row.key)), source)
+        except WrongValue:
+            report.require_none()
 
-    def settings(self, path: Path, data: bytes, report: Report) -> dict[str, Found]:
-        found = read_settings(data, Reading(report, path.parent, self.env))
+    def settings(self, data: bytes, report: Report) -> dict[str, Found]:
+        found = read_settings(data, report)
         vital = [problem for problem in report.problems if problem.key.partition(".")[0] in _WHERE]
         if vital or not self.tolerant:
             report.require_none()
@@ -176,18 +177,18 @@ class _Layers:
                 self.limits[key] = _Limit(self.values[key], self.origins[key])
 
     def read_home(self, home: Home) -> None:
-        report = Report(str(home.config_file))
+        report = Report(str(home.config_file), home.config_file.parent, self.env)
         data = read_bytes(home.config_file, report)
         if data is not None:
-            for key, found in self.settings(home.config_file, data, report).items():
+            for key, found in self.settings(data, report).items():
                 self.put(key, found.value, f"{report.source}:{found.line}")
 
     def read_project(self, path: Path, home: Home) -> None:
-        report = Report(str(path))
+        report = Report(str(path), path.parent, self.env)
         data = read_bytes(path, report)
         if data is None:  # removed since it was found
             return
-        settings = self.settings(path, data, report)
+        settings = self.settings(data, report)
         accepted = trusted_digests(home).get(str(path))
         trusted = accepted == digest(data)
         if accepted and not trusted:

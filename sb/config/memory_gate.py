@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from types import MappingProxyType
 
-from sb.config.document import Entry
-from sb.config.kinds import SCOPE, Kind, Reading, mapping, number
+from sb.base.reading import Field, Kind, mapping, number, record
+from sb.config.kinds import no_scope
 from sb.config.scope_patterns import ANY, rules_of
 from sb.errors import UsageError
 from sb.frozen import frozen
@@ -76,10 +76,10 @@ DEFAULTS: Mapping[str, GateSettings] = MappingProxyType(
         "user": GateSettings(prior=0.6, half_life_days=180),
     }
 )
-_KINDS = {
-    one.name: number(0.01, 36500) if one.name == "half_life_days" else number(0, 1)
-    for one in fields(GateSettings)
-}
+_FIELDS = [
+    Field(each.name, number(0.01, 36_500) if each.name == "half_life_days" else number(0, 1))
+    for each in fields(GateSettings)
+]
 Gate = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
@@ -102,29 +102,12 @@ def gate_settings(configured: Gate, scope: str, category: str) -> GateSettings:
 
 def gate_kind() -> Kind[Gate]:
     """Scopes, each with categories, each with numbers by name."""
-    return mapping("a mapping of scopes (* for all) to categories (* for all) to numbers", _scope)
+    numbers: Kind[Mapping[str, float]] = record(_FIELDS, lambda values, place: values, "a mapping of numbers")
+    categories = mapping(numbers, "a mapping of categories", _no_category)
+    return mapping(
+        categories, "a mapping of scopes (* for all) to categories (* for all) to numbers", no_scope
+    )
 
 
-def _scope(entry: Entry, key: str, reading: Reading) -> Mapping[str, Mapping[str, float]] | None:
-    if entry.key != ANY and not SCOPE.fullmatch(entry.key):
-        reading.wrong(entry, key, "is no scope, no pattern such as project:*, and not *")
-        return None
-    return _CATEGORIES.parse(entry.value, key, reading)
-
-
-def _category(entry: Entry, key: str, reading: Reading) -> Mapping[str, float] | None:
-    if entry.key != ANY and entry.key not in DEFAULTS:
-        reading.wrong(entry, key, "is no category" + nearest(entry.key, DEFAULTS))
-        return None
-    return _NUMBERS.parse(entry.value, key, reading)
-
-
-def _number(entry: Entry, key: str, reading: Reading) -> float | None:
-    if entry.key not in _KINDS:
-        reading.wrong(entry, key, "is no setting of the gate" + nearest(entry.key, _KINDS))
-        return None
-    return _KINDS[entry.key].parse(entry.value, key, reading)
-
-
-_NUMBERS = mapping("a mapping of numbers", _number)
-_CATEGORIES = mapping("a mapping of categories", _category)
+def _no_category(name: str) -> str:
+    return "" if name == ANY or name in DEFAULTS else "is no category" + nearest(name, DEFAULTS)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from sb.base.reading import choice, listing, matching
 from sb.config import kinds, rules
 from sb.config.credentials import CredentialSource, credentials_kind
 from sb.config.database_key import NONE, REFERENCE
@@ -26,6 +27,7 @@ from sb.config.groups import (
     Irreversibility,
     Kill,
     Operators,
+    Release,
     Replay,
     Shell,
     Telemetry,
@@ -33,15 +35,13 @@ from sb.config.groups import (
 )
 from sb.config.guards import OutputGate, RedTeam
 from sb.config.home import Home
-from sb.config.kinds import AgentSettings
+from sb.config.kinds import AgentSettings, ModelPrice
 from sb.config.memory import Memory
 from sb.config.narrowing import (
     registered,
     smaller,
     stricter,
 )
-from sb.config.prices import ModelPrice, prices
-from sb.config.release import Release
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
@@ -75,48 +75,48 @@ class Config:
     )
     database_key: str = setting(
         NONE,
-        kinds.matching("env:NAME, file:/PATH, command:COMMAND or none", f"{NONE}|{REFERENCE}"),
+        matching("env:NAME, file:/PATH, command:COMMAND or none", f"{NONE}|{REFERENCE}"),
         "Where the key of the database is, 64 hexadecimal digits, once it is encrypted (`sb store encrypt`). Never the key "
         "itself.",
         example='"file:/run/secrets/sb.key"',
     )
     durability: str = setting(
         DURABILITIES[0],
-        kinds.choice(*DURABILITIES),
+        choice(*DURABILITIES),
         "What a committed record survives: the end of the process, or a power failure too (slower).",
         narrow=stricter(*DURABILITIES),
     )
     contract_enforcement: str = setting(
         ENFORCEMENTS[-1],
-        kinds.choice(*ENFORCEMENTS),
+        choice(*ENFORCEMENTS),
         "off compares no contracts; observe logs a contract that changed since it was registered; enforce also refuses "
         "the call, unless it only reads.",
         narrow=stricter(*ENFORCEMENTS),
     )
     reversibility: str = setting(
         ENFORCEMENTS[-1],
-        kinds.choice(*ENFORCEMENTS),
+        choice(*ENFORCEMENTS),
         "observe keeps an undo record of each call that changed something; enforce also asks a person before what cannot "
         "be undone, and holds runs to the blast radius of tools and to the ceilings of irreversibility.",
         narrow=stricter(*ENFORCEMENTS),
     )
     safety_mode: str = setting(
         SAFETY_MODES[0],
-        kinds.choice(*SAFETY_MODES),
+        choice(*SAFETY_MODES),
         "normal allows every safety class, safe and strict only read_only, and strict redacts results as well. "
         "The stricter of this and the run's own mode counts.",
         narrow=stricter(*SAFETY_MODES),
     )
     agent_charters: str = setting(
         ENFORCEMENTS[0],
-        kinds.choice(*ENFORCEMENTS),
+        choice(*ENFORCEMENTS),
         "Whether agents are held to their charters, the files in SB_HOME/charters: observe records what a charter would "
         "refuse; enforce refuses it, and every run of an agent without an approved charter.",
         narrow=stricter(*ENFORCEMENTS),
     )
     intents: tuple[str, ...] = setting(
         (),
-        kinds.listing(kinds.matching("a name such as refund.issue", INTENT)),
+        listing(matching("a name such as refund.issue", INTENT)),
         "The registered intents. Once there is one, a run or call for any other is refused, and each outcome records "
         "its intent, which is unstated where none is named.",
         narrow=registered(),
@@ -124,7 +124,7 @@ class Config:
     )
     context_sources: str = setting(
         ENFORCEMENTS[0],
-        kinds.choice(*ENFORCEMENTS),
+        choice(*ENFORCEMENTS),
         "Whether context comes only from registered sources, those of SB_HOME/sources.yaml: observe records where it "
         "comes from; enforce refuses sources that are unregistered, stale or whose owner left.",
         narrow=stricter(*ENFORCEMENTS),
@@ -142,7 +142,7 @@ class Config:
     )
     tools: tuple[str, ...] = setting(
         (),
-        kinds.listing(kinds.function()),
+        listing(kinds.function()),
         "Functions that register tools of your own, as module:function. Their code runs inside `sb`.",
         example='["my_tools:register"]',
     )
@@ -165,7 +165,7 @@ class Config:
     )
     prices: Mapping[str, ModelPrice] = setting(
         MappingProxyType({}),
-        prices(),
+        kinds.prices(),
         "US dollars for a million tokens of each model, by its name or a pattern of names, from which the cost of coding "
         "agents' sessions is made: input, output, cache_read and cache_write. A cost that a price is missing for is "
         "unknown.",

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from sb.base.located import Word
+from sb.base.reading import Field, Kind, Place, Report, WrongValue, describe, read_fields, text
 from sb.canonical import digest
-from sb.config import kinds
-from sb.config.document import Entry, Report, Scalar, Table, describe, parse_document
-from sb.config.kinds import Kind, Reading
+from sb.config.document import parse_document
 from sb.config.sources import Found, read_regular, read_table
 from sb.errors import ConfigError, UsageError
 from sb.files import write_atomic
 from sb.signatures import public_bytes, signature_fits
-from sb.text import nearest, plain, shorten
+from sb.text import plain, shorten
 
 FOLDER = Path("/etc/sb")
 OWNER = 0  # root
@@ -134,7 +134,7 @@ def _verified(path: Path, key: str) -> PolicyFile:
     signature = _read(path.with_name(path.name + SIGNATURE)).decode("ascii", "replace").strip()
     if not signature_fits(key, _DOMAIN + data, signature):
         raise ConfigError(f"{path}: is not signed with the key of {FOLDER / KEY}", _WHO)
-    report = Report(str(path))
+    report = _report(path)
     policy = _parse(path, data, report)
     report.require_none(listing="")
     return policy
@@ -150,7 +150,7 @@ def sign_policy(path: Path, sign: Callable[[bytes], str]) -> PolicyFile:
         ConfigError: the file cannot be read or has a wrong setting, or the signature cannot be written.
         UsageError: there is no key.
     """
-    report = Report(str(path))
+    report = _report(path)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -170,36 +170,32 @@ def sign_policy(path: Path, sign: Callable[[bytes], str]) -> PolicyFile:
     return policy
 
 
+def _report(path: Path) -> Report:
+    # Without the variables of this process: one that an agent sets would move the folders that the organization allows.
+    return Report(str(path), path.absolute().parent)
+
+
 def _parse(path: Path, data: bytes, report: Report) -> PolicyFile:
     """What a policy file says; problems go to `report`."""
-    # Not of this process: a variable that an agent sets would move the folders that the organization allows.
-    reading = Reading(report, path.absolute().parent, {})
-    settings: dict[str, Found] = {}
-    given = {}
-    for entry in parse_document(data, report).entries:
-        if entry.key == "settings":
-            _read_settings(entry, reading, settings)
-        elif entry.key in _TEXTS:
-            given[entry.key] = _TEXTS[entry.key].parse(entry.value, entry.key, reading)
-        else:
-            known = [*_TEXTS, "settings"]
-            hint = f"a policy has {', '.join(known)}"
-            reading.wrong(entry, shorten(entry.key, _SHOWN), f"unknown key{nearest(entry.key, known)}", hint)
-    for key in _TEXTS:
-        if not report.problems and not given.get(key):
-            report.add(0, key, "is missing")
-    organization, version = (shorten(given.get(key) or "", _SHOWN) for key in _TEXTS)
-    return PolicyFile(path, organization, version, digest(data), settings)
+    document = parse_document(data, report)
+    try:
+        values = read_fields(document, _FIELDS, Place(report, line=document.line))
+    except WrongValue:
+        values = {}
+    organization, version = (shorten(values.get(name, ""), _SHOWN) for name in ("organization", "version"))
+    return PolicyFile(path, organization, version, digest(data), values.get("settings", {}))
 
 
-def _read_settings(entry: Entry, reading: Reading, settings: dict[str, Found]) -> None:
-    if isinstance(entry.value, Table):
-        read_table(entry.value, reading, settings)
-    elif not (isinstance(entry.value, Scalar) and entry.value.missing):  # all its lines may be commented out
-        reading.wrong(entry, entry.key, f"must be a mapping of settings, not {describe(entry.value)}")
+def _settings(value: Any, place: Place) -> dict[str, Found]:
+    if isinstance(value, Word) and value.missing:  # all its lines may be commented out
+        return {}
+    if not isinstance(value, Mapping):
+        raise place.refuse(f"must be a mapping of settings, not {describe(value)}")
+    return read_table(value, place._replace(key=""))
 
 
-_TEXTS: dict[str, Kind[str]] = {
-    "organization": kinds.text("the organization's name"),
-    "version": kinds.text("a version, such as 12"),
-}
+_FIELDS = (
+    Field("organization", text("the organization's name"), "whose policy it is", required=True),
+    Field("version", text("a version, such as 12"), "which version of it, such as 12", required=True),
+    Field("settings", Kind(_settings, {"type": "object"}), "as in config.yaml", default={}),
+)

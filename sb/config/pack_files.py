@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from sb.base.reading import Kind
 from sb.config import kinds
-from sb.config.document import Node
-from sb.config.kinds import Kind, Reading
 from sb.config.narrowing import Narrow
 from sb.frozen import frozen
 
@@ -32,12 +31,7 @@ class PackFile:
 def pack_file() -> Kind[PackFile]:
     """A path of a rule pack."""
     path = kinds.path()
-
-    def parse(node: Node, key: str, reading: Reading) -> PackFile | None:
-        found = path.parse(node, key, reading)
-        return None if found is None else PackFile(found)
-
-    return Kind(path.label, parse)
+    return Kind(lambda value, place: PackFile(path.read(value, place)), path.schema, path.label)
 
 
 def more_packs() -> Narrow[tuple[PackFile, ...]]:

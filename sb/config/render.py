@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
+from sb.base.reading import schema_of
 from sb.config.credentials import CredentialSource
 from sb.config.host_patterns import HostPattern
 from sb.config.model import GROUPS, SETTINGS, Config
 from sb.config.setting import Setting
+from sb.config.sources import FIELDS
 from sb.text import human_bytes
 
 _WIDTH = 100
@@ -63,7 +65,7 @@ def render_example() -> str:
 
 def _example_of(row: Setting) -> list[str]:
     indent = "  " if row.group else ""
-    comment = [*textwrap.wrap(row.doc, _WIDTH - len(indent)), f"Value: {row.kind.label}."]
+    comment = [*textwrap.wrap(row.about, _WIDTH - len(indent)), f"Value: {row.kind.label}."]
     if row.example:
         comment.append(f"For example: {row.name}: {row.example}")
     return [*(f"{indent}# {line}" for line in comment), f"{indent}#{row.name}: {_yaml(row.default)}"]
@@ -90,6 +92,16 @@ def render_table() -> str:
         if row.key.endswith("_bytes"):
             default += f" ({human_bytes(row.default)})"
         allowed = row.narrow.label if row.narrow else "nothing"
-        cells = (f"`{row.key}`", row.kind.label, default, allowed, row.doc)
+        cells = (f"`{row.key}`", row.kind.label, default, allowed, row.about)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def settings_schema() -> dict[str, Any]:
+    """The JSON Schema of a configuration file, by which editors complete it; names and texts go in quotes there."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The configuration of SecondBrain",
+        **schema_of([*FIELDS.values()]),
+        "type": ["object", "null"],  # an empty file sets nothing
+    }

@@ -7,12 +7,24 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Self
 
+from sb.base.reading import (
+    Field,
+    Kind,
+    Place,
+    choice,
+    describe,
+    items,
+    listing,
+    mapping,
+    number,
+    one_or_more,
+    record,
+    text,
+)
 from sb.config.command_patterns import parse_pattern
-from sb.config.document import Entry, Listing, Node, Table, describe
-from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, number, text
+from sb.config.kinds import CEILINGS
 from sb.config.narrowing import Narrow
 from sb.frozen import frozen
-from sb.text import nearest
 
 EFFECTS = ("deny", "approve", "allow")
 BUILT_IN = frozenset(  # what the log calls the kernel's own rules
@@ -79,91 +91,60 @@ class PolicyRule:
     runs: tuple[str, ...] = ()
 
 
-def _patterns() -> Kind[tuple[str, ...]]:
-    many = listing(_PATTERN)
-
-    def parse(node: Node, key: str, reading: Reading) -> tuple[str, ...] | None:
-        if not isinstance(node, Listing):
-            one = _PATTERN.parse(node, key, reading)
-            return None if one is None else (one,)
-        found = many.parse(node, key, reading)
-        if found == () and not node.items:
-            reading.wrong(node, key, "is an empty list, which fits nothing")
-            return None
-        return found
-
-    return Kind("a pattern or a list of them", parse)
+_FITS_NOTHING = "is an empty list, which fits nothing"
+_PATTERNS = one_or_more(_PATTERN, listing(_PATTERN, _FITS_NOTHING))
 
 
-def _commands(node: Node, key: str, reading: Reading) -> tuple[str, ...] | None:
-    found = _patterns().parse(node, key, reading)
-    for pattern in found or ():
+def _commands(value: Any, place: Place) -> tuple[str, ...]:
+    patterns = _PATTERNS.read(value, place)
+    for pattern in patterns:
         try:
             parse_pattern(pattern)
         except ValueError as error:
-            reading.wrong(node, key, f"{pattern!r} {error}")
-            return None
-    return found
+            raise place.refuse(f"{pattern!r} {error}") from None
+    return patterns
 
 
-def _bounds(node: Node, key: str, reading: Reading) -> tuple[str, ...] | None:
-    limits: dict[str, float] = {}
-    for entry in node.entries if isinstance(node, Table) else ():
-        if entry.key not in LIMITS:
-            reading.wrong(
-                entry, f"{key}.{entry.key}", f"unknown key{nearest(entry.key, LIMITS)}", "above or below"
-            )
-            return None
-        limit = number(-_MOST, _MOST).parse(entry.value, f"{key}.{entry.key}", reading)
-        if limit is None:
-            return None
-        limits[entry.key] = limit
+def _within(limits: dict[str, float], place: Place) -> tuple[str, ...]:
     if not limits:
-        reading.wrong(node, key, "is empty", "{above: 1000}, {below: 0} or both")
-        return None
+        raise place.refuse("is empty", "{above: 1000}, {below: 0} or both")
     if len(limits) == len(LIMITS) and limits["above"] >= limits["below"]:
-        reading.wrong(node, key, "fits no number: above has to be less than below")
-        return None
+        raise place.refuse("fits no number: above has to be less than below")
     return (Bounds(limits),)
 
 
-def _arguments(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str, ...]] | None:
-    if not isinstance(node, Table):
-        reading.wrong(node, key, f"must be a mapping of arguments to patterns, not {describe(node)}")
-        return None
-    if not node.entries:
-        reading.wrong(node, key, "is empty, which would fit every call", "remove the key to mean that")
-    found = {}
-    for entry in node.entries:
-        kind = _bounds if isinstance(entry.value, Table) else _patterns().parse
-        patterns = kind(entry.value, f"{key}.{entry.key}", reading)
-        if patterns is not None:
-            found[entry.key] = patterns
-    return MappingProxyType(found)
+_LIMITS = record([Field(word, number(-_MOST, _MOST)) for word in LIMITS], _within, "above or below")
 
 
-def _name() -> Kind[str]:
-    word = text("a name")
-
-    def parse(node: Node, key: str, reading: Reading) -> str | None:
-        name = word.parse(node, key, reading)
-        if name is not None and (name in BUILT_IN or name.startswith("policy[")):
-            reading.wrong(node, key, f"{describe(node)} is what the kernel calls another rule")
-            return None
-        return name
-
-    return Kind(word.label, parse)
+def _fitting(value: Any, place: Place) -> tuple[str, ...]:
+    return (_LIMITS if isinstance(value, Mapping) else _PATTERNS).read(value, place)
 
 
-_KEYS: Mapping[str, Kind[Any]] = {
-    **dict.fromkeys(EFFECTS, _patterns()),
-    "agents": _patterns(),
-    "classes": listing(choice(*CEILINGS)),
-    "args": Kind("a mapping of arguments to patterns", _arguments),
-    "runs": Kind("a command or a list of them, such as git push", _commands),
-    "name": _name(),
-    "reason": text("a reason"),
-}
+_ARGUMENT = Kind(_fitting, {"anyOf": [_PATTERNS.schema, _LIMITS.schema]})
+
+
+def _arguments(value: Any, place: Place) -> Mapping[str, tuple[str, ...]]:
+    if value == {}:
+        raise place.refuse("is empty, which would fit every call", "remove the key to mean that")
+    return mapping(_ARGUMENT, "a mapping of arguments to patterns").read(value, place)
+
+
+def _name(value: Any, place: Place) -> str:
+    name = text("a name").read(value, place)
+    if name in BUILT_IN or name.startswith("policy["):
+        raise place.refuse(f"{describe(value)} is what the kernel calls another rule")
+    return name
+
+
+_FIELDS = (
+    *(Field(effect, _PATTERNS) for effect in EFFECTS),
+    Field("agents", _PATTERNS),
+    Field("classes", listing(choice(*CEILINGS), _FITS_NOTHING)),
+    Field("args", Kind(_arguments, {"type": "object", "additionalProperties": _ARGUMENT.schema})),
+    Field("runs", Kind(_commands, _PATTERNS.schema)),
+    Field("name", Kind(_name, {"type": "string"})),
+    Field("reason", text("a reason")),
+)
 
 
 def more_rules() -> Narrow[tuple[PolicyRule, ...]]:
@@ -183,39 +164,21 @@ def more_rules() -> Narrow[tuple[PolicyRule, ...]]:
 
 def policy() -> Kind[tuple[PolicyRule, ...]]:
     """Rules in any order."""
+    rule = record(_FIELDS, _rule, "a rule")
+    rules = items(rule, least=0, naming=lambda key, index, item: f"{key}[{index + 1}]")
 
-    def parse(node: Node, key: str, reading: Reading) -> tuple[PolicyRule, ...] | None:
-        if not isinstance(node, Listing):
-            reading.wrong(node, key, f"must be a list of rules, not {describe(node)}", "- deny: shell.*")
-            return None
-        rules = [_rule(item, f"{key}[{number}]", reading) for number, item in enumerate(node.items, 1)]
-        return tuple(rule for rule in rules if rule is not None)
+    def read(value: Any, place: Place) -> tuple[PolicyRule, ...]:
+        if not isinstance(value, list):
+            raise place.refuse(f"must be a list of rules, not {describe(value)}", "- deny: shell.*")
+        return rules.read(value, place)
 
-    return Kind("a list of rules", parse)
-
-
-def _rule(node: Node, key: str, reading: Reading) -> PolicyRule | None:
-    if not isinstance(node, Table):
-        reading.wrong(node, key, f"must be a rule, not {describe(node)}", "- deny: shell.*")
-        return None
-    given: dict[str, Any] = {}
-    for entry in node.entries:
-        kind = _KEYS.get(entry.key)
-        if kind is None:
-            reading.wrong(entry, f"{key}.{entry.key}", f"unknown key{nearest(entry.key, _KEYS)}")
-        elif entry.key == "classes" and isinstance(entry.value, Listing) and not entry.value.items:
-            reading.wrong(entry, f"{key}.classes", "is an empty list, which fits nothing")
-        elif (value := kind.parse(entry.value, f"{key}.{entry.key}", reading)) is not None:
-            given[entry.key] = value
-    written = [effect for effect in EFFECTS if any(entry.key == effect for entry in node.entries)]
-    if len(written) != 1:
-        has = " and ".join(written) or "none of them"
-        reading.wrong(_place(node), key, f"has {has}: a rule has one of {', '.join(EFFECTS)}")
-        return None
-    tools = given.pop(written[0], ())
-    given.setdefault("name", key)
-    return PolicyRule(written[0], tools, **given)
+    return Kind(read, rules.schema, "a list of rules")
 
 
-def _place(node: Table) -> Node | Entry:
-    return node.entries[0] if node.entries else node
+def _rule(values: dict[str, Any], place: Place) -> PolicyRule:
+    effects = [effect for effect in EFFECTS if effect in values]
+    if len(effects) != 1:
+        has = " and ".join(effects) or "none of them"
+        raise place.refuse(f"has {has}: a rule has one of {', '.join(EFFECTS)}")
+    values.setdefault("name", place.key)
+    return PolicyRule(effects[0], values.pop(effects[0]), **values)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from sb.config.kinds import Kind
+from sb.base.reading import Field, Kind
 from sb.config.narrowing import Narrow
 from sb.frozen import frozen
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 @frozen
-class Setting:
-    """One row of the table.
+class Setting(Field):
+    """One row of the table: a field with a default, which `name` calls in its group.
 
     Args:
-        key: with dots, as in `budget.max_tool_calls`.
+        group: the group's name with dots, or "".
         narrow: how an untrusted project file may tighten it; None: it may not touch it.
         within: how anybody may tighten what the organization sets, where that is more than `narrow` allows.
         env: the environment variable that sets it, or "".
@@ -30,10 +30,7 @@ class Setting:
         example: a value in YAML, where the default shows too little.
     """
 
-    key: str
-    kind: Kind[Any]
-    default: Any
-    doc: str
+    group: str = ""
     narrow: Narrow[Any] | None = None
     env: str = ""
     flag: str = ""
@@ -41,27 +38,18 @@ class Setting:
     within: Narrow[Any] | None = None
 
     @property
-    def group(self) -> str:
-        return self.key.rpartition(".")[0]
-
-    @property
-    def name(self) -> str:
-        return self.key.rpartition(".")[2]
+    def key(self) -> str:
+        """The name with that of its group, as in `budget.max_tool_calls`."""
+        return f"{self.group}.{self.name}" if self.group else self.name
 
 
-def setting(
-    default: T,
-    kind: Kind[T],
-    doc: str,
-    *,
-    narrow: Narrow[T] | None = None,
-    env: str = "",
-    flag: str = "",
-    example: str = "",
-    within: Narrow[T] | None = None,
-) -> T:
-    """Declare a field as a setting; see `Setting` for the arguments."""
-    row = Setting("", kind, default, doc, narrow, env, flag, example, within)
+def setting(default: T, kind: Kind[T], about: str, **more: Any) -> T:
+    """Declare a field as a setting.
+
+    Args:
+        more: other arguments of `Setting`.
+    """
+    row = Setting("", kind, about, default=default, **more)
     return field(default_factory=lambda: default, metadata={"setting": row})
 
 
@@ -71,11 +59,11 @@ def groups_of(cls: type) -> dict[str, type]:
     return {name: maker for name, maker in makers if isinstance(maker, type) and is_dataclass(maker)}
 
 
-def settings_of(cls: type, prefix: str = "") -> Iterator[Setting]:
+def settings_of(cls: type, group: str = "") -> Iterator[Setting]:
     """The settings that a dataclass declares, groups included, in their order."""
     groups = groups_of(cls)
     for declared in fields(cls):
         if declared.name in groups:
-            yield from settings_of(groups[declared.name], f"{prefix}{declared.name}.")
+            yield from settings_of(groups[declared.name], declared.name)
         elif "setting" in declared.metadata:
-            yield replace(declared.metadata["setting"], key=prefix + declared.name)
+            yield replace(declared.metadata["setting"], name=declared.name, group=group)

@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sb.config.document import SHOWN, Entry, Problem, Report, Scalar, Table, describe, parse_document
+from sb.base.located import LocatedMapping, Word
+from sb.base.reading import Field, Kind, Place, Problem, Report, describe, known_fields, schema_of
+from sb.config.document import parse_document
 from sb.config.home import Home
-from sb.config.kinds import Reading
-from sb.config.model import BY_KEY, GROUPS
+from sb.config.model import GROUPS, SETTINGS
 from sb.config.rules import PolicyRule
 from sb.errors import ConfigError
 from sb.repository import git_root
-from sb.text import human_bytes, nearest, shorten
+from sb.text import human_bytes
 
 MAX_BYTES = 1 << 20
 PROJECT_FILE = "sb.yaml"
@@ -81,54 +82,58 @@ def read_regular(handle: int) -> tuple[bytes, str]:
     return (b"", f"is larger than {human_bytes(MAX_BYTES)}") if len(data) > MAX_BYTES else (data, "")
 
 
-def read_settings(data: bytes, reading: Reading) -> dict[str, Found]:
-    """The settings that the bytes of a file give, by key; problems go to the report of `reading`."""
+def read_settings(data: bytes, report: Report) -> dict[str, Found]:
+    """The settings that the bytes of a file give, by key; problems go to the report."""
+    table = LocatedMapping() if report.problems else parse_document(data, report)
+    return read_table(table, Place(report))
+
+
+def read_table(table: Any, place: Place) -> dict[str, Found]:
+    """The settings of a mapping by key, groups included; problems go to the report of its place."""
     found: dict[str, Found] = {}
-    if not reading.report.problems:
-        read_table(parse_document(data, reading.report), reading, found)
+    for field, value, at in known_fields(table, FIELDS, place, _known):
+        found |= value if field.name in GROUPS else {field.name: Found(value, at.line)}
     return found
 
 
-def read_table(table: Table, reading: Reading, found: dict[str, Found], prefix: str = "") -> None:
-    """Add the settings of a mapping to `found`; problems go to the report of `reading`."""
-    for entry in table.entries:
-        key = prefix + entry.key
-        if "." in entry.key:  # a second spelling could set a value twice
-            _unknown(entry, prefix, reading)
-        elif key in BY_KEY:
-            value = BY_KEY[key].kind.parse(entry.value, key, reading)
-            if value is not None:
-                found[key] = Found(value, entry.line)
-        elif key in GROUPS:
-            _read_group(entry, reading, found)
-        else:
-            _unknown(entry, prefix, reading)
+def _group(name: str) -> Field:
+    """The field of a group, whose value is the settings in it by key."""
+    fields = {row.name: row for row in SETTINGS if row.group == name}
+
+    def read(value: Any, place: Place) -> dict[str, Found]:
+        if isinstance(value, Word) and value.missing:  # all its lines may be commented out
+            return {}
+        if not isinstance(value, Mapping):
+            raise place.refuse(f"must be a mapping of settings, not {describe(value)}")
+        given = known_fields(value, fields, place)
+        return {f"{name}.{field.name}": Found(inner, at.line) for field, inner, at in given}
+
+    schema = schema_of([*fields.values()]) | {"type": ["object", "null"]}
+    return Field(name, Kind(read, schema), GROUPS[name].__doc__ or "")
 
 
-def _read_group(entry: Entry, reading: Reading, found: dict[str, Found]) -> None:
-    if isinstance(entry.value, Table):
-        read_table(entry.value, reading, found, f"{entry.key}.")
-    elif not (isinstance(entry.value, Scalar) and entry.value.missing):  # all its lines may be commented out
-        reading.wrong(entry, entry.key, f"must be a mapping of settings, not {describe(entry.value)}")
+FIELDS: Mapping[str, Field] = {
+    **{row.name: row for row in SETTINGS if not row.group},
+    **{name: _group(name) for name in GROUPS},
+}
 
 
-def _unknown(entry: Entry, prefix: str, reading: Reading) -> None:
-    here = [key.removeprefix(prefix).partition(".")[0] for key in BY_KEY if key.startswith(prefix)]
-    elsewhere = [row.key for row in BY_KEY.values() if row.group and entry.key in (row.name, row.key)]
-    hint = f"known here: {', '.join(dict.fromkeys(here))}"
-    if elsewhere and not prefix:
-        group, _, name = elsewhere[0].partition(".")
-        hint = f"write {group}: and, indented on the next line, {name}:"
-    reading.wrong(entry, shorten(prefix + entry.key, SHOWN), f"unknown key{nearest(entry.key, here)}", hint)
+def _known(key: str) -> str:
+    """What to do about an unknown key: write it in its group, or one that is known."""
+    # With a dot it would be a second spelling, which could set a value twice.
+    for row in SETTINGS:
+        if row.group and key in (row.name, row.key):
+            return f"write {row.group}: and, indented on the next line, {row.name}:"
+    return f"known here: {', '.join(FIELDS)}"
 
 
 def read_rules(path: Path, env: Mapping[str, str]) -> tuple[PolicyRule, ...]:
     """The `policy:` of a file, to try before it counts; raises ConfigError."""
-    report = Report(str(path))
+    report = Report(str(path), path.absolute().parent, env)
     data = read_bytes(path, report)
     if data is None:
         raise ConfigError(f"no file {path}")
-    found = read_settings(data, Reading(report, path.absolute().parent, env)).get("policy")
+    found = read_settings(data, report).get("policy")
     report.require_none()
     if found is None:
         raise ConfigError(f"{path} has no policy", "write rules under policy:")
@@ -142,10 +147,10 @@ def check(path: Path, env: Mapping[str, str]) -> tuple[Problem, ...]:
     Args:
         env: for `~`, as in `load_config`.
     """
-    report = Report(str(path))
+    report = Report(str(path), path.absolute().parent, env)
     data = read_bytes(path, report)
     if data is None:
         report.add(0, "", "does not exist")
     else:
-        read_settings(data, Reading(report, path.absolute().parent, env))
+        read_settings(data, report)
     return report.in_order()

@@ -11,10 +11,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from sb.base.reading import Report
 from sb.canonical import digest
-from sb.config.document import Report
 from sb.config.home import Home
-from sb.config.kinds import Reading
 from sb.config.sources import PROJECT_FILE, read_bytes, read_settings
 from sb.errors import ConfigError
 from sb.files import write_atomic
@@ -57,10 +56,8 @@ def is_trusted(home: Home, path: Path) -> bool:
 
 def named_packs(path: Path, env: Mapping[str, str]) -> list[Path]:
     """The rule packs that a project file names; `trust` accepts them too."""
-    report = Report(str(path))
-    settings = read_settings(
-        read_bytes(path, report) or b"", Reading(report, _project_path(path).parent, env)
-    )
+    report = Report(str(path), _project_path(path).parent, env)
+    settings = read_settings(read_bytes(path, report) or b"", report)
     return [pack.path for pack in settings["hooks.packs"].value] if "hooks.packs" in settings else []
 
 
@@ -75,14 +72,14 @@ def trust(home: Home, path: Path, *, env: Mapping[str, str], displayed: str = ""
         ConfigError: it is not a valid project file, has changed since, or the record cannot be written.
     """
     path = _project_path(path)
-    report = Report(str(path))
+    report = Report(str(path), path.parent, env)
     if path.name != PROJECT_FILE:
         report.add(0, "", f"is not a project file: those are named {PROJECT_FILE}")
     data = read_bytes(path, report)
     if data is None:
         report.add(0, "", "does not exist")
         data = b""
-    settings = read_settings(data, Reading(report, path.parent, env))
+    settings = read_settings(data, report)
     report.require_none()
     packs = [pack.path for pack in settings["hooks.packs"].value] if "hooks.packs" in settings else []
     pinned = {str(pack): digest(read_bytes(pack, Report(str(pack))) or b"") for pack in packs}

@@ -5,10 +5,11 @@ Source: the kernel reference, "Context injection bridge"; the fields are ours.
 
 from __future__ import annotations
 
-from sb.decisions.table import Table
+from typing import Any
+
+from sb.base.reading import Field, Kind, Place, choice, flag, integer, items, record, text
 from sb.frozen import frozen
 from sb.kernel.run_context import LocaleCode
-from sb.text import nearest
 
 KIND = "context_injection"
 MAX_TOKENS = 1_000_000
@@ -55,54 +56,44 @@ class ContextInjection:
     slots: tuple[InjectionSlot, ...]
 
 
-def parse(value: object, where: str, path: str) -> ContextInjection:
-    """The body from plain values; raises ConfigError naming file and key."""
-    table = Table(value, where, path, required=("token_budget", "slots"))
-    slots = tuple(
-        _slot(item, where, table.at(f"slots[{position}]"))
-        for position, item in enumerate(table.items("slots"))
-    )
+def _text(value: Any, place: Place) -> str:
+    found = text().read(value, place)
+    if not found.strip():
+        raise place.refuse("must not be blank")
+    return found
+
+
+def _body(values: dict[str, Any], place: Place) -> ContextInjection:
+    slots: tuple[InjectionSlot, ...] = values["slots"]
     names = [slot.name for slot in slots]
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            raise table.refuse(f"slots[{position}].name", f"is {name!r}, which another slot has already")
-    return ContextInjection(token_budget=table.integer("token_budget", 1, MAX_TOKENS), slots=slots)
+    listed = place.below(place.value, "slots")
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            slot = listed.below(listed.value, index)
+            raise slot.below(slot.value, "name").refuse(f"is {name!r}, which another slot has already")
+    return ContextInjection(values["token_budget"], slots)
 
 
-def _slot(value: object, where: str, path: str) -> InjectionSlot:
-    table = Table(
-        value,
-        where,
-        path,
-        required=("name", "packs", "priority", "max_tokens"),
-        optional=("required", "when"),
-    )
-    return InjectionSlot(
-        name=table.text("name"),
-        packs=table.texts("packs"),
-        priority=table.integer("priority", 0, MAX_PRIORITY),
-        max_tokens=table.integer("max_tokens", 1, MAX_TOKENS),
-        required=table.flag("required"),
-        when=_condition(table["when"], where, table.at("when")) if "when" in table else SlotCondition(),
-    )
-
-
-def _condition(value: object, where: str, path: str) -> SlotCondition:
-    table = Table(value, where, path, required=(), optional=("locales", "intents", "tags"))
-    return SlotCondition(
-        locales=_locales(table) if "locales" in table else (),
-        intents=table.texts("intents") if "intents" in table else (),
-        tags=table.texts("tags") if "tags" in table else (),
-    )
-
-
-def _locales(table: Table) -> tuple[LocaleCode, ...]:
-    known = [str(code) for code in LocaleCode]
-    for position, name in enumerate(table.texts("locales")):
-        if name not in known:
-            raise table.refuse(
-                f"locales[{position}]",
-                f"is {name!r}, not a known locale{nearest(name, known)}",
-                "one of " + ", ".join(known),
-            )
-    return tuple(LocaleCode(name) for name in table.texts("locales"))
+TEXT = Kind(_text, {"type": "string", "pattern": r"\S"}, "a text")
+_TEXTS = items(TEXT)
+_CONDITION_FIELDS = (
+    Field("locales", items(choice(*LocaleCode))),
+    Field("intents", _TEXTS, "patterns of intents"),
+    Field("tags", _TEXTS),
+)
+_SLOT_FIELDS = (
+    Field("name", TEXT, "the section of the prompt", required=True),
+    Field("packs", _TEXTS, "patterns of the ids of packs", required=True),
+    Field("priority", integer(0, MAX_PRIORITY), "a higher one is filled first", required=True),
+    Field("max_tokens", integer(1, MAX_TOKENS), "the most of all its packs", required=True),
+    Field("required", flag()),
+    Field("when", record(_CONDITION_FIELDS, lambda values, place: SlotCondition(**values))),
+)
+_SLOTS = items(record(_SLOT_FIELDS, lambda values, place: InjectionSlot(**values)))
+BODY = record(
+    (
+        Field("token_budget", integer(1, MAX_TOKENS), "the most of all slots", required=True),
+        Field("slots", _SLOTS, "in the order of the prompt", required=True),
+    ),
+    _body,
+)

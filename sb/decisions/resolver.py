@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
-from sb.decisions.injection import KIND, ContextInjection, parse
-from sb.decisions.table import Table
+from sb.base.documents import parse_yaml
+from sb.base.reading import Field, Place, Report, WrongValue, choice, record
+from sb.decisions.injection import BODY, KIND, TEXT, ContextInjection
 from sb.errors import ConfigError, NotFoundError
 from sb.frozen import frozen
 from sb.log.kinds import KEY
-from sb.text import nearest
+from sb.text import human_bytes, nearest
 
 _MAJOR = re.compile(r".*\.v([1-9][0-9]*)")
 _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+")
 _SUFFIX = ".yaml"
+MAX_BYTES = 64 * 1024
 
 
 @frozen
@@ -91,29 +95,48 @@ class DecisionResolver:
         return _read(file, key)
 
 
-def _read(file: Traversable, key: str) -> DecisionSpec:
-    from sb.decisions.documents import read_document  # imports yaml: 27 ms that listing keys need not pay
+_FIELDS = (
+    Field("key", TEXT, "the name of the file, without .yaml", required=True),
+    Field("version", TEXT, "such as 1.0.0", required=True),
+    Field("description", TEXT, "what it decides", required=True),
+    Field("kind", choice(KIND), required=True),
+    Field("body", BODY, "the decision itself", required=True),
+)
 
+
+def _read(file: Traversable, key: str) -> DecisionSpec:
     where = str(file)
-    table = Table(
-        read_document(file, where),
-        where,
-        "",
-        required=("key", "version", "description", "kind", "body"),
-    )
-    if table.text("key") != key:
-        raise table.refuse("key", f"is {table.text('key')!r}, but the file is named after {key!r}")
-    version, major = _VERSION.fullmatch(table.text("version")), _MAJOR.fullmatch(key)
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{where}: cannot be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{where}: is larger than {human_bytes(MAX_BYTES)}")
+    return _spec(data, where, key)
+
+
+@lru_cache(maxsize=16)  # each prompt that is compiled reads its decision again, which changes rarely
+def _spec(data: bytes, where: str, key: str) -> DecisionSpec:
+    report = Report(where)
+    try:
+        document = parse_yaml(data, report)
+        if document is None:
+            raise Place(report).refuse("is empty", "write key, version, description, kind and body")
+        return record(_FIELDS, partial(_named, key)).read(document, Place(report, line=1))
+    except WrongValue:
+        report.require_none("")
+        raise
+
+
+def _named(key: str, values: dict[str, Any], place: Place) -> DecisionSpec:
+    if values["key"] != key:
+        at = place.below(place.value, "key")
+        raise at.refuse(f"is {values['key']!r}, but the file is named after {key!r}")
+    at = place.below(place.value, "version")
+    version, major = _VERSION.fullmatch(values["version"]), _MAJOR.fullmatch(key)
     if version is None:
-        raise table.refuse("version", f"is {table.text('version')!r}, must be like 1.0.0")
+        raise at.refuse(f"is {values['version']!r}, must be like 1.0.0")
     if major is None or version[1] != major[1]:
-        raise table.refuse("version", f"is {version[0]}, which is not a version of {key}")
-    if table.text("kind") != KIND:
-        raise table.refuse("kind", f"is {table.text('kind')!r}, not a known kind", f"one of {KIND}")
-    return DecisionSpec(
-        key=key,
-        version=version[0],
-        description=table.text("description"),
-        kind=KIND,
-        body=parse(table["body"], where, "body"),
-    )
+        raise at.refuse(f"is {version[0]}, which is not a version of {key}")
+    return DecisionSpec(**values)

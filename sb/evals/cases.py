@@ -7,11 +7,23 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from sb.base.reading import (
+    Field,
+    Kind,
+    Place,
+    anything,
+    describe,
+    integer,
+    items,
+    mapping,
+    number,
+    record,
+    text,
+)
 from sb.evals.matchers.kinds import decides
 from sb.evals.matchers.registry import matcher
 from sb.evals.matchers.state import relative_path
 from sb.evals.suite import Case, Setup
-from sb.fields import Field, Kind, Place, anything, describe, integer, items, mapping, number, record, text
 from sb.kernel.trajectories.grading import can_fail
 from sb.kernel.trajectories.reading import TRAJECTORY
 from sb.text import nearest, plain

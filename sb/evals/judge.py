@@ -13,12 +13,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from sb.base.reading import Field, text
 from sb.errors import ModelError
 from sb.evals.answer import Answer
 from sb.evals.exchange.recording import call_document
 from sb.evals.matchers.kinds import Demand, MatcherKind, quote, verdict
 from sb.evals.suite import Match, Matcher, Suite
-from sb.fields import Field, text
 from sb.frozen import frozen
 from sb.protocols import ModelMessage, ModelProtocol
 from sb.redaction import redact

@@ -8,15 +8,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.documents import MAX_BYTES, parse_json_lines, parse_yaml
+from sb.base.located import LocatedList, LocatedMapping, line_of
+from sb.base.reading import (
+    Field,
+    Kind,
+    Place,
+    Report,
+    WrongValue,
+    describe,
+    integer,
+    items,
+    mapping,
+    read_fields,
+)
 from sb.canonical import digest
-from sb.config.document import Report
 from sb.errors import ConfigError
 from sb.evals.cases import CASE, CASE_FIELDS
-from sb.evals.documents import MAX_BYTES, parse_json_lines, parse_yaml
 from sb.evals.suite import Case, Suite
 from sb.evals.templates import FILLED, filled, has_placeholder, rows_of, with_defaults
-from sb.fields import Field, Kind, Place, WrongValue, describe, integer, items, mapping, read_fields
-from sb.located import LocatedList, LocatedMapping, line_of
 from sb.text import human_bytes, shorten
 
 VERSION = 1
@@ -98,7 +108,10 @@ def _bytes(path: Path, report: Report) -> bytes:
 
 
 def _suite(path: Path, data: bytes, report: Report) -> Suite:
-    whole = _document_of_lines(data, report) if path.suffix == ".jsonl" else parse_yaml(data, report)
+    if path.suffix == ".jsonl":
+        whole = _document_of_lines(data, report)
+    else:
+        whole = parse_yaml(data, report, "write what cases share under defaults, and tables under vars")
     place = Place(report, "", line_of(whole, "cases") if isinstance(whole, Mapping) else 0)
     if whole is None:
         raise place.refuse("is empty", "write cases:")
@@ -149,14 +162,13 @@ def _check_defaults(defaults: Any, place: Place) -> None:
 
 
 def _check_config(config: Mapping[str, Any], place: Place) -> None:
-    from sb.config.kinds import Reading
     from sb.config.sources import read_settings
 
     for key in _OF_THE_HOME:
         if key in config:
             raise place.below(config, key).refuse("is not used here: each attempt has a home of its own")
-    own = Report(place.report.source)
-    read_settings(json.dumps(config).encode(), Reading(own, Path.cwd(), {}))
+    own = Report(place.report.source, Path.cwd())
+    read_settings(json.dumps(config).encode(), own)
     for problem in own.problems:
         place.report.add(
             _line_of_key(config, problem.key, place), f"config.{problem.key}", problem.message, problem.hint

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sb.base.reading import schema_of
 from sb.evals.cases import CASE_FIELDS
 from sb.evals.reading import SUITE_FIELDS
 from sb.evals.templates import FILLED, PLACEHOLDER
-from sb.fields import schema_of
 
 _PLACEHOLDER = {"type": "string", "pattern": rf"^\s*{PLACEHOLDER}\s*$"}
 

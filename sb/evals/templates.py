@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sb.fields import Place, describe
-from sb.located import FilledText, LocatedList, LocatedMapping, line_of
+from sb.base.located import FilledText, LocatedList, LocatedMapping, line_of
+from sb.base.reading import Place, describe
 from sb.text import json_text, nearest
 
 FILLED = ("input", "matchers", "trajectory", "setup")  # the keys of a case in which variables are filled in
@@ -56,7 +56,7 @@ def filled(
     A text that is a placeholder alone becomes the variable's value, of whatever type; within a text, its text.
 
     Args:
-        texts: make a number a `FilledText`, which `sb.fields` reads as either, for whatever is needed.
+        texts: make a number a `FilledText`, which `sb.base.reading` reads as either, for whatever is needed.
 
     Raises:
         WrongValue: a placeholder names no variable.

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from sb.config.reading import ReadRule, ReadRules
+from sb.config.access import ReadRule, ReadRules
 from sb.config.scope_patterns import rule_of
 from sb.duration import human_age
 from sb.frozen import frozen

@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sb.config.document import Report, _Builder, _empty_groups, parse_document
+from sb.base.reading import Report
+from sb.config.document import _Builder, _empty_groups, parse_document
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
 LINES = st.sampled_from(
@@ -23,7 +24,7 @@ def test_what_is_read_without_yaml_is_what_yaml_reads(text: str) -> None:
     found = _empty_groups(text)
     if found is not None:
         report = Report("file")
-        assert found == _Builder(text, report).document()
+        assert found == _Builder(text, report).settings()
         assert report.problems == []
 
 

@@ -259,8 +259,8 @@ def test_a_policy_that_cannot_be_believed_stops_everything_but_a_stop(
 def test_a_policy_needs_a_name_a_version_and_a_mapping(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     for text, said in (
-        ("settings: {}\n", "organization: is missing"),
-        ("organization: X\nsettings: {}\n", "version: is missing"),
+        ("settings: {}\n", "organization is missing"),
+        ("organization: X\nsettings: {}\n", "version is missing"),
         ("organization: X\nversion: 1\nsettings: 3\n", "settings: must be a mapping of settings, not 3"),
         ("organization: X\nversion: 1\nsetting: {}\n", 'unknown key (did you mean "settings"?)'),
     ):

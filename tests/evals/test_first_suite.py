@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sb.config.document import Report
+from sb.base.documents import parse_yaml
+from sb.base.reading import Report
 from sb.demo.story import demo_config, play
 from sb.errors import UsageError
 from sb.evals.answer import Answer
-from sb.evals.documents import parse_yaml
 from sb.evals.exchange.recording import Recording
 from sb.evals.first_suite import Draft, draft_of_run, first_suite, write_first_suite
 from sb.evals.reading import load_suites

@@ -12,15 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.reading import Place, Report, WrongValue
 from sb.config import Config, Home
-from sb.config.document import Report
 from sb.errors import ConfigError
 from sb.evals.answer import Answer
 from sb.evals.matchers import state as states
 from sb.evals.matchers import texts
 from sb.evals.matchers.registry import KINDS, matcher
 from sb.evals.suite import Match, Matcher
-from sb.fields import Place, WrongValue
 from sb.kernel.trajectories.model import RecordedCall
 from sb.memory.brain import Brain
 from sb.store import driver

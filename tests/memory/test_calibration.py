@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.config.document import Report, parse_document
+from sb.base.reading import Report
+from sb.config.document import parse_document
 from sb.config.editing import with_values
 from sb.errors import UsageError
 from sb.memory.calibration import Outcome, is_fitted_on, proposals, ranking
@@ -101,10 +102,8 @@ def _read(text: str) -> dict[str, Any]:
     document = parse_document(text.encode(), report)
     report.require_none()
     return {
-        entry.key: {one.key for one in getattr(entry.value, "entries", ())} or entry.value.text  # type: ignore[union-attr]
-        if entry.key == "memory"
-        else repr(getattr(entry.value, "text", entry.key))
-        for entry in document.entries
+        key: ({*value} if isinstance(value, dict) else str(value)) if key == "memory" else repr(value)
+        for key, value in document.items()
     }
 
 

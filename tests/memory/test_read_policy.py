@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from sb.cli import app
+from sb.config.access import ReadRule
 from sb.config.home import Home
 from sb.config.model import assemble
-from sb.config.reading import ReadRule
 from sb.config.scope_patterns import rule_of
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory.operator_view import Overseer
@@ -204,7 +204,7 @@ def test_a_wrong_rule_is_named(tmp_path: Path) -> None:
     )
     done = CliRunner().invoke(app, ["config", "check"], env={"SB_HOME": str(home)})
     assert done.exit_code == 1
-    assert "is no part of a reading rule" in done.output
+    assert 'purposes: unknown key (did you mean "purpose"?)' in done.output
     assert "soon" in done.output
 
 

@@ -112,7 +112,7 @@ def test_pack_that_is_switched_off_leaves_its_programs_unknown(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rules: []\n", "title: is missing"),
+        ("rules: []\n", "title is missing"),
         ("title: Ours\nrule: []\n", ':2: rule: unknown key (did you mean "rules"?)'),
         (
             "title: Ours\nrules:\n  - commands: [x, y]\n    clas: network\n    reason: talks\n",
@@ -120,13 +120,13 @@ def test_pack_that_is_switched_off_leaves_its_programs_unknown(tmp_path: Path) -
         ),
         (
             "title: Ours\nrules:\n  - {commands: x, class: bad, reason: talks}\n",
-            ":3: rules[1] (x).class: must be one of read_only, local_write, network, destructive, not bad",
+            ":3: rules[1] (x).class: must be read_only, local_write, network or destructive, not bad",
         ),
         (
             "title: Ours\nrules:\n  - {commands: x, class: network, reason: a | b}\n",
             ":3: rules[1] (x).reason: must be a reason of 3 to 90 characters without '|', not a | b",
         ),
-        ("title: Ours\nrules:\n  - {commands: x, class: network}\n", ":3: rules[1] (x): has no reason"),
+        ("title: Ours\nrules:\n  - {commands: x, class: network}\n", ":3: rules[1] (x): reason is missing"),
         (
             (
                 "title: Ours\nrules:\n  - {commands: x, class: network, reason: talks,\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sb.config import Config
+from sb.config.access import ReadRule
 from sb.config.home import Home
 from sb.config.model import assemble
-from sb.config.reading import ReadRule
 from sb.kernel.authority.signing import Label
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory import tables

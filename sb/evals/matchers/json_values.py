@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from sb.base.reading import Field, Place, anything, integer, mapping, text
 from sb.evals.answer import Answer
 from sb.evals.matchers import texts
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote, verdict
 from sb.evals.suite import Match
-from sb.fields import Field, Place, anything, integer, mapping, text
 from sb.kernel.trajectories.arguments import equal
 from sb.text import counted
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sb.base.reading import Field, Place
 from sb.evals.answer import Answer
 from sb.evals.suite import Match, Matcher
-from sb.fields import Field, Place
 from sb.frozen import frozen
 from sb.redaction import one_line, redact
 from sb.text import json_text

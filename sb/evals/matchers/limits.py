@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sb.base.reading import Field, Place, flag, integer, number, text
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, verdict
 from sb.evals.suite import Match
-from sb.fields import Field, Place, flag, integer, number, text
 from sb.kernel.trajectories import names
 from sb.text import counted
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sb.base.reading import Field, Place, number, text
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote
 from sb.evals.suite import Match
-from sb.fields import Field, Place, number, text
 
 if TYPE_CHECKING:
     from sb.store.embedding.static import StaticEmbedder

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sb.base.reading import Field, Place, mapping, text
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote
 from sb.evals.suite import Match
-from sb.fields import Field, Place, mapping, text
 from sb.redaction import one_line
 from sb.text import nearest
 

@@ -8,26 +8,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sb.errors import StoreError
-from sb.evals.answer import Answer
-from sb.evals.matchers.kinds import Judge, MatcherKind, quote, verdict
-from sb.evals.suite import Match
-from sb.fields import (
+from sb.base.located import unfilled
+from sb.base.reading import (
     Field,
     Kind,
     Place,
     anything,
+    choice,
     describe,
     flag,
     integer,
     items,
     mapping,
+    one_or_more,
     record,
     text,
-    texts,
 )
+from sb.errors import StoreError
+from sb.evals.answer import Answer
+from sb.evals.matchers.kinds import Judge, MatcherKind, quote, verdict
+from sb.evals.suite import Match
 from sb.kernel.trajectories.arguments import equal
-from sb.located import unfilled
 from sb.store import driver
 from sb.text import counted, human_bytes
 
@@ -106,23 +107,17 @@ def _plain(rows: Sequence[tuple[Any, ...]]) -> Any:
     return listed
 
 
+_STATES = ("active", "forgotten", "quarantined", "superseded", "erased")
 _RECORD_FIELDS = (
-    Field("contains", texts(), "Texts that the record's text has; capitals do not count."),
+    Field("contains", one_or_more(text()), "Texts that the record's text has; capitals do not count."),
     Field("kind", text(), "Such as fact, lesson or decision."),
-    Field("state", text(), "active by default, forgotten, quarantined, superseded or erased."),
+    Field("state", choice(*_STATES), "active by default, forgotten, quarantined, superseded or erased."),
     Field("scope", text(), "Such as global or project:shop."),
     Field("agent", text(), "Who wrote it."),
 )
-_STATES = ("active", "forgotten", "quarantined", "superseded", "erased")
 
 
-def _known_state(values: dict[str, Any], place: Place) -> dict[str, Any]:
-    if values.get("state", "active") not in _STATES:
-        raise place.below(place.value, "state").refuse(f"must be {', '.join(_STATES[:-1])} or {_STATES[-1]}")
-    return values
-
-
-_RECORDS: Kind[dict[str, Any]] = record(_RECORD_FIELDS, _known_state)
+_RECORDS: Kind[dict[str, Any]] = record(_RECORD_FIELDS, lambda values, place: values)
 
 
 def _records_query(wanted: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
@@ -245,7 +240,7 @@ KINDS = (
         (
             Field("path", relative_path(), "Below the working folder.", required=True),
             Field("exists", flag(), "Whether it is there."),
-            Field("contains", texts(), "A text, or a list of texts, all in the file."),
+            Field("contains", one_or_more(text()), "A text, or a list of texts, all in the file."),
             Field("equals", text(empty=True), "The whole text."),
         ),
         _file,

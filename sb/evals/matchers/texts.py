@@ -7,10 +7,10 @@ from collections import Counter, deque
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from sb.base.reading import Field, Place, flag, integer, items, number, one_or_more, text
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote, verdict
 from sb.evals.suite import Match
-from sb.fields import Field, Place, flag, integer, items, number, text, texts
 from sb.text import counted
 
 LONGEST_PATTERN = 10_000  # characters
@@ -19,7 +19,7 @@ SECONDS = 1.0  # for a regular expression, which may take exponential time
 _IGNORE_CASE = Field("ignore_case", flag(), "Whether capitals count as small letters.")
 _STRIP = Field("strip", flag(), "Whether space around the answer is left out.")
 _TEXT = Field("text", text(), "The text.", required=True)
-_TEXTS = Field("text", texts(), "A text, or a list of texts.", required=True)
+_TEXTS = Field("text", one_or_more(text()), "A text, or a list of texts.", required=True)
 _LIST = Field("text", items(text()), "The texts.", required=True)
 _NUMBER = re.compile(
     r"(?:(?<![\w)])[-+\u2212])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:e[-+]?\d{1,4}(?!\d))?",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb.config.reading import ReadRule
+from sb.config.access import ReadRule
 from sb.harness.harness import Harness
 from sb.harness.probes.failures import refusal
 from sb.harness.probes.quarantine import quarantined

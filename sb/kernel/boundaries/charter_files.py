@@ -6,14 +6,27 @@ import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from sb.config import kinds
-from sb.config.document import Entry, Listing, Report, Scalar, Table, describe, parse_document
-from sb.config.kinds import Kind, Reading
+from sb.base.located import LocatedMapping, line_of
+from sb.base.reading import (
+    Field,
+    Kind,
+    Place,
+    Report,
+    choice,
+    describe,
+    known_fields,
+    listing,
+    matching,
+    schema_of,
+    text,
+)
+from sb.config.document import parse_document
 from sb.config.model import INTENT
 from sb.config.sources import read_bytes
 from sb.errors import NotFoundError
+from sb.frozen import frozen
 from sb.kernel.boundaries.charter import GRACE_DAYS, AgentCharter
 from sb.kernel.boundaries.file_state import FileState, file_state
 from sb.kernel.contracts import SafetyClass
@@ -26,47 +39,63 @@ _PATTERN = re.compile(r"[a-z0-9_.*?\[\]-]+")
 _MOST_FILES = 32  # that one charter may include
 
 
-class _Key(NamedTuple):
+@frozen
+class _Key(Field):
     """One key of a charter file.
 
     Args:
-        name: of the field of AgentCharter. shared: whether an included part may have it too.
+        to: the field of AgentCharter that it gives, if that has another name. shared: whether an included part may have
+            it too.
     """
 
-    name: str
-    kind: Kind[Any]
+    to: str = ""
     shared: bool = True
 
 
 def _names(what: str, pattern: str | re.Pattern[str] = _PATTERN) -> Kind[tuple[str, ...]]:
-    return kinds.listing(kinds.matching(what, pattern))
+    return _several(matching(what, pattern))
 
 
-_INCLUDE = _names("the name of a file in charters/shared, such as support.yaml", r"[A-Za-z0-9_-]+\.yaml")
-_INTENT = kinds.matching("an intent such as refund.issue", INTENT)
-_VERSION = kinds.matching("a version such as 1.0.0", r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
-_DATE = kinds.matching("a date such as 2027-03-31", r"\d{4}-\d{2}-\d{2}")
-_KEYS: Mapping[str, _Key | Mapping[str, _Key]] = {
-    "agent": _Key("agent", kinds.matching("the agent's name", AGENT_NAME), shared=False),
-    "purpose": _Key("purpose", kinds.text("a sentence"), shared=False),
-    "owner": _Key("owner", kinds.text("a name"), shared=False),
-    "version": _Key("version", _VERSION, shared=False),
-    "review_by": _Key("review_by", _DATE, shared=False),
-    "include": _Key("include", _INCLUDE),
-    "intents": {
-        "allow": _Key("allowed_intents", _names("an intent or a pattern such as refund.*")),
-        "deny": _Key("denied_intents", _names("an intent or a pattern such as refund.*")),
-        "default": _Key("default_intent", _INTENT, shared=False),
-    },
-    "capabilities": {
-        "tools": _Key("tools", _names("a tool id or a pattern such as payments.*")),
-        "ceiling": _Key("ceiling", kinds.choice(*kinds.CEILINGS), shared=False),
-        "required_packs": _Key("required_packs", kinds.listing(kinds.text("the id of a context pack"))),
-        "decision_keys": _Key("decision_keys", _names("a decision key or a pattern")),
-    },
-    "namespaces": _Key("namespaces", _names("the first part of tool ids", r"[a-z][a-z0-9_-]*")),
-    "data_scopes": _Key("data_scopes", kinds.listing(kinds.text("a scope or a pattern such as project:*"))),
+def _several(kind: Kind[str]) -> Kind[tuple[str, ...]]:
+    return listing(kind, "an empty list would mean any: remove the key to mean that")
+
+
+def _by_name(*keys: _Key) -> dict[str, _Key]:
+    return {key.name: key for key in keys}
+
+
+_INCLUDE = matching("the name of a file in charters/shared, such as support.yaml", r"[A-Za-z0-9_-]+\.yaml")
+_INTENT = matching("an intent such as refund.issue", INTENT)
+_INTENTS = _names("an intent or a pattern such as refund.*")
+_VERSION = matching("a version such as 1.0.0", r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+_DATE = matching("a date such as 2027-03-31", r"\d{4}-\d{2}-\d{2}")
+_GROUPS = {
+    "intents": _by_name(
+        _Key("allow", _INTENTS, to="allowed_intents"),
+        _Key("deny", _INTENTS, to="denied_intents"),
+        _Key("default", _INTENT, to="default_intent", shared=False),
+    ),
+    "capabilities": _by_name(
+        _Key("tools", _names("a tool id or a pattern such as payments.*")),
+        _Key("ceiling", choice(*SafetyClass), shared=False),
+        _Key("required_packs", _several(text("the id of a context pack"))),
+        _Key("decision_keys", _names("a decision key or a pattern")),
+    ),
 }
+_KEYS = _by_name(
+    _Key("agent", matching("the agent's name", AGENT_NAME), shared=False),
+    _Key("purpose", text("a sentence"), shared=False),
+    _Key("owner", text("a name"), shared=False),
+    _Key("version", _VERSION, shared=False),
+    _Key("review_by", _DATE, shared=False),
+    _Key("include", listing(_INCLUDE)),
+    *(
+        _Key(name, Kind(lambda value, place: value, schema_of([*keys.values()])))
+        for name, keys in _GROUPS.items()
+    ),
+    _Key("namespaces", _names("the first part of tool ids", r"[a-z][a-z0-9_-]*")),
+    _Key("data_scopes", _several(text("a scope or a pattern such as project:*"))),
+)
 _REQUIRED = ("agent", "purpose", "owner", "review_by")
 
 
@@ -156,79 +185,59 @@ class _Parser:
             return self._report
         values = self._values
         values["review_by"] = date.fromisoformat(values["review_by"])
-        values["ceiling"] = SafetyClass(values.get("ceiling", SafetyClass.READ_ONLY))
+        values.setdefault("ceiling", SafetyClass.READ_ONLY)
         return AgentCharter(**values)
 
-    def _file(self, path: Path, above: tuple[Path, ...], *, shared: bool) -> Table:
+    def _file(self, path: Path, above: tuple[Path, ...], *, shared: bool) -> LocatedMapping:
         report = Report(str(path))
         self._files[path] = file_state(path)  # before it is read: a later change is seen
         data = read_bytes(path, report)
         if data is None:
             report.add(0, "", "does not exist")
-        table = Table(0) if report.problems else parse_document(data or b"", report)
-        reading = Reading(report, path.parent, {})
-        for entry in table.entries:
-            self._entry(entry, _KEYS, "", reading, (*above, path), shared=shared)
+        table = LocatedMapping() if report.problems else parse_document(data or b"", report)
+        self._entries(table, _KEYS, Place(report), (*above, path), shared=shared)
         if report.problems and not self._report.problems:
             self._report = report
         return table
 
-    def _entry(
-        self,
-        entry: Entry,
-        keys: Mapping[str, Any],
-        prefix: str,
-        reading: Reading,
-        trail: tuple[Path, ...],
-        *,
-        shared: bool,
+    def _entries(
+        self, table: Any, keys: Mapping[str, _Key], place: Place, trail: tuple[Path, ...], *, shared: bool
     ) -> None:
-        name, known = prefix + entry.key, keys.get(entry.key)
-        if known is None:
-            reading.wrong(entry, name, f"unknown key{nearest(entry.key, keys)}", f"known: {', '.join(keys)}")
-        elif isinstance(known, _Key):
-            self._value(entry, name, known, reading, trail, shared=shared)
-        elif not isinstance(entry.value, Table):
-            reading.wrong(entry, name, f"must be a mapping, not {describe(entry.value)}")
-        else:
-            for inner in entry.value.entries:
-                self._entry(inner, known, f"{name}.", reading, trail, shared=shared)
+        for key, value, at in known_fields(table, keys, place):
+            if key.name in _GROUPS:
+                if isinstance(value, Mapping):
+                    self._entries(value, _GROUPS[key.name], at, trail, shared=shared)
+                else:
+                    at.refuse(f"must be a mapping, not {describe(value)}")
+            elif shared and not keys[key.name].shared:
+                at.refuse("belongs into the agent's own file, not into a shared part")
+            elif key.name == "include":
+                for name in value:
+                    self._include(name, at, trail)
+            else:
+                self._keep(keys[key.name].to or key.name, value, at)
 
-    def _value(
-        self, entry: Entry, name: str, key: _Key, reading: Reading, trail: tuple[Path, ...], *, shared: bool
-    ) -> None:
-        if shared and not key.shared:
-            reading.wrong(entry, name, "belongs into the agent's own file, not into a shared part")
-            return
-        value = key.kind.parse(entry.value, name, reading)
-        if value is None:
-            return
-        if key.name == "include":
-            for item in value:
-                self._include(item, entry, reading, trail)
-        elif isinstance(value, tuple):
-            if not value:
-                reading.wrong(entry, name, "an empty list would mean any", "remove the key to mean that")
-            self._values[key.name] = tuple(dict.fromkeys((*self._values.get(key.name, ()), *value)))
-            items = entry.value.items if isinstance(entry.value, Listing) else ()
-            for item in items:
-                if isinstance(item, Scalar):
-                    self._lines.setdefault(f"{key.name}:{item.text}", (reading.report.source, item.line))
+    def _keep(self, name: str, value: Any, place: Place) -> None:
+        if isinstance(value, tuple):
+            self._values[name] = tuple(dict.fromkeys((*self._values.get(name, ()), *value)))
+            for index, item in enumerate(value):
+                line = line_of(place.value, index)
+                self._lines.setdefault(f"{name}:{item}", (place.report.source, line))
         else:
-            self._values[key.name] = value
-            self._lines[key.name] = (reading.report.source, entry.line)
+            self._values[name] = value
+            self._lines[name] = (place.report.source, place.line)
 
-    def _include(self, name: str, entry: Entry, reading: Reading, trail: tuple[Path, ...]) -> None:
+    def _include(self, name: str, place: Place, trail: tuple[Path, ...]) -> None:
         path = self._folder / SHARED / name
         if path in trail:
             names = " includes ".join(one.name for one in (*trail[trail.index(path) :], path))
-            reading.wrong(entry, "include", f"goes in a circle: {names}")
+            place.refuse(f"goes in a circle: {names}")
         elif len(self._files) >= _MOST_FILES:
-            reading.wrong(entry, "include", f"more than {_MOST_FILES} files make up one charter")
+            place.refuse(f"more than {_MOST_FILES} files make up one charter")
         else:
             self._file(path, trail, shared=True)
 
-    def _check_whole(self, agent: str, table: Table) -> None:
+    def _check_whole(self, agent: str, table: LocatedMapping) -> None:
         """What no single value tells."""
         values, report = self._values, Report(str(self._folder / f"{agent}{SUFFIX}"))
         for name in _REQUIRED:

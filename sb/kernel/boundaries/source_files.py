@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sb.config import kinds
-from sb.config.document import Entry, Report, Table, describe, parse_document
-from sb.config.kinds import Kind, Reading
+from sb.base.reading import (
+    Field,
+    Kind,
+    Place,
+    Report,
+    WrongValue,
+    choice,
+    duration,
+    listing,
+    number,
+    read_fields,
+    text,
+)
+from sb.config.document import parse_document
 from sb.config.sources import read_bytes
-from sb.duration import parse_duration
-from sb.errors import UsageError
 from sb.kernel.boundaries.file_state import FileState, file_state
 from sb.kernel.boundaries.sources import SENSITIVITIES, AccessMode, ContextSource, ContextSourceRegistry
 from sb.sources import SYSTEM_CLOCK, Clock
-from sb.text import nearest
 
-_KEYS: Mapping[str, Kind[Any]] = {
-    "owner": kinds.text("a name"),
-    "uris": kinds.listing(kinds.text("an address, a path or a pattern of them")),
-    "sensitivity": kinds.choice(*SENSITIVITIES),
-    "access": kinds.choice(*AccessMode),
-    "ttl": kinds.text("a duration such as 30d"),
-    "trust": kinds.number(0, 1),
-}
-_REQUIRED = ("owner", "uris", "ttl", "trust")
+
+def _ttl(value: Any, place: Place) -> int:
+    seconds = duration("a duration such as 30d").read(value, place)
+    if not seconds:
+        raise place.refuse("must be longer than 0 s")
+    return seconds
+
+
+_URIS = listing(text("an address, a path or a pattern of them"), "must name at least one")
+_FIELDS = (
+    Field("owner", text("a name"), "who answers for it", required=True),
+    Field("uris", _URIS, "its addresses and paths, or patterns of them", required=True),
+    Field("sensitivity", choice(*SENSITIVITIES)),
+    Field("access", choice(*AccessMode), default=AccessMode.READ_ONLY),
+    Field("ttl", Kind(_ttl, {"type": "string"}), "how long it counts as fresh, such as 30d", required=True),
+    Field("trust", number(0, 1), "how far it is trusted, from 0 to 1", required=True),
+)
 
 
 class SourceFile:
@@ -58,47 +75,18 @@ def read_sources(
     Raises:
         ConfigError: it breaks a rule; with file and line.
     """
-    report = Report(str(path))
+    report = Report(str(path), path.parent)
     data = read_bytes(path, report)
-    table = Table(0) if data is None or report.problems else parse_document(data, report)
-    reading = Reading(report, path.parent, {})
-    found = [source for entry in table.entries if (source := _source(entry, reading)) is not None]
+    table = {} if data is None or report.problems else parse_document(data, report)
+    found = _sources(table, report)
     report.require_none(listing="")
     return ContextSourceRegistry(found, clock=clock, owner_refusal=owner_refusal)
 
 
-def _source(entry: Entry, reading: Reading) -> ContextSource | None:
-    if not isinstance(entry.value, Table):
-        reading.wrong(entry, entry.key, f"must be a mapping, not {describe(entry.value)}")
-        return None
-    values: dict[str, Any] = {}
-    before = len(reading.report.problems)
-    for inner in entry.value.entries:
-        name, kind = f"{entry.key}.{inner.key}", _KEYS.get(inner.key)
-        if kind is None:
-            reading.wrong(
-                inner, name, f"unknown key{nearest(inner.key, _KEYS)}", f"known: {', '.join(_KEYS)}"
-            )
-        elif (value := kind.parse(inner.value, name, reading)) is not None:
-            values[inner.key] = value
-            if inner.key == "ttl":
-                _read_ttl(inner, name, values, reading)
-            elif inner.key == "uris" and not value:
-                reading.wrong(inner, name, "must name at least one")
-    for name in _REQUIRED:
-        if name not in {inner.key for inner in entry.value.entries}:
-            reading.wrong(entry, f"{entry.key}.{name}", "is missing")
-    if len(reading.report.problems) > before:
-        return None
-    values["access"] = AccessMode(values.get("access", AccessMode.READ_ONLY))
-    return ContextSource(entry.key, ttl_s=values.pop("ttl"), **values)
-
-
-def _read_ttl(entry: Entry, name: str, values: dict[str, Any], reading: Reading) -> None:
-    try:
-        values["ttl"] = parse_duration(values["ttl"])
-    except UsageError as error:
-        reading.wrong(entry, name, error.message, error.hint)
-        return
-    if not values["ttl"]:
-        reading.wrong(entry, name, "must be longer than 0 s")
+def _sources(table: Mapping[str, Any], report: Report) -> list[ContextSource]:
+    found = []
+    for name, value in table.items():
+        with suppress(WrongValue):
+            values = read_fields(value, _FIELDS, Place(report).below(table, name))
+            found.append(ContextSource(name, ttl_s=values.pop("ttl"), **values))
+    return found

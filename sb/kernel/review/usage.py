@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from fnmatch import fnmatchcase
 
-from sb.config.prices import ModelPrice
+from sb.config.kinds import ModelPrice
 from sb.frozen import frozen
 
 PER = 1_000_000  # prices are for a million tokens

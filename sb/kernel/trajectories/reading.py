@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from sb.config.document import Report
-from sb.errors import ConfigError
-from sb.fields import (
+from sb.base.reading import (
     Field,
     Kind,
     Place,
+    Report,
     WrongValue,
     choice,
     flag,
@@ -18,9 +17,11 @@ from sb.fields import (
     items,
     mapping,
     number,
+    one_or_more,
     record,
     text,
 )
+from sb.errors import ConfigError
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectories import names
 from sb.kernel.trajectories.model import ArgsMatch, Extras, Mode, RecordedCall, Trajectory, TrajectoryStep
@@ -44,13 +45,7 @@ def _pattern() -> Kind[str]:
     return Kind(read, {**plain.schema, "maxLength": names.LONGEST_PATTERN})
 
 
-def _patterns() -> Kind[tuple[str, ...]]:
-    one, several = _pattern(), items(_pattern(), least=0)
-
-    def read(value: Any, place: Place) -> tuple[str, ...]:
-        return several.read(value, place) if isinstance(value, list | tuple) else (one.read(value, place),)
-
-    return Kind(read, {"anyOf": [one.schema, several.schema]})
+_PATTERNS = one_or_more(_pattern(), items(_pattern(), least=0))
 
 
 def _step(values: dict[str, Any], place: Place) -> TrajectoryStep:
@@ -71,7 +66,7 @@ _STEP_FIELDS = (
     Field("tool_pattern", _pattern(), "A glob over the whole name, or re: and a regular expression."),
     Field("args", mapping(), "What the arguments must hold."),
     Field("args_subset", mapping(), "The same as args."),
-    Field("args_match", choice(ArgsMatch), "How arguments are compared; subset by default."),
+    Field("args_match", choice(*ArgsMatch), "How arguments are compared; subset by default."),
     Field("optional", flag(), "Whether the run may leave it out."),
     Field("require_success", flag(), "Whether the call must have succeeded."),
     Field("max_calls", integer(1, 1_000_000), "How many calls of the whole run may fit this step."),
@@ -91,17 +86,17 @@ def _trajectory(values: dict[str, Any], place: Place) -> Trajectory:
 
 
 TRAJECTORY_FIELDS = (
-    Field("mode", choice(Mode), "The order of the steps; subsequence by default."),
+    Field("mode", choice(*Mode), "The order of the steps; subsequence by default."),
     Field(
-        "forbid", _patterns(), "Tools that must not be called: names, globs, or re: and a regular expression."
+        "forbid", _PATTERNS, "Tools that must not be called: names, globs, or re: and a regular expression."
     ),
     Field("steps", items(record(_STEP_FIELDS, _step), least=0, most=MAX_STEPS), "The expected calls."),
-    Field("extras", choice(Extras), "Other calls: forbid (default if strict), read_only, or allow."),
+    Field("extras", choice(*Extras), "Other calls: forbid (default if strict), read_only, or allow."),
     Field("threshold", number(0, 1, above=True), "The lowest score that passes; 1 by default."),
 )
 TRAJECTORY: Kind[Trajectory] = record(TRAJECTORY_FIELDS, _trajectory)
 
-_CLASS = choice(SafetyClass)
+_CLASS = choice(*SafetyClass)
 
 
 def _known(kind: Kind[T]) -> Kind[T | None]:

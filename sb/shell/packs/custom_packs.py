@@ -11,9 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.reading import Problem, Report
 from sb.canonical import digest
-from sb.config.document import Problem, Report
-from sb.config.kinds import Reading
 from sb.config.pack_files import PackFile
 from sb.config.sources import read_bytes, read_settings
 from sb.files import write_atomic
@@ -63,8 +62,8 @@ def pack_problems(path: Path, env: Mapping[str, str]) -> list[Problem]:
     Args:
         env: for `~`, as in `load_config`.
     """
-    report = Report(str(path))
-    settings = read_settings(read_bytes(path, report) or b"", Reading(report, path.absolute().parent, env))
+    report = Report(str(path), path.absolute().parent, env)
+    settings = read_settings(read_bytes(path, report) or b"", report)
     found: list[Problem] = []
     if "hooks.packs" in settings:
         for file in settings["hooks.packs"].value:

@@ -7,11 +7,26 @@ are those of the classes: R read_only, W local_write, N network, D destructive. 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
-from sb.config.document import Entry, Listing, Node, Report, Scalar, Table, describe, parse_document
-from sb.text import nearest, shorten
+from sb.base.reading import (
+    Field,
+    Kind,
+    Place,
+    Report,
+    WrongValue,
+    choice,
+    flag,
+    items,
+    mapping,
+    matching,
+    one_or_more,
+    read_fields,
+    record,
+)
+from sb.config.document import parse_document
+from sb.text import shorten
 
 CLASSES = {"read_only": "R", "local_write": "W", "network": "N", "destructive": "D"}
 FORMAT = 2  # of a compiled pack; another number makes caches worthless
@@ -20,7 +35,9 @@ _WORD = re.compile(r"[^\s|]+")
 _REASON = re.compile(r"[^\x00-\x1f|]{3,90}")
 _ROW_REASON = re.compile(r"(?!.*: )[^\x00-\x1f|]{3,90}")
 _COUNT = re.compile(r"#[1-9]")
+_OPTION = re.compile(r"-\S+")
 _FLAGS = re.compile(r"[A-Za-z0-9]{0,40}")
+T = TypeVar("T")
 
 
 class Example(NamedTuple):
@@ -54,7 +71,15 @@ class Pack(NamedTuple):
     sections: Mapping[str, Any] = {}
 
 
-Section = Callable[["PackReader", Node, str], Any]
+class Section(NamedTuple):
+    """A further top-level key of packs.
+
+    Args:
+        kind: reads it. compiled: makes the section of what was read and the rules of the same pack.
+    """
+
+    kind: Kind[Any]
+    compiled: Callable[[Any, Mapping[str, str]], Any] = lambda value, rules: value
 
 
 def read_pack(data: bytes, source: str, sections: Mapping[str, Section] | None = None) -> Pack:
@@ -62,7 +87,7 @@ def read_pack(data: bytes, source: str, sections: Mapping[str, Section] | None =
 
     Args:
         source: the file's name, for errors.
-        sections: further top-level keys, each with what reads it.
+        sections: further top-level keys.
 
     Raises:
         ConfigError: the first thing that is wrong, with file, line and rule.
@@ -76,209 +101,175 @@ def read_pack(data: bytes, source: str, sections: Mapping[str, Section] | None =
 def read_document(data: bytes, report: Report, sections: Mapping[str, Section] | None = None) -> Pack:
     """Parse and compile a pack; what is wrong goes to `report`."""
     document = parse_document(data, report)
-    return Pack() if report.problems else PackReader(report, sections or {}).pack(document)
-
-
-class PackReader:
-    """Reads one document; what is wrong goes to its report."""
-
-    def __init__(self, report: Report, sections: Mapping[str, Section]) -> None:
-        self.report = report
-        self._more = sections
-        self._rules: dict[str, str] = {}
-        self._options: dict[str, str] = {}
-        self._verbs: dict[str, tuple[str, str]] = {}
-        self._previews: dict[str, str] = {}
-        self._examples: list[Example] = []
-
-    def wrong(self, node: Node | Entry, key: str, message: str, hint: str = "") -> None:
-        self.report.add(node.line, key, message, hint)
-
-    def rule(self, command: str) -> str:
-        """The compiled rule of a command in this pack, "" for none."""
-        return self._rules.get(command, "")
-
-    def pack(self, document: Table) -> Pack:
-        known = {
-            "title": self._title,
-            "required": self._required,
-            "options": self._read_options,
-            "verbs": self._read_verbs,
-            "rules": self._read_rules,
-        }
-        values: dict[str, Any] = {}
-        # Further sections come last: some are about programs whose rules stand in the same pack.
-        for entry in sorted(document.entries, key=lambda entry: entry.key in self._more):
-            if read := known.get(entry.key):
-                values[entry.key] = read(entry.value, entry.key)
-            elif more := self._more.get(entry.key):
-                values[entry.key] = more(self, entry.value, entry.key)
-            else:
-                self.wrong(entry, entry.key, f"unknown key{nearest(entry.key, [*known, *self._more])}")
-        if not values.get("title") and not self.report.problems:
-            self.report.add(0, "title", "is missing", "say what the programs of this pack are")
-        further = {name: values[name] for name in self._more if name in values}
+    if report.problems:
+        return Pack()
+    more = sections or {}
+    further = (Field(name, section.kind) for name, section in more.items())
+    try:
+        values = read_fields(document, (*_FIELDS, *further), Place(report))
+        rules = _by_name(values["rules"])
         return Pack(
-            values.get("title", ""),
-            values.get("required", False),
-            self._rules,
-            self._options,
-            self._verbs,
-            self._previews,
-            tuple(self._examples),
-            further,
+            values["title"],
+            values["required"],
+            {name: rule.row for name, rule in rules.items()},
+            {name: " ".join(words) for key, words in values["options"].items() for name in key.split(", ")},
+            {name: (verb.reason, verb.words) for verb in values["verbs"] for name in verb.programs},
+            {name: rule.preview for name, rule in rules.items() if rule.preview},
+            tuple(example for each in (*values["verbs"], *values["rules"]) for example in each.examples),
+            {
+                name: section.compiled(values[name], {name: rule.row for name, rule in rules.items()})
+                for name, section in more.items()
+                if name in values
+            },
         )
-
-    # --- values
-
-    def text(self, node: Node, key: str, shape: re.Pattern[str], label: str) -> str:
-        """A text of that shape; "" once a problem is reported."""
-        if isinstance(node, Scalar) and shape.fullmatch(node.text):
-            return node.text
-        self.wrong(node, key, f"must be {label}, not {describe(node)}")
-        return ""
-
-    def texts(self, node: Node, key: str, shape: re.Pattern[str], label: str) -> list[str]:
-        """A text or a list of them, at least one."""
-        items = node.items if isinstance(node, Listing) else (node,)
-        if not items:
-            self.wrong(node, key, "is an empty list")
-        return [text for item in items if (text := self.text(item, key, shape, label))]
-
-    def fields(
-        self, node: Node, key: str, required: Sequence[str], optional: Sequence[str]
-    ) -> dict[str, Node]:
-        """The entries of a mapping; unknown keys and missing ones are reported."""
-        if not isinstance(node, Table):
-            self.wrong(node, key, f"must be a mapping, not {describe(node)}")
-            return {}
-        found: dict[str, Node] = {}
-        for entry in node.entries:
-            if entry.key in required or entry.key in optional:
-                found[entry.key] = entry.value
-            else:
-                self.wrong(
-                    entry, f"{key}.{entry.key}", f"unknown key{nearest(entry.key, [*required, *optional])}"
-                )
-        missing = [name for name in required if name not in found]
-        if missing and len(found) == len(node.entries):  # else one is spelled wrongly
-            self.wrong(node, key, f"has no {' and no '.join(missing)}")
-        return {} if missing else found
-
-    def items(self, node: Node, key: str) -> Iterator[tuple[Node, str]]:
-        """The items of a list, each with the key that names it in an error: `rules[2] (vault kv delete)`."""
-        if not isinstance(node, Listing):
-            self.wrong(node, key, f"must be a list, not {describe(node)}")
-            return
-        for number, item in enumerate(node.items, 1):
-            yield item, f"{key}[{number}]{_named(item)}"
-
-    def class_letter(self, node: Node, key: str) -> str:
-        """The letter of a safety class; "" once a problem is reported."""
-        letter = CLASSES.get(node.text, "") if isinstance(node, Scalar) else ""
-        if not letter:
-            self.wrong(node, f"{key}.class", f"must be one of {', '.join(CLASSES)}, not {describe(node)}")
-        return letter
-
-    def reason(self, node: Node, key: str, shape: re.Pattern[str] = _REASON) -> str:
-        """A reason in a few words: 3 to 90 characters."""
-        without = "without '|'" if shape is _REASON else "without ': ' and '|'"
-        return self.text(node, f"{key}.reason", shape, f"a reason of 3 to 90 characters {without}")
-
-    def examples(self, given: Mapping[str, Node], key: str) -> None:
-        """Keep the command lines of `stops:` and `passes:`."""
-        for name in ("stops", "passes"):
-            node = given.get(name)
-            lines = node.items if isinstance(node, Listing) else (node,) if node else ()
-            for line in lines:
-                if isinstance(line, Scalar) and line.text:
-                    self._examples.append(Example(line.text, name == "stops", line.line))
-                else:
-                    self.wrong(line, f"{key}.{name}", f"must be a command line, not {describe(line)}")
-
-    # --- sections
-
-    def _title(self, node: Node, key: str) -> str:
-        return self.text(node, key, re.compile(r".{3,80}"), "a text of 3 to 80 characters")
-
-    def _required(self, node: Node, key: str) -> bool:
-        return self.text(node, key, re.compile("true|false"), "true or false") == "true"
-
-    def _read_options(self, node: Node, key: str) -> None:
-        if not isinstance(node, Table):
-            self.wrong(node, key, f"must be a mapping of programs to options, not {describe(node)}")
-            return
-        for entry in node.entries:
-            inner = f"{key}.{entry.key}"
-            for name in entry.key.split(", "):
-                self._options[name] = " ".join(
-                    self.texts(entry.value, inner, re.compile(r"-\S+"), "an option")
-                )
-
-    def _read_verbs(self, node: Node, key: str) -> None:
-        for item, where in self.items(node, key):
-            given = self.fields(item, where, ("programs", "words", "reason"), ("stops", "passes"))
-            if not given:
-                continue
-            words = " ".join(self.texts(given["words"], f"{where}.words", _WORD, "a word"))
-            reason = self.reason(given["reason"], where)
-            for name in self.texts(given["programs"], f"{where}.programs", _NAME, "a program"):
-                self._verbs[name] = (reason, words)
-            self.examples(given, where)
-
-    def _read_rules(self, node: Node, key: str) -> None:
-        optional = ("first", "with", "preview", "flags", "stops", "passes")
-        for item, where in self.items(node, key):
-            given = self.fields(item, where, ("commands", "class", "reason"), optional)
-            if not given:
-                continue
-            rows = [f"{self.class_letter(given['class'], where)} {self.reason(given['reason'], where)}"]
-            for name, mark in (("first", "!"), ("with", "")):
-                if name in given:
-                    rows += self._rows(given[name], f"{where}.{name}", mark)
-            rule = " | ".join(rows)
-            preview = self._preview(given, where)
-            for command in self.texts(
-                given["commands"], f"{where}.commands", _NAME, "a program, or one with its subcommand"
-            ):
-                if command in self._rules:
-                    self.wrong(item, where, f"{shorten(command, 40)} has two rules in this pack")
-                self._rules[command] = rule
-                if preview:
-                    self._previews[command] = preview
-            self.examples(given, where)
-
-    def _rows(self, node: Node, key: str, mark: str) -> Iterator[str]:
-        for item, where in self.items(node, key):
-            given = self.fields(item, where, ("words", "class", "reason"), ())
-            if given:
-                words = self.texts(given["words"], f"{where}.words", _WORD, "an option or a word")
-                for word in words:
-                    if word[0] not in "-^=?~#" or (word[0] == "#" and not _COUNT.fullmatch(word)):
-                        hint = "--force, -f, =word, ^beginning, ~verb, ? or #2"
-                        self.wrong(item, where, f"{shorten(word, 40)} is no option and has no mark", hint)
-                letter = self.class_letter(given["class"], where)
-                yield f"{letter}{mark} {' '.join(words)}: {self.reason(given['reason'], where, _ROW_REASON)}"
-
-    def _preview(self, given: Mapping[str, Node], where: str) -> str:
-        if "preview" not in given:
-            if "flags" in given:
-                self.wrong(given["flags"], f"{where}.flags", "needs preview beside it")
-            return ""
-        options = self.texts(given["preview"], f"{where}.preview", re.compile(r"-\S+"), "an option")
-        flags = self.text(given["flags"], f"{where}.flags", _FLAGS, "letters") if "flags" in given else ""
-        return f"{' '.join(options)} /{flags}"
+    except WrongValue:
+        return Pack()
 
 
-def _named(item: Node) -> str:
+# --- values
+
+
+def listed(kind: Kind[T]) -> Kind[tuple[T, ...]]:
+    """The items of a section, each with a key that names it in an error: `rules[2] (vault kv delete)`."""
+    return items(kind, least=0, naming=lambda key, index, item: f"{key}[{index + 1}]{_named(item)}")
+
+
+def words(shape: re.Pattern[str], label: str) -> Kind[tuple[str, ...]]:
+    """A text of that shape, or a list of them, at least one."""
+    word = matching(label, shape)
+    return one_or_more(word, items(word, empty="is an empty list", naming=lambda key, index, item: key))
+
+
+def reason(shape: re.Pattern[str] = _REASON) -> Kind[str]:
+    """A reason in a few words: 3 to 90 characters."""
+    without = "without '|'" if shape is _REASON else "without ': ' and '|'"
+    return matching(f"a reason of 3 to 90 characters {without}", shape)
+
+
+def safety_class() -> Kind[str]:
+    """The letter of a safety class."""
+    word = choice(*CLASSES)
+    return word._replace(read=lambda value, place: CLASSES[word.read(value, place)])
+
+
+def no_repeats(names: Iterable[tuple[str, Place]], what: str) -> None:
+    """Refuse a name that stands a second time.
+
+    Args:
+        what: each name may have once, in the plural.
+    """
+    seen: set[str] = set()
+    for name, place in names:
+        if name in seen:
+            raise place.refuse(f"{shorten(name, 40)} has two {what} in this pack")
+        seen.add(name)
+
+
+def _line(value: Any, place: Place) -> tuple[str, int]:
+    return matching("a command line", ".+").read(value, place), place.line
+
+
+_LINE = Kind(_line, {"type": "string"}, "a command line")
+_LINES = one_or_more(_LINE, items(_LINE, least=0, naming=lambda key, index, item: key))
+_EXAMPLES = (Field("stops", _LINES, default=()), Field("passes", _LINES, default=()))
+
+
+def _examples(values: dict[str, Any]) -> tuple[Example, ...]:
+    return tuple(
+        Example(line, name == "stops", at) for name in ("stops", "passes") for line, at in values[name]
+    )
+
+
+# --- sections
+
+
+class _Verb(NamedTuple):
+    programs: tuple[str, ...]
+    reason: str
+    words: str
+    examples: tuple[Example, ...]
+
+
+def _verb(values: dict[str, Any], place: Place) -> _Verb:
+    return _Verb(values["programs"], values["reason"], " ".join(values["words"]), _examples(values))
+
+
+class _Rule(NamedTuple):
+    commands: tuple[str, ...]
+    row: str
+    preview: str
+    examples: tuple[Example, ...]
+    place: Place
+
+
+def _rule(values: dict[str, Any], place: Place) -> _Rule:
+    rows = [f"{values['class']} {values['reason']}"]
+    rows += [f"{letter}! {row}" for letter, row in values["first"]]
+    rows += [f"{letter} {row}" for letter, row in values["with"]]
+    preview = ""
+    if "preview" in values:
+        preview = f"{' '.join(values['preview'])} /{values.get('flags', '')}"
+    elif "flags" in values:
+        raise place.below(place.value, "flags").refuse("needs preview beside it")
+    return _Rule(values["commands"], " | ".join(rows), preview, _examples(values), place)
+
+
+def _row(values: dict[str, Any], place: Place) -> tuple[str, str]:
+    for word in values["words"]:
+        if word[0] not in "-^=?~#" or (word[0] == "#" and not _COUNT.fullmatch(word)):
+            hint = "--force, -f, =word, ^beginning, ~verb, ? or #2"
+            raise place.refuse(f"{shorten(word, 40)} is no option and has no mark", hint)
+    return values["class"], f"{' '.join(values['words'])}: {values['reason']}"
+
+
+_ROWS = listed(
+    record(
+        (
+            Field("words", words(_WORD, "an option or a word"), required=True),
+            Field("class", safety_class(), required=True),
+            Field("reason", reason(_ROW_REASON), required=True),
+        ),
+        _row,
+    )
+)
+_VERB_FIELDS = (
+    Field("programs", words(_NAME, "a program"), required=True),
+    Field("words", words(_WORD, "a word"), required=True),
+    Field("reason", reason(), required=True),
+    *_EXAMPLES,
+)
+_RULE_FIELDS = (
+    Field("commands", words(_NAME, "a program, or one with its subcommand"), required=True),
+    Field("class", safety_class(), required=True),
+    Field("reason", reason(), required=True),
+    Field("first", _ROWS, default=()),
+    Field("with", _ROWS, default=()),
+    Field("preview", words(_OPTION, "an option")),
+    Field("flags", matching("letters", _FLAGS)),
+    *_EXAMPLES,
+)
+_FIELDS = (
+    Field(
+        "title",
+        matching("a text of 3 to 80 characters", ".{3,80}"),
+        "say what the programs of this pack are",
+        required=True,
+    ),
+    Field("required", flag(), default=False),
+    Field("options", mapping(words(_OPTION, "an option"), "a mapping of programs to options"), default={}),
+    Field("verbs", listed(record(_VERB_FIELDS, _verb)), default=()),
+    Field("rules", listed(record(_RULE_FIELDS, _rule)), default=()),
+)
+
+
+def _by_name(rules: tuple[_Rule, ...]) -> dict[str, _Rule]:
+    no_repeats(((name, rule.place) for rule in rules for name in rule.commands), "rules")
+    return {name: rule for rule in rules for name in rule.commands}
+
+
+def _named(item: Any) -> str:
     """The first command of a rule, in brackets, or ""."""
-    entries = item.entries if isinstance(item, Table) else ()
-    for entry in entries:
-        if entry.key in ("commands", "programs", "paths", "words"):
-            node = (
-                entry.value.items[0]
-                if isinstance(entry.value, Listing) and entry.value.items
-                else entry.value
-            )
-            return f" ({shorten(node.text, 40)})" if isinstance(node, Scalar) else ""
-    return ""
+    given = item if isinstance(item, Mapping) else {}
+    first = next((given[key] for key in given if key in ("commands", "programs", "paths", "words")), "")
+    first = first[0] if first and isinstance(first, list) else first
+    return f" ({shorten(first, 40)})" if first and isinstance(first, str) else ""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sb.config.document import Listing, Node, Table, describe
-from sb.shell.packs.packing import CLASSES, PackReader, Section
-from sb.text import nearest, shorten
+from sb.base.reading import Field, Kind, Place, items, matching, one_or_more, record
+from sb.shell.packs.packing import CLASSES, Section, listed, no_repeats, safety_class, words
+from sb.text import nearest
 
 TRAITS = {
     "any_program": "its operands may be a program, although a rule is about it",
@@ -111,68 +111,66 @@ class Program(NamedTuple):
     facts: Mapping[str, str]
 
 
-def read_programs(reader: PackReader, node: Node, key: str) -> dict[str, Program]:
-    """Compile the records of a pack; what is wrong, or contradicts itself, goes to the reader's report."""
-    found: dict[str, Program] = {}
-    for item, where in reader.items(node, key):
-        given = reader.fields(item, where, ("names",), ("is", *_TEXTS, *_LISTS, *_FIELDS))
-        if not given:
-            continue
-        program = _program(reader, given, where)
-        if not (program.traits or program.facts):
-            reader.wrong(item, where, "says nothing of its programs")
-        for name in reader.texts(given["names"], f"{where}.names", _NAME, "a program"):
-            if name in found:
-                reader.wrong(item, where, f"{shorten(name, 40)} has two records in this pack")
-            if contradiction := _contradiction(name, program, reader.rule(name)):
-                reader.wrong(item, where, contradiction)
-            found[name] = program
-    return found
+class _Record(NamedTuple):
+    names: tuple[str, ...]
+    program: Program
+    place: Place
 
 
-def read_variables(reader: PackReader, node: Node, key: str) -> dict[str, str]:
-    """Names of variables by what they decide."""
-    given = reader.fields(node, key, (), VARIABLES)
-    return {
-        name: "|".join(reader.texts(value, f"{key}.{name}", _WORD, "a variable"))
-        for name, value in given.items()
-    }
+def _record(values: dict[str, Any], place: Place) -> _Record:
+    names, traits = values.pop("names"), values.pop("is", ())
+    if not (traits or values):
+        raise place.refuse("says nothing of its programs")
+    facts = {name: "|".join(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return _Record(names, Program(traits, facts), place)
 
 
-def _program(reader: PackReader, given: Mapping[str, Node], where: str) -> Program:
-    traits = tuple(reader.texts(given["is"], f"{where}.is", _WORD, "a trait")) if "is" in given else ()
-    for trait in traits:
-        if trait not in TRAITS:
-            reader.wrong(given["is"], f"{where}.is", f"unknown trait {trait!r}{nearest(trait, TRAITS)}")
-    facts: dict[str, str] = {}
-    for name, value in given.items():
-        at = f"{where}.{name}"
-        if name in _TEXTS:
-            facts[name] = reader.text(value, at, _VALUE, "a text")
-        elif name in _LISTS:
-            facts[name] = "|".join(reader.texts(value, at, _PHRASE, "words"))
-        elif name in _FIELDS:
-            facts[name] = _joined(reader, value, at, _FIELDS[name])
-    return Program(traits, facts)
+def _programs(records: tuple[_Record, ...], rules: Mapping[str, str]) -> dict[str, Program]:
+    """Programs by name; a record that contradicts itself, or its program's rule, goes to the report."""
+    no_repeats(((name, one.place) for one in records for name in one.names), "records")
+    for one in records:
+        for name in one.names:
+            if contradiction := _contradiction(name, one.program, rules.get(name, "")):
+                raise one.place.refuse(contradiction)
+    return {name: one.program for one in records for name in one.names}
 
 
-def _joined(reader: PackReader, node: Node, where: str, names: tuple[str, ...]) -> str:
-    if not isinstance(node, Table):
-        reader.wrong(node, where, f"must be a mapping of {', '.join(names)}, not {describe(node)}")
-        return ""
-    given = reader.fields(node, where, (), names)
-    values = []
-    for name in names:
-        value = given.get(name)
-        if value is None:
-            values.append("")
-        elif name == "class":
-            values.append(reader.class_letter(value, where))
-        elif isinstance(value, Listing):
-            values.append(" ".join(reader.texts(value, f"{where}.{name}", _WORD, "an option")))
-        else:
-            values.append(reader.text(value, f"{where}.{name}", _FIELD, "a text"))
-    return "|".join(values)
+def _trait(value: Any, place: Place) -> str:
+    trait = matching("a trait", _WORD).read(value, place)
+    if trait not in TRAITS:
+        raise place.refuse(f"unknown trait {trait!r}{nearest(trait, TRAITS)}")
+    return trait
+
+
+def _fields_kind(names: tuple[str, ...]) -> Kind[str]:
+    """A mapping of these names, as its values joined by `|`."""
+    text, several = matching("a text", _FIELD), words(_WORD, "an option")
+    value = Kind(
+        lambda value, place: (
+            " ".join(several.read(value, place)) if isinstance(value, list) else text.read(value, place)
+        ),
+        several.schema,
+    )
+    fields = [Field(name, safety_class() if name == "class" else value) for name in names]
+
+    def joined(values: dict[str, str], place: Place) -> str:
+        return "|".join(values.get(name, "") for name in names)
+
+    return record(fields, joined, f"a mapping of {', '.join(names)}")
+
+
+_TRAIT = Kind(_trait, {"enum": [*TRAITS]}, "a trait")
+_RECORD_FIELDS = (
+    Field("names", words(_NAME, "a program"), required=True),
+    Field("is", one_or_more(_TRAIT, items(_TRAIT, empty="is an empty list", naming=lambda key, *_: key))),
+    *(Field(name, matching("a text", _VALUE)) for name in _TEXTS),
+    *(Field(name, words(_PHRASE, "words")) for name in _LISTS),
+    *(Field(name, _fields_kind(names)) for name, names in _FIELDS.items()),
+)
+
+
+def _variables(values: dict[str, tuple[str, ...]], place: Place) -> dict[str, str]:
+    return {name: "|".join(names) for name, names in values.items()}
 
 
 def _contradiction(name: str, program: Program, rule: str) -> str:
@@ -194,4 +192,7 @@ def _contradiction(name: str, program: Program, rule: str) -> str:
     return ""
 
 
-SECTIONS: dict[str, Section] = {"programs": read_programs, "variables": read_variables}
+SECTIONS: dict[str, Section] = {
+    "programs": Section(listed(record(_RECORD_FIELDS, _record)), _programs),
+    "variables": Section(record([Field(name, words(_WORD, "a variable")) for name in VARIABLES], _variables)),
+}

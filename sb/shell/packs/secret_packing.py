@@ -7,12 +7,12 @@ token is meant for.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from sb.config.document import Node, Table, describe
+from sb.base.reading import Field, Place, choice, mapping, matching, record
 from sb.shell.credentials.files import OwnSecrets
-from sb.shell.packs.packing import PackReader, Section
+from sb.shell.packs.packing import Section, listed, words
 
 _PATH = re.compile(r"/?[^/\x00-\x1f]+(?:/[^/\x00-\x1f]+)*/?")
 _NAME = re.compile(r"[^/\x00-\x1f]+")
@@ -64,86 +64,55 @@ class Illustrated(NamedTuple):
     examples: tuple[Illustration, ...] = ()
 
 
-def _files(reader: PackReader, node: Node, key: str) -> Illustrated:
-    found: list[SecretFile] = []
-    examples: list[Illustration] = []
-    for item, where in reader.items(node, key):
-        given = reader.fields(item, where, ("what", "paths"), ("kind", "except", "reads", "passes"))
-        if not given:
-            continue
-        kind = (
-            reader.text(
-                given["kind"], f"{where}.kind", re.compile(f"{DOTENV}|{PRIVATE}"), f"{DOTENV} or {PRIVATE}"
-            )
-            if "kind" in given
-            else ""
-        )
-        paths = reader.texts(given["paths"], f"{where}.paths", _PATH, "a path")
-        names = reader.texts(given["except"], f"{where}.except", _NAME, "a name") if "except" in given else []
-        what = reader.text(given["what"], f"{where}.what", _WHAT, "3 to 60 characters")
-        found.append(SecretFile(what, kind, _folded(paths), _folded(names)))
-        examples += _examples(reader, given, where)
-    return Illustrated(tuple(found), tuple(examples))
+_WHAT_FIELD = Field("what", matching("3 to 60 characters", _WHAT), required=True)
+_LINES = words(_LINE, "a command line")
+_EXAMPLES = (Field("reads", _LINES, default=()), Field("passes", _LINES, default=()))
+_FILE_FIELDS = (
+    _WHAT_FIELD,
+    Field("paths", words(_PATH, "a path"), required=True),
+    Field("kind", choice(DOTENV, PRIVATE), default=""),
+    Field("except", words(_NAME, "a name"), default=()),
+    *_EXAMPLES,
+)
+_COMMAND_FIELDS = (
+    _WHAT_FIELD,
+    Field("commands", words(_COMMAND, "a command"), required=True),
+    Field("with", words(_OPTION, "an option"), default=()),
+    Field("without", words(_OPTION, "an option"), default=()),
+    *_EXAMPLES,
+)
+_VARIABLE_FIELDS = (
+    Field("words", words(_VARIABLE, "a word"), required=True),
+    Field("except", words(_VARIABLE, "a word"), default=()),
+)
 
 
-def _commands(reader: PackReader, node: Node, key: str) -> Illustrated:
-    found: list[SecretCommand] = []
-    examples: list[Illustration] = []
-    for item, where in reader.items(node, key):
-        given = reader.fields(item, where, ("what", "commands"), ("with", "without", "reads", "passes"))
-        if not given:
-            continue
-        commands = reader.texts(given["commands"], f"{where}.commands", _COMMAND, "a command")
-        lists = [
-            reader.texts(given[name], f"{where}.{name}", _OPTION, "an option") if name in given else []
-            for name in ("with", "without")
-        ]
-        what = reader.text(given["what"], f"{where}.what", _WHAT, "3 to 60 characters")
-        found.append(SecretCommand(what, tuple(commands), *map(tuple, lists)))
-        examples += _examples(reader, given, where)
-    return Illustrated(tuple(found), tuple(examples))
+def _file(values: dict[str, Any], place: Place) -> Illustrated:
+    paths, names = _folded(values["paths"]), _folded(values["except"])
+    return Illustrated(SecretFile(values["what"], values["kind"], paths, names), _examples(values))
 
 
-def _variables(reader: PackReader, node: Node, key: str) -> Illustrated:
-    given = reader.fields(node, key, ("words",), ("except",))
-    lists = [
-        tuple(reader.texts(given[name], f"{key}.{name}", _VARIABLE, "a word")) if name in given else ()
-        for name in ("words", "except")
-    ]
-    return Illustrated(tuple(lists))
+def _command(values: dict[str, Any], place: Place) -> Illustrated:
+    value = SecretCommand(values["what"], values["commands"], values["with"], values["without"])
+    return Illustrated(value, _examples(values))
 
 
-def _addresses(reader: PackReader, node: Node, key: str) -> Illustrated:
-    return Illustrated(tuple(reader.texts(node, key, _HOST, "a host")))
+def _examples(values: dict[str, Any]) -> tuple[Illustration, ...]:
+    return tuple(Illustration(line, name == "reads") for name in ("reads", "passes") for line in values[name])
 
 
-def _hosts(reader: PackReader, node: Node, key: str) -> Illustrated:
-    if not isinstance(node, Table):
-        reader.wrong(node, key, f"must be a mapping of words to hosts, not {describe(node)}")
-        return Illustrated({})
-    return Illustrated(
-        {
-            entry.key: tuple(reader.texts(entry.value, f"{key}.{entry.key}", _HOST, "a host"))
-            for entry in node.entries
-        }
-    )
-
-
-def _examples(reader: PackReader, given: Mapping[str, Node], where: str) -> list[Illustration]:
-    return [
-        Illustration(line, name == "reads")
-        for name in ("reads", "passes")
-        if name in given
-        for line in reader.texts(given[name], f"{where}.{name}", _LINE, "a command line")
-    ]
-
-
-def _folded(paths: list[str]) -> tuple[str, ...]:
+def _folded(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path.casefold() for path in paths)
 
 
-def _free(reader: PackReader, node: Node, key: str) -> Illustrated:
-    return Illustrated(_folded(reader.texts(node, key, _PATH, "a path")))
+def _together(found: tuple[Illustrated, ...], rules: Mapping[str, str]) -> Illustrated:
+    return Illustrated(
+        tuple(each.values for each in found), tuple(example for each in found for example in each.examples)
+    )
+
+
+def _plain(values: Any, rules: Mapping[str, str]) -> Illustrated:
+    return Illustrated(values)
 
 
 def own_secrets(sections: Mapping[str, Illustrated]) -> OwnSecrets:
@@ -157,11 +126,18 @@ def own_secrets(sections: Mapping[str, Illustrated]) -> OwnSecrets:
 
 
 # Of packs of one's own: they add, and only a trusted one takes away.
-OWN_SECTIONS: dict[str, Section] = {"secret_files": _files, "secret_commands": _commands, "not_secret": _free}
+OWN_SECTIONS: dict[str, Section] = {
+    "secret_files": Section(listed(record(_FILE_FIELDS, _file)), _together),
+    "secret_commands": Section(listed(record(_COMMAND_FIELDS, _command)), _together),
+    "not_secret": Section(words(_PATH, "a path"), lambda paths, rules: Illustrated(_folded(paths))),
+}
+_HOSTS = words(_HOST, "a host")
 SECTIONS: dict[str, Section] = {
-    "secret_files": _files,
-    "secret_commands": _commands,
-    "secret_variables": _variables,
-    "secret_addresses": _addresses,
-    "secret_hosts": _hosts,
+    "secret_files": OWN_SECTIONS["secret_files"],
+    "secret_commands": OWN_SECTIONS["secret_commands"],
+    "secret_variables": Section(
+        record(_VARIABLE_FIELDS, lambda values, place: (values["words"], values["except"])), _plain
+    ),
+    "secret_addresses": Section(_HOSTS, _plain),
+    "secret_hosts": Section(mapping(_HOSTS, "a mapping of words to hosts"), _plain),
 }

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb.config import load_config
-from sb.config.prices import ModelPrice
+from sb.config.kinds import ModelPrice
 from sb.errors import ConfigError
 from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.event import Decision, HookEvent, HookVerdict, Moment

@@ -56,7 +56,7 @@ def test_what_is_shared_is_united_with_the_agents_own(folder: Path) -> None:
     ("change", "problem"),
     [
         (("owner: ana\n", ""), "clerk.yaml:1: owner: is missing"),
-        (("owner: ana", "owner: ''"), "clerk.yaml:3: owner: must be a name"),
+        (("owner: ana", "owner: ''"), "clerk.yaml:3: owner: must not be empty"),
         (("purpose:", "porpoise:"), "clerk.yaml:2: porpoise: unknown key (did you mean"),
         (("agent: clerk", "agent: boss"), "clerk.yaml:1: agent: is boss, but the file is clerk's"),
         (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb import __version__
-from sb.config.release import Release
+from sb.config.groups import Release
 from sb.errors import ContractError, DeniedError, NotFoundError
 from sb.kernel.boundaries.releases import Releases, files_part
 from sb.kernel.calls.narrative import describe

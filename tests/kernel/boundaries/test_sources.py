@@ -91,8 +91,8 @@ def test_a_source_without_owner_or_with_impossible_numbers_cannot_be_made(fields
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: {uris: [x], ttl: 1d, trust: 1}", ":1: a.owner: is missing"),
-        ("a: {owner: '', uris: [x], ttl: 1d, trust: 1}", ":1: a.owner: must be a name"),
+        ("a: {uris: [x], ttl: 1d, trust: 1}", ":1: a: owner is missing"),
+        ("a: {owner: '', uris: [x], ttl: 1d, trust: 1}", ":1: a.owner: must not be empty"),
         ("a:\n  owner: ana\n  uris: []\n  ttl: 1d\n  trust: 1", ":3: a.uris: must name at least one"),
         ("a: {owner: ana, uris: [x], ttl: soon, trust: 1}", ":1: a.ttl: 'soon' is not a duration"),
         ("a: {owner: ana, uris: [x], ttl: 0s, trust: 1}", ":1: a.ttl: must be longer than 0 s"),

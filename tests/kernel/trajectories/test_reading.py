@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sb.config.document import Report
+from sb.base.documents import parse_yaml
+from sb.base.reading import Report
 from sb.errors import ConfigError
-from sb.evals.documents import parse_yaml
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval import ArgsMatch, Extras, Mode, RecordedCall, grade, read_call, read_trajectory
 from tests.rows import rows
@@ -33,7 +33,7 @@ REFUSED = [
     ("steps:\n- tool: a\n  args: {x: .nan}", 3, "nothing equals it"),
     ("steps:\n- tool: a\n  args: {x: 1}\n  args_subset: {x: 1}", 2, "which mean the same"),
     ("steps:\n- tool: a\n  args_subset: {x: 1}\n  args_match: exact", 2, "args_match: exact"),
-    ("steps:\n- tool: a\n  args_match: equal", 3, "must be subset or exact or ignore"),
+    ("steps:\n- tool: a\n  args_match: equal", 3, "must be subset, exact or ignore"),
     ("steps:\n- tool: a\n  optional: 'yes'", 3, "must be true or false"),
     ("steps:\n- tool: a\n  require_success: 1", 3, "must be true or false"),
     ("steps:\n- tool: a\n  max_calls: 0", 3, "must be a whole number from 1"),
