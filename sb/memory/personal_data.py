@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from sb.config.memory import Memory as Settings
@@ -71,11 +70,6 @@ class Screened:
 def action_for(settings: Settings, scope: str) -> str:
     """What is done about personal data in a scope: by its own name, else by the longest pattern, else keep."""
     return rule_of(settings.personal_data, scope) or KEEP
-
-
-def may_read(settings: Settings, agent: str) -> bool:
-    """Whether an agent is shown personal data as it is."""
-    return any(fnmatchcase(agent, pattern) for pattern in settings.personal_data_readers)
 
 
 class Screening:

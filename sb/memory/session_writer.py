@@ -94,7 +94,7 @@ class SessionWriter:
 
     def places(self, scope: str | None = None) -> tuple[int, ...]:
         """The places that this agent sees from a scope, by default the session's."""
-        scopes = self.space.rights.readable(self.agent, self.space.chain(scope or self.scope))
+        scopes = self.space.reader.scopes(self.space.chain(scope or self.scope))
         return self.space.places.visible(self.stack, scopes, self.agent)
 
     def check_right(self, right: str, scope: str | None = None) -> None:
@@ -261,7 +261,7 @@ class SessionWriter:
             session = self._opened(execute)
             self.space.reads.append(
                 execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
-                session=session.number, tokens=tokens, purpose=self.space.purpose(scope),
+                session=session.number, tokens=tokens, purpose=self.space.reader.purpose(scope),
             )  # fmt: skip
         self.session = session
 

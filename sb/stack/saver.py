@@ -177,7 +177,7 @@ class Saver:
             gone = former is None or former["state"] in (ERASED, QUARANTINED)
             if former is None or gone or former["place"] not in container.places():
                 return False
-            if not container.space.is_readable(former):
+            if not container.space.reader.allows(former):
                 return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
@@ -356,7 +356,7 @@ class _StackRecordWriter(RecordWriter):
         if found is not None and (
             found["state"] in (ERASED, QUARANTINED)
             or found["place"] not in self._container.places()
-            or not self.space.is_readable(found)
+            or not self.space.reader.allows(found)
         ):
             raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found
@@ -392,8 +392,8 @@ class _StackRecordWriter(RecordWriter):
             self.check_right(former["place"])
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
-        if self._container.rights.masks and type(to_view(before)) is type(record):
-            record = self._container.rights.restored(record, to_view(before))
+        if self.space.reader.masks and type(to_view(before)) is type(record):
+            record = self._container.masks.restored(record, to_view(before))
         if isinstance(before, Remembered) and type(to_view(before)) is type(record):
             record = from_view(record, before)
         if KIND_OF[type(record)] != former["kind"]:

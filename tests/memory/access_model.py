@@ -12,7 +12,6 @@ from typing import Any
 
 DAY_S = 86_400
 BASE_TRUST = {"agent-written": 0.7, "derived": 0.6, "ingested-document": 0.5, "tool-output": 0.4}
-LEFT_ON_PURPOSE = ("quarantined", "erased")
 
 
 def means(pattern: str, name: str) -> bool:
@@ -118,10 +117,10 @@ class Model:
         chain = [row, *(self.rows[number] for number in row.sources)]
         return bool(self.trust_floor) and min(map(self.trust, chain)) < self.trust_floor
 
-    def reads(self, row: ModelRow, agent: str) -> bool:
-        """An agent that has a row in view may read what it says."""
+    def reads(self, row: ModelRow, agent: str, states: Sequence[str] = ()) -> bool:
+        """An agent that has a row in view may read what it says; `states` do not matter."""
         return (
-            row.state not in LEFT_ON_PURPOSE
+            row.state in (*states, "active", "forgotten", "superseded")
             and self.granted(row, agent)
             and self.policy_allows(row, agent)
             and not self.between_others(row, agent)

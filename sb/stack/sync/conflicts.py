@@ -223,16 +223,16 @@ def _listed(
     resolution: str,
     at: float | None,
 ) -> SyncConflict:
-    space, rights = container.space, container.rights
+    space, masks = container.space, container.masks
     row = space.records.row(record)
     assert row is not None
     remote = parse(document.encode())
     said = parts_of(row)
     place = space.places.numbered(row["place"])
     other = row_of(remote)
-    here, there = rights.masked_copy(space.record(row)), rights.masked_copy(from_row(other, place))
+    here, there = masks.copy(space.record(row)), masks.copy(from_row(other, place))
     held = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
-    withheld = _WITHHELD if held else _REFUSED if not space.is_readable(row) else ""
+    withheld = _WITHHELD if held else _REFUSED if not space.reader.allows(row) else ""
     return SyncConflict(
         id=conflict,
         table=row["kind"],
