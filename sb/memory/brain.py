@@ -79,7 +79,7 @@ class Brain(Writes, Reads, Sessions):
             self.database, self.config.memory, scope_refusal=scope_refusal, clock=clock, ids=ids
         )
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
-        self.writer.is_person = self._is_operator
+        self.writer.record_writer.is_person = self._is_operator
         self.searcher = Searcher(self.space)
         if not self._is_operator:
             self.space.reader = Reader(self.space, (agent_id,), stack=stack, handoffs=self._handoff_refusal)

@@ -172,14 +172,6 @@ def note(execute: Execute, number: int | None, screened: Screened, agent: str, s
         )
 
 
-def settle(
-    execute: Execute, rows: Sequence[Row], screened: Sequence[Screened], agent: str, scope: str, at: float
-) -> None:
-    """Log what was met in records that were just written; rows have their `id`."""
-    for row, one in zip(rows, screened, strict=True):
-        note(execute, row["id"], one, agent, scope, at)
-
-
 def redacted(screened: Sequence[Screened]) -> dict[str, None]:
     """The labels of what was redacted."""
     return dict.fromkeys(label for one in screened if one.action == REDACT for label in one.labels)

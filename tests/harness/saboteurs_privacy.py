@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sb.classification import contacts, payments, phones
-from sb.memory import personal_data, retention, session_writer
+from sb.memory import personal_data, retention, writer
 from sb.memory.personal_data import Screening
 from sb.memory.reader import Reader
 from tests.harness.saboteurs import breaks
@@ -15,7 +15,7 @@ from tests.harness.saboteurs import breaks
 
 @breaks("HA-05")
 def personal_data_is_not_logged(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(session_writer, "settle", lambda *_: None)
+    patch.setattr(writer, "note", lambda *_: None)
 
 
 @breaks("HA-08")
