@@ -126,6 +126,15 @@ class Model:
             and not self.between_others(row, agent)
         )
 
+    def changes(self, row: ModelRow, agent: str) -> bool:
+        """An agent that has an active row in view may change how it stands."""
+        least = self.standings.get(agent, 0.5) < self.standings.get(row.agent, 0.5)
+        return self.may(agent, "write", row.scope) and not (least and agent != row.agent)
+
+    def written(self, agent: str, scope: str) -> str:
+        """What becomes of a text with personal data that an agent writes in a scope."""
+        return str(rule(self.personal_data, scope) or "keep") if self.may(agent, "write", scope) else "denied"
+
     def masks(self, agent: str) -> bool:
         """Personal data is masked for an agent."""
         return not any(means(pattern, agent) for pattern in self.readers)

@@ -24,11 +24,13 @@ from sb.memory import Brain, tables
 from sb.memory.bundles import export
 from sb.memory.markdown import markdown
 from sb.memory.operator_view import Overseer
+from sb.memory.personal_data import PersonalDataRefused
 from sb.memory.space import Space
 from sb.memory.trust.deciding import TrustDesk
 from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.store.database import open_database
+from sb.types import Note
 from tests.memory.access_model import DAY_S, Model, ModelRow
 
 AGENTS = ("ada", "support-1", "support-2", "eve")
@@ -217,7 +219,7 @@ class RandomHome:
     def stack(self, agent: str, scope: str) -> SQLiteStack:
         made = SQLiteStack(
             "default", database=self.database, config=self.config, clock=self.clock, components=[],
-            scope_refusal=Charters(self.refused),
+            enforce_provenance=False, scope_refusal=Charters(self.refused),
         )  # fmt: skip
         made.view_as(agent, scope)
         return made
@@ -330,6 +332,39 @@ WAYS: Mapping[str, Way] = {
     "markdown": _of_agent(lambda home, agent: "".join(markdown(home.space(), stack="default", agent=agent))),
     "console": lambda home, agent, scope: repr(home.overseer().search("lamp white", 100)),
 }
+
+
+def changed(home: RandomHome, agent: str, scope: str) -> set[str]:
+    """The words of the memories that an agent may protect from a scope."""
+    found = set()
+    for row in home.model.rows.values():
+        try:
+            home.brain(agent, scope).protect(row.uid)
+        except (NotFoundError, DeniedError):
+            continue
+        found.add(row.word)
+    return found
+
+
+def written(home: RandomHome, agent: str, scope: str) -> Iterator[tuple[str, str, str]]:
+    """Each way to write, the scope that it writes in, and what became of a text with personal data."""
+
+    def by_brain() -> str:
+        return home.brain(agent, scope).remember(f"Call {PHONE}", force=True)
+
+    def by_stack() -> str:
+        return home.stack(agent, scope).save_note(Note("", "default", f"Call {PHONE}"))
+
+    for name, place, write in (("brain", scope, by_brain), ("stack", "global", by_stack)):
+        try:
+            row = home.space().records.find(write())
+            assert row is not None
+            kept = "keep" if PHONE in row["text"] else "redact"
+            yield name, place, "escalate" if row["state"] == "quarantined" else kept
+        except DeniedError:
+            yield name, place, "denied"
+        except PersonalDataRefused:
+            yield name, place, "drop"
 
 
 def observed(home: RandomHome, agent: str, scope: str) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.memory.access_model import Model, ModelRow, means
-from tests.memory.random_homes import AGENTS, SCOPES, RandomHome, observed, shown
+from tests.memory.random_homes import AGENTS, SCOPES, RandomHome, changed, observed, shown, written
 
 HOMES = int(os.environ.get("SB_RANDOM_HOMES", "40"))  # memories, settings, an agent and a scope
 _SETTINGS = 10  # for the same memories
@@ -59,6 +59,11 @@ def _shows(model: Model, way: str, agent: str, scope: str, row: ModelRow) -> boo
     return found and (way == "stack lists" or row.state == "active")
 
 
+def _changes(model: Model, agent: str, scope: str, row: ModelRow) -> bool:
+    in_view = (agent, scope) not in model.refused and model.in_view(row, agent, model.chain(scope))
+    return in_view and row.state == "active" and model.changes(row, agent)
+
+
 def differences(home: RandomHome) -> Iterator[str]:
     """Where what is shown is not what the model says."""
     agent, scope = home.random.choice(AGENTS), home.random.choice(SCOPES)
@@ -69,6 +74,13 @@ def differences(home: RandomHome) -> Iterator[str]:
             yield f"{way}: {agent} from {scope} sees too much {sorted(more)}, too little {sorted(less)}"
         if way not in _AS_THEY_ARE and home.model.masks(agent) and "5550199" in answer:
             yield f"{way}: {agent} sees personal data"
+    for way, place, became in written(home, agent, scope):
+        wish = home.model.written(agent, place)
+        if became != wish:
+            yield f"{way}: {agent} writes in {place} from {scope}: {became}, not {wish}"
+    may = {row.word for row in home.model.rows.values() if _changes(home.model, agent, scope, row)}
+    if (did := changed(home, agent, scope)) != may:
+        yield f"{agent} from {scope} changes {sorted(did)}, not {sorted(may)}"
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
