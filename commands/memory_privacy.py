@@ -117,7 +117,7 @@ def forget_subject(
 
     required(reason)
     brain, log = overseer(ctx)
-    _erase(ctx, brain, log, about(brain.space, subject), reason, who=who, yes=yes, json_=json_)
+    _erase(ctx, brain, log, about(brain.database, subject), reason, who=who, yes=yes, json_=json_)
 
 
 @app.command(epilog="Example: sb memory prune --older-than 90d")

@@ -52,10 +52,11 @@ class DeniedRead:
 
 
 class ReadPolicy:
-    """What one agent may read of one database.
+    """The reading rules of one database, for agents that read together.
 
     Args:
-        agent: who reads; None for an operator, who reads everything. now: seconds since the epoch.
+        agents: who reads, the last of whom is on record; none for an operator, who reads everything.
+        now: seconds since the epoch.
     """
 
     def __init__(
@@ -63,18 +64,18 @@ class ReadPolicy:
         database: Database,
         rules: ReadRules,
         places: Places,
-        agent: Callable[[], str | None],
+        agents: Callable[[], Sequence[str]],
         now: Callable[[], float],
     ) -> None:
         self._database, self._rules, self._places = database, rules, places
-        self._agent, self._now = agent, now
+        self._agents, self._now = agents, now
         self._denied: dict[tuple[str, str, str], int] = {}  # scope, reason and record to how many memories
         self._counts: tuple[Any, Any, dict[tuple[str, str, str], int]] | None = None
 
     def purpose(self, scope: str) -> str:
         """For what this agent reads a scope; "" where no rule says."""
         rule = rule_of(self._rules, scope)
-        return rule.purpose if rule is not None and self._reads(rule) else ""
+        return rule.purpose if rule is not None and self._agents() and self._reads(rule) else ""
 
     def refusal(self, row: Row) -> str:
         """Why this agent may not read a record, which is remembered until `flush`; "" if it may."""
@@ -86,14 +87,14 @@ class ReadPolicy:
     def reason(self, row: Row) -> str:
         """`refusal` of a record that nobody asked for: it is not put on record."""
         rule = rule_of(self._rules, self._places.numbered(row["place"]).scope)
-        return "" if rule is None or self._agent() is None else self._reason(rule, row)
+        return self._reason(rule, row) if rule is not None and self._agents() else ""
 
     def condition(self, numbers: Sequence[int]) -> Condition:
         """What this agent may not read of the records in these places, as SQL over `r`; "" for nothing.
 
         How many of them are active, and so could have been found, is remembered by reason.
         """
-        if self._agent() is None:
+        if not self._agents():
             return "", ()
         parts = [part for number in numbers for part in self._parts(number)]
         if not parts:
@@ -103,15 +104,6 @@ class ReadPolicy:
         return " OR ".join(f"({part.sql})" for part in parts), tuple(
             value for part in parts for value in part.parameters
         )
-
-    def hidden(self, numbers: Sequence[int]) -> list[int]:
-        """The numbers of the records in these places that this agent may not read, in any state but erased."""
-        condition, parameters = self.condition(numbers)
-        if not condition:
-            return []
-        marks = ", ".join("?" * len(numbers))
-        sql = f"SELECT r.id FROM records AS r WHERE r.place IN ({marks}) AND r.state <> 'erased' AND ({condition})"
-        return [number for (number,) in self._database.query(sql, (*numbers, *parameters))]
 
     def _parts(self, number: int) -> list[_Part]:
         """What a place's rule withholds, for each reason; the same as `_reason` says of one record."""
@@ -153,7 +145,7 @@ class ReadPolicy:
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     self._now(),
-                    self._agent() or "",
+                    (*self._agents(),)[-1] if self._agents() else "",
                     scope,
                     rule.purpose if rule else "",
                     reason,
@@ -169,8 +161,7 @@ class ReadPolicy:
         return bool(self._denied)
 
     def _reads(self, rule: ReadRule) -> bool:
-        agent = self._agent() or ""
-        return any(fnmatchcase(agent, pattern) for pattern in rule.readers)
+        return all(any(fnmatchcase(agent, one) for one in rule.readers) for agent in self._agents())
 
     def _reason(self, rule: ReadRule, row: Row) -> str:
         if not self._reads(rule):

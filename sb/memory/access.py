@@ -70,9 +70,5 @@ class Rights:
             text += "".join(f"\0{agent}\0{self._scope_refusal.rules(agent)}" for agent in agents)
         return text
 
-    def readable(self, agent: str, scopes: Iterable[str]) -> tuple[str, ...]:
-        """Those of these scopes that an agent may read, in their order."""
-        return tuple(one for one in scopes if self.may(agent, READ, one))
-
     def _chartered(self, agent: str, scope: str) -> str:
         return "" if self._scope_refusal is None else self._scope_refusal(agent, scope)

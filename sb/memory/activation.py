@@ -101,7 +101,7 @@ def think(
     best = ranked[0].score if ranked else 0.0
     seeds = {one.id: one.score / best for one in ranked if best > 0 and one.score >= _SEED * best}
     found = spread(space, seeds, places, hops, decay)
-    hidden = numbers_where(space.database, found, space.leaves_out(places))
+    hidden = numbers_where(space.database, found, space.reader.left_out(places))
     found = {number: one for number, one in found.items() if number not in hidden}
     active = sorted(found, key=lambda number: (-found[number][0], number))[:k]
     named = {number for at in active for number in (at, found[at][1], *(step[2] for step in found[at][2]))}

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Self
 
 from sb.config import Config, current_config
 from sb.memory.access import ScopeRefusal
-from sb.memory.agent_visibility import AgentVisibility
-from sb.memory.personal_data import may_read
+from sb.memory.reader import Reader
 from sb.memory.reads import Reads
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.sessions import Sessions
 from sb.memory.space import Space
-from sb.memory.visibility import Visibility
 from sb.memory.warming import Warming
 from sb.memory.writes import Writes
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
+from sb.store.records.columns import Row
 from sb.text import checked_name
 
 if TYPE_CHECKING:
@@ -80,18 +79,16 @@ class Brain(Writes, Reads, Sessions):
             self.database, self.config.memory, scope_refusal=scope_refusal, clock=clock, ids=ids
         )
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
-        self.writer.is_person = self._is_operator
+        self.writer.record_writer.is_person = self._is_operator
         self.searcher = Searcher(self.space)
-        self.space.visibility = self._visibility()
-        self.space.shows_personal_data = self._is_operator or may_read(self.config.memory, agent_id)
-        self._warming = Warming(self.space) if warm else None
         if not self._is_operator:
-            self.space.read_for(lambda: agent_id)
+            self.space.reader = Reader(self.space, (agent_id,), stack=stack, handoffs=self._handoff_refusal)
+        self._warming = Warming(self.space) if warm else None
         self._closed = False
         self._named = session  # by whoever made this Brain, until that session ends
 
-    def _visibility(self) -> Visibility:
-        return AgentVisibility(self.writer, lambda: self.handoffs)
+    def _handoff_refusal(self, row: Row) -> str:
+        return self.handoffs.refusal(row)
 
     @property
     def scope(self) -> str:

@@ -18,12 +18,12 @@ from sb.log import kinds
 from sb.log.event_log import EventLog
 from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
 from sb.memory.masking import Labels, masked_row, masked_text
-from sb.memory.personal_data import Screened, hold_back, note, redacted
-from sb.memory.quarantine.holding import Holding, note_held
+from sb.memory.personal_data import Screened, redacted
 from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import count_words
 from sb.memory.space import Space
 from sb.memory.views import View
+from sb.memory.writer import Batch, Inserter, Writer
 from sb.redaction import one_line
 from sb.store.records.columns import (
     ACTIVE,
@@ -133,7 +133,7 @@ class _Import:
         self._elsewhere: dict[str, str] = {}  # what was left out to what is here of the same name
         self._left_out: set[str] = set()
         self._trusted = seal.standing == "operator"
-        self._holding = Holding(space, "" if self._trusted else IMPORT)
+        self._writer = Writer(Inserter(space, actor, "" if self._trusted else IMPORT))
         self._holds = not self._trusted and IMPORT in space.untrusted_sources
         self._quarantined = 0
         self._added = self._same = self._relations = 0
@@ -242,18 +242,16 @@ class _Import:
                 here[row["uid"]] = row
                 keys.add((row["place"], row["kind"], row["key"]))
                 new.append(row)
-            screened = [self._screened.pop(row["uid"]) for row in new]
-            escalated = hold_back(new, screened)
-            held = self._holding.hold(new, by_source=not self._trusted) | escalated
-            numbers = space.records.insert(execute, new)
-            for row, number in zip(new, numbers, strict=True):
-                row["id"] = number
+            batch = Batch(
+                pairs=[(row, None) for row in new],
+                screened=[self._screened.pop(row["uid"]) for row in new],
+                by_source=not self._trusted,
+            )
+            self._writer.hold(batch)
+            self._writer.keep(execute, batch)
+            numbers = [row["id"] for row in new]
             reason = f"bundle of {self._seal.by or 'nobody'}, {self._seal.digest[:19]}"
             space.records.note(execute, numbers, actor=self._actor, operation="import", reason=reason)
-            note_held(space, execute, new, held, self._actor)
-            for row, one in zip(new, screened, strict=True):
-                scope = space.places.numbered(row["place"]).scope
-                note(execute, row["id"], one, row["agent"], scope, space.clock.now())
             if self._embed:
                 space.embed(execute, numbers)
         self._added += len(new)

@@ -26,7 +26,7 @@ from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.memory.access import READ, SHARE
-from sb.memory.handoffs import BETWEEN_OTHERS
+from sb.memory.conditions import Condition
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.signatures import key_id_of, signature_fits
@@ -102,9 +102,10 @@ def export(
     Raises:
         NotFoundError: nothing is kept there. UsageError: the file is there already, or cannot be written.
     """
+    space = space.seen_by(agent, stack)
     places = chosen(space, stack, scopes, agent)
     with new_file(path) as file:
-        seal = _Export(space, places, agent, file, progress).write(by, stack)
+        seal = _Export(space, places, file, progress).write(by, stack)
     with log.write() as write:
         said = {"by": by.name, "scopes": list(seal.scopes), "agent": agent}
         write.append(
@@ -135,6 +136,7 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
     """The places of a stack that somebody may carry away.
 
     Args:
+        space: as the agent reads it, see `Space.seen_by`.
         scopes: only these; all of them if there are none. agent: who; "" for operators, who may read everything.
 
     Raises:
@@ -153,7 +155,7 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
             space.rights.check(agent, right, scope)
         carried = {
             scope
-            for scope in space.rights.readable(agent, {place.scope for place in places.values()})
+            for scope in space.reader.scopes({place.scope for place in places.values()})
             if space.rights.may(agent, SHARE, scope)
         }
         places = {number: place for number, place in places.items() if place.scope in carried}
@@ -165,19 +167,12 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
     return places
 
 
-def readable(space: Space, agent: str, places: Sequence[int]) -> tuple[str, tuple[str, ...]]:
-    """Returns the condition over `r` for records of these places that may be exported: nothing quarantined; an agent's own
-    view, without others' handoffs and what the reading policy withholds.
-
-    Args:
-        agent: "" for operators, who may read everything.
-    """
-    trusted = f"r.state <> '{QUARANTINED}'"
-    if not agent:
-        return trusted, ()
-    withheld = orjson.dumps(space.withheld_from(agent, places)).decode()
-    others = f"{trusted} AND NOT ({BETWEEN_OTHERS})"
-    return f"{others} AND r.id NOT IN (SELECT value FROM json_each(?))", (agent, agent, withheld)
+def exported(space: Space, places: Sequence[int]) -> Condition:
+    """Returns the condition over `r` for the records of these places that leave: nothing quarantined, and nothing that
+    who reads the space may not read, which is put on record."""
+    withheld, parameters = space.reader.withheld(places)
+    space.reader.note_denied()
+    return f"r.state <> '{QUARANTINED}' AND NOT ({withheld or 0})", parameters
 
 
 class _Export:
@@ -187,14 +182,13 @@ class _Export:
         self,
         space: Space,
         places: Mapping[int, Place],
-        agent: str,
         file: BinaryIO,
         progress: Progress | None,
     ) -> None:
         self._space, self._places, self._file, self._progress = space, places, file, progress
         self._digest = sha256()
         self._last = space.records.last()
-        self._whose, self._named = readable(space, agent, tuple(places))
+        self._leaves, self._named = exported(space, tuple(places))
 
     def write(self, by: Decider, stack: str) -> Seal:
         self._line({"format": FORMAT, "version": VERSION})
@@ -234,7 +228,7 @@ class _Export:
 
     def _records(self) -> Counter[str]:
         marks = ", ".join("?" * len(self._places))
-        where = f"r.place IN ({marks}) AND r.id <= ? AND r.state <> 'erased' AND {self._whose}"
+        where = f"r.place IN ({marks}) AND r.id <= ? AND r.state <> 'erased' AND {self._leaves}"
         wanted = (*self._places, self._last, *self._named)
         total = self._space.records.number_of(where, wanted)
         counts: Counter[str] = Counter()
@@ -244,7 +238,8 @@ class _Export:
         ):
             reads = self._space.reads.stats([row["id"] for row in rows])
             for row in rows:
-                self._line({"record": _carried(row, reads.get(row["id"]))})
+                carried = _carried(row, reads.get(row["id"]))
+                self._line({"record": carried | self._space.reader.shown(_texts(carried))})
                 counts[row["kind"]] += 1
             after = rows[-1]["id"]
             if self._progress:
@@ -271,6 +266,10 @@ def _carried(row: Row, reads: tuple[int, float] | None) -> dict[str, Any]:
         found["accessed"] = reads[0]
         found |= {"last_accessed": reads[1]} if reads[1] > 0 else {}
     return found
+
+
+def _texts(carried: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: carried[name] for name in ("text", "speaker", "tags", "fields") if name in carried}
 
 
 def verify(path: Path, authority: Authority, progress: Progress | None = None) -> Seal:

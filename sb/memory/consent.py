@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
 
-from sb.memory.space import Space
 from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.consent import NOT_AGREED, lacks_consent
@@ -37,12 +36,7 @@ def refusal(row: Row, agent: str) -> str:
     return NOT_AGREED if agreed is not None and lacks_consent(fields) else ""
 
 
-def withheld(space: Space, places: Sequence[int], agent: str) -> list[int]:
-    """The numbers of the records in these places that an agent may not read."""
-    return withheld_from(space.database, places, (agent,))
-
-
-def withheld_from(database: Database, places: Sequence[int], agents: Iterable[str]) -> list[int]:
+def ungranted(database: Database, places: Collection[int], agents: Iterable[str]) -> list[int]:
     """The numbers of the records in these places that one of these agents may not read."""
     rows = database.query(f"SELECT id, place, agent, fields FROM records WHERE {_GRANTS}")
     named = [dict(zip(("id", "place", "agent", "fields"), row, strict=True)) for row in rows]
@@ -52,9 +46,9 @@ def withheld_from(database: Database, places: Sequence[int], agents: Iterable[st
     ]
 
 
-def about(space: Space, subject: str) -> list[str]:
+def about(database: Database, subject: str) -> list[str]:
     """The ids of all memories whose `subject_ids` name somebody, in every state but erased."""
-    rows = space.database.query(
+    rows = database.query(
         "SELECT uid FROM records WHERE instr(fields, '\"subject_ids\"') > 0 AND state <> 'erased'"
         " AND EXISTS (SELECT 1 FROM json_each(fields, '$.subject_ids') WHERE value = ?) ORDER BY id",
         (subject,),

@@ -17,9 +17,8 @@ from sb.memory.salience import WEIGHTS, configured, salience, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
-from sb.memory.trust.floor import below, numbers_where
+from sb.memory.trust.floor import numbers_where
 from sb.memory.views import Memory, View, tokens_of
-from sb.memory.visibility import Condition
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
 from sb.types.vocabulary import CONTINUE
@@ -165,7 +164,7 @@ class Orienting:
         rows = {row["id"]: row for row in space.records.prominent(places, KINDS, each)}
         missing = [number for number in relevant if number not in rows]
         rows |= {row["id"]: row for row in space.records.rows(missing) if row["kind"] != "handoff"}
-        for number in numbers_where(space.database, rows, self._floor()):
+        for number in numbers_where(space.database, rows, space.reader.left_out(places)):
             del rows[number]
         reads, now = space.reads.stats(list(rows)), space.clock.now()
         trust, weights = space.trust.in_rows(rows.values()), configured(WEIGHTS, space.settings.salience)
@@ -177,9 +176,6 @@ class Orienting:
             )  # fmt: skip
             scored.append((row, its.value))
         return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
-
-    def _floor(self) -> Condition:
-        return below(self._space.trust, self._writer.stack, self._space.settings.trust_floor)
 
     def _entries(
         self,
@@ -207,10 +203,11 @@ class Orienting:
                 yield name, (row, shown), _line(shown)
 
     def _neighbours(self, entities: Sequence[int]) -> dict[int, tuple[Neighbour, ...]]:
-        edges = self._space.edges.strongest(entities, self._writer.places(), _NEIGHBOURS)
+        places = self._writer.places()
+        edges = self._space.edges.strongest(entities, places, _NEIGHBOURS)
         ends = {end for edge in edges for end in (edge.source, edge.target)}
         rows = {row["id"]: row for row in self._space.records.rows(list(ends))}
-        hidden = numbers_where(self._space.database, ends, self._floor())
+        hidden = numbers_where(self._space.database, ends, self._space.reader.left_out(places))
         edges = [edge for edge in edges if hidden.isdisjoint((edge.source, edge.target))]
         found: dict[int, list[Neighbour]] = {}
         wanted = set(entities)

@@ -32,11 +32,6 @@ from sb.types import Handoff
 PENDING, CONSUMED = "pending", "consumed"
 MOST_KNOWN = 200  # records that a packet names as what its sender built on: the latest ones
 _LOOKED_AT = 50  # packets of a scope, the latest ones, among which one for this agent is looked for
-# Packets that an agent, named twice as a parameter, neither sent nor is to have; nobody is to have what cannot be read.
-BETWEEN_OTHERS = (
-    "r.kind = 'handoff' AND CASE WHEN json_valid(r.fields) THEN coalesce(json_extract(r.fields, '$.recipient'), '')"
-    " ELSE '?' END NOT IN ('', ?) AND r.agent <> ?"
-)
 _ALTERED = "its signature does not match: it was altered, or made in another home"
 
 
@@ -104,9 +99,6 @@ class Handoffs:
         self._writer = writer
         self._space = writer.space
         self._home = home
-        self._looked: dict[
-            tuple[int, ...], tuple[int, bool]
-        ] = {}  # up to which packet, and whether one was there
 
     def known(self) -> list[Known]:
         """Lists what the writer's session wrote or was shown, the latest first."""
@@ -183,13 +175,20 @@ class Handoffs:
         """
         others: dict[str, None] = {}
         for row in self._rows(scope, status):
+            if not self._space.reader.allows_packet(row):
+                continue
             handoff, problem = self._read(row)
             if handoff is None or problem:
                 return Newest(row, _withheld(row, scope, problem), tuple(others))
             if handoff.recipient in ("", self._writer.agent):
-                return Newest(row, packet(handoff, self._stale(handoff.knows)), tuple(others))
+                return Newest(row, self._shown(packet(handoff, self._stale(handoff.knows))), tuple(others))
             others[handoff.recipient] = None
         return Newest(None, None, tuple(others))
+
+    def _shown(self, given: HandoffPacket) -> HandoffPacket:
+        names = ("goal", "current_state", "open_loops", "next_step")
+        values = self._space.reader.shown([getattr(given, name) for name in names])
+        return replace(given, **dict(zip(names, values, strict=True)))
 
     def _rows(self, scope: str, status: str | None) -> Iterator[Row]:
         """The latest packets of a scope, newest first."""
@@ -208,23 +207,6 @@ class Handoffs:
         if handoff.recipient in between or handoff.agent_id in between:
             return ""
         return f"it is for {handoff.recipient}"
-
-    def between_others(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-        """Returns the SQL condition over `r` for handoffs neither for nor from this agent; "" if there are none.
-
-        A hit, even one without its words, would say that those that were asked for are in it.
-        """
-        agent, database = self._writer.agent, self._space.database
-        last, there = self._looked.get(tuple(places), (0, False))
-        if not there:  # whom a packet is for never changes: only those that are new are looked at
-            sql = (
-                f"SELECT coalesce(max(r.id), ?), coalesce(max({BETWEEN_OTHERS}), 0) FROM records AS r"
-                f" WHERE r.place IN ({_marks(places)}) AND r.kind = 'handoff' AND r.id > ?"
-            )
-            last, there = database.query(sql, (last, agent, agent, *places, last))[0]
-            if database.writer == 0:  # what a transaction has made may yet be rolled back
-                self._looked[tuple(places)] = last, bool(there)
-        return (BETWEEN_OTHERS, (agent, agent)) if there else ("", ())
 
     def _read(self, row: Row) -> tuple[Handoff | None, str]:
         """The packet in a row, None if it cannot be read; and what is wrong with it."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sb.memory.bundles import chosen, new_file, readable
+from sb.memory.bundles import chosen, exported, new_file
+from sb.memory.conditions import Condition
 from sb.memory.space import Space
 from sb.memory.views import Memory
 from sb.sources import iso
@@ -32,11 +33,12 @@ def markdown(space: Space, *, stack: str, scopes: Sequence[str] = (), agent: str
     Raises:
         NotFoundError: nothing is kept there.
     """
+    space = space.seen_by(agent, stack)
     places = chosen(space, stack, scopes, agent)
-    whose = readable(space, agent, tuple(places))
+    leaves = exported(space, tuple(places))
     yield f"# Memory of {escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
     for number, place in sorted(places.items(), key=lambda one: (one[1].scope, one[1].owner)):
-        yield from _of_place(space, number, place, whose)
+        yield from _of_place(space, number, place, leaves)
 
 
 def write(space: Space, path: Path, *, stack: str, scopes: Sequence[str] = (), agent: str = "") -> None:
@@ -48,12 +50,12 @@ def write(space: Space, path: Path, *, stack: str, scopes: Sequence[str] = (), a
         file.writelines(part.encode() for part in parts)
 
 
-def _of_place(space: Space, number: int, place: Place, whose: tuple[str, tuple[str, ...]]) -> Iterator[str]:
+def _of_place(space: Space, number: int, place: Place, leaves: Condition) -> Iterator[str]:
     owner = f", private to {escaped(place.owner)}" if place.owner else ""
     heading = f"\n## {escaped(place.scope)}{owner}\n"
     for kind in DESCRIPTORS:
-        where = f"r.place = ? AND r.kind = ? AND r.state = 'active' AND {whose[0]}"
-        values = (number, kind, *whose[1])
+        where = f"r.place = ? AND r.kind = ? AND r.state = 'active' AND {leaves[0]}"
+        values = (number, kind, *leaves[1])
         count = space.records.number_of(where, values)
         if not count:
             continue

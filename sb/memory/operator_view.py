@@ -12,7 +12,6 @@ from sb.errors import UsageError
 from sb.memory.brain import Brain
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
-from sb.memory.visibility import Unlimited, Visibility
 from sb.redaction import one_line
 from sb.store.records.columns import Row
 
@@ -60,9 +59,6 @@ class Overseer(Brain):
     def __init__(self, name: str = OPERATOR, **more: Any) -> None:
         super().__init__(name, **more)
         self.writer.record_writer.is_operator = True
-
-    def _visibility(self) -> Visibility:
-        return Unlimited()
 
     def show(self, record: str) -> Dossier:
         """Everything that is known of a memory, also who read it and why.

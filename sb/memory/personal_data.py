@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from sb.config.memory import Memory as Settings
@@ -71,11 +70,6 @@ class Screened:
 def action_for(settings: Settings, scope: str) -> str:
     """What is done about personal data in a scope: by its own name, else by the longest pattern, else keep."""
     return rule_of(settings.personal_data, scope) or KEEP
-
-
-def may_read(settings: Settings, agent: str) -> bool:
-    """Whether an agent is shown personal data as it is."""
-    return any(fnmatchcase(agent, pattern) for pattern in settings.personal_data_readers)
 
 
 class Screening:
@@ -176,14 +170,6 @@ def note(execute: Execute, number: int | None, screened: Screened, agent: str, s
             "INSERT INTO personal_data (record, label, action, agent, scope, at) VALUES (?, ?, ?, ?, ?, ?)",
             (number, label, screened.action, agent, scope, at),
         )
-
-
-def settle(
-    execute: Execute, rows: Sequence[Row], screened: Sequence[Screened], agent: str, scope: str, at: float
-) -> None:
-    """Log what was met in records that were just written; rows have their `id`."""
-    for row, one in zip(rows, screened, strict=True):
-        note(execute, row["id"], one, agent, scope, at)
 
 
 def redacted(screened: Sequence[Screened]) -> dict[str, None]:

@@ -10,7 +10,6 @@ import orjson
 
 from sb.frozen import frozen
 from sb.memory.neighbourhood import Neighbour, neighbourhood
-from sb.memory.personal_values import masked
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
 from sb.store.records.columns import ERASED, Row
@@ -177,11 +176,10 @@ def history(space: Space, row: Row) -> list[Change]:
     later, version = dict(row), row["version"]
     for entry in reversed(space.records.history(row["id"])):
         before = later | (entry["former"] or {})
-        unseen = entry["former"] is None or space.withheld(row)
+        unseen = entry["former"] is None or space.reader.refusal(row)
         changed = {} if unseen else _differences(row["kind"], before, later)
         reason = entry["reason"]
-        if not space.shows_personal_data:
-            changed, reason = masked([changed, reason])
+        changed, reason = space.reader.shown([changed, reason])
         changes.append(Change(entry["at"], entry["actor"], entry["operation"], reason, version, changed))
         later, version = before, entry["version"]
     return [Change(row["created_at"], row["agent"], "keep", "", version), *reversed(changes)]

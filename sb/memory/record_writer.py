@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from sb.errors import DeniedError
@@ -12,9 +11,10 @@ from sb.memory.access import WRITE
 from sb.memory.decay import recovered
 from sb.memory.entities import ONE, added
 from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
-from sb.memory.quarantine.holding import Holding, note_held
+from sb.memory.quarantine.holding import Holding
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
+from sb.memory.trust.scores import believed
 from sb.store.records.columns import CONTENT, FORGOTTEN, QUARANTINED, Row
 from sb.store.records.consent import inherited
 from sb.store.records.descriptors import DESCRIPTORS
@@ -35,7 +35,8 @@ class RecordWriter:
         self.space = space
         self.agent = agent
         self.masked: Labels = {}  # what it met of secrets
-        self.held: dict[str, str] = {}  # why what it kept last is quarantined, by id
+        self.held: dict[str, str] = {}  # why what a `Writer` wrote last is quarantined, by id
+        self.is_person = False  # whether it is believed that a user wrote something
         self.holding = Holding(space, door)
         self.is_operator = False  # who may change whatever anybody wrote
 
@@ -60,17 +61,13 @@ class RecordWriter:
         count_words(row)
         return row
 
-    def keep(
-        self, execute: Execute, pairs: Sequence[Pair], quarantined: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
-        """Insert what is new, update what is there, and make the vectors of both; rows get their `id`.
+    def believe(self, record: Any) -> None:
+        """Lower what only a person may say of a record."""
+        if hasattr(record, "source_type"):
+            record.source_type = believed(record.source_type, is_person=self.is_person)
 
-        What is untrusted, or derived from what is, is quarantined.
-
-        Args:
-            quarantined: why some of them already are, by public id.
-        """
-        self.held = held = {**quarantined, **self.holding.hold([row for row, _ in pairs])}
+    def keep(self, execute: Execute, pairs: Sequence[Pair]) -> None:
+        """Insert what is new, update what is there, and make the vectors of both; rows get their `id`."""
         new: list[Pair] = []
         known: set[tuple[str, str]] = set()
         quoting: list[int] = []
@@ -86,7 +83,6 @@ class RecordWriter:
                 new.append((row, record))
                 known.update(names)
         self._inserted(execute, new)
-        note_held(self.space, execute, [row for row, _ in pairs], held, self.agent)
         self.space.embed(execute, list(dict.fromkeys([*(row["id"] for row, _ in pairs), *quoting])))
 
     def check_right(self, place: int, right: str = WRITE) -> None:

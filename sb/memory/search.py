@@ -153,7 +153,7 @@ class Searcher:
 
     def _seen(self, filters: Predicate, places: Sequence[int]) -> Predicate:
         """The filters, without what a search in these places leaves out."""
-        condition, parameters = self._space.leaves_out(places)
+        condition, parameters = self._space.reader.left_out(places)
         return Without(filters, condition, parameters) if condition else filters
 
     def candidates(
@@ -191,7 +191,7 @@ class Searcher:
         Args:
             places: who may see it, see `sb.store.records.places`. count: the most on each side.
         """
-        hidden, values = self._space.leaves_out(places)
+        hidden, values = self._space.reader.left_out(places)
         here, parameters = in_view(places, f"NOT ({hidden or 0})", values)
         where = f"{here} AND r.session = ?"
         found = []

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
-from sb.memory.personal_data import hold_back, redacted, settle
 from sb.memory.quarantine.refusals import attacks_on_record, checked_relation
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
-from sb.memory.trust.scores import believed
 from sb.memory.views import Memory, estimated_tokens
-from sb.store.records.columns import QUARANTINED, Row
+from sb.memory.writer import Writer
+from sb.store.records.columns import Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, check_not_reserved, checked_scope
 from sb.store.records.sessions import Session
@@ -40,7 +39,7 @@ class SessionWriter:
         check_not_reserved(agent)
         self.agent = refuse_secret("agent_id", agent)
         self.record_writer = RecordWriter(space, agent)
-        self.is_person = False  # whether it is believed that a user wrote something
+        self.writer = Writer(self.record_writer)
         self.stack = refuse_secret("stack", stack)
         self.name = _checked("session", session) if session else self._new_name()
         self.verdict: GateVerdict | None = None  # of the gate, on the last record that went through it
@@ -94,7 +93,7 @@ class SessionWriter:
 
     def places(self, scope: str | None = None) -> tuple[int, ...]:
         """The places that this agent sees from a scope, by default the session's."""
-        scopes = self.space.rights.readable(self.agent, self.space.chain(scope or self.scope))
+        scopes = self.space.reader.scopes(self.space.chain(scope or self.scope))
         return self.space.places.visible(self.stack, scopes, self.agent)
 
     def check_right(self, right: str, scope: str | None = None) -> None:
@@ -139,37 +138,22 @@ class SessionWriter:
                 Nothing was written then.
         """
         self.check_right(WRITE, place.scope)
-        for record in records:
-            if hasattr(record, "source_type"):
-                record.source_type = believed(record.source_type, is_person=self.is_person)
-        screened = self.space.screening.screen(records, place.scope, self.agent)
-        pairs = self.record_writer.pairs(records)
-        rows = [row for row, _ in pairs]
-        quarantined = hold_back(rows, screened)
-        self.record_writer.masked |= redacted(screened)
-        incoming = gate.look(*pairs[0], place) if gate is not None else None
+        batch = self.writer.prepare(records, place.scope, gate=gate, place=place)
         with attacks_on_record(self.space), self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
             session = self._opened(execute)
-            for row, _ in pairs:
+            for row in batch.rows:
                 row["place"], row["session"] = number, session.number
-            merged = incoming is not None and incoming.merges()
-            if incoming is not None and merged:
-                quarantined |= self.record_writer.holding.hold(rows[:1])
-                merged = rows[0].get("state") != QUARANTINED  # such a one says nothing about others
-                if merged:
-                    incoming.merge(execute, session.number)
-            self.record_writer.keep(execute, pairs[merged:], quarantined)
-            at = self.space.clock.now()
-            settle(execute, rows[merged:], screened[merged:], self.agent, place.scope, at)
+            self.writer.hold(batch)
+            self.writer.keep(execute, batch)
             if also is not None:
                 also(execute, session)
         self.session = session
-        self.space.vectors.committed([row["id"] for row in rows])
-        if incoming is not None:
-            self.verdict = incoming.verdict
-        return [row["uid"] for row, _ in pairs]
+        self.space.vectors.committed([row["id"] for row in batch.rows])
+        if batch.incoming is not None:
+            self.verdict = batch.incoming.verdict
+        return [row["uid"] for row in batch.rows]
 
     def _opened(self, execute: Execute) -> Session:
         """The session in the database, begun with the first thing that is written in it.
@@ -261,7 +245,7 @@ class SessionWriter:
             session = self._opened(execute)
             self.space.reads.append(
                 execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
-                session=session.number, tokens=tokens, purpose=self.space.purpose(scope),
+                session=session.number, tokens=tokens, purpose=self.space.reader.purpose(scope),
             )  # fmt: skip
         self.session = session
 

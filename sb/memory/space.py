@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
+from sb.memory.reader import Reader, operator
 from sb.memory.trust.store import TrustStore
 from sb.memory.views import Hit, Memory
-from sb.memory.visibility import Condition, Unlimited, Visibility, any_of
 from sb.protocols import MaintenanceModeError
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
@@ -31,7 +32,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
-from sb.store.records.columns import QUARANTINED, Row
+from sb.store.records.columns import Row
 from sb.store.records.edges import EdgeStore
 from sb.store.records.evidence import EvidenceStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
@@ -42,7 +43,6 @@ from sb.store.records.store import RecordStore
 from sb.types import StackState
 
 if TYPE_CHECKING:
-    from sb.kernel.memory_read_policy import ReadPolicy
     from sb.memory.gate.worth import GateVerdict
     from sb.store.embedding.embedder import Vectors
 
@@ -79,12 +79,10 @@ class Space:
         self.trust = TrustStore(self.records, self.places, clock)
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
-        self.visibility: Visibility = Unlimited()  # of whoever reads here
         self.settings = settings
         self.rights = Rights(settings.access, scope_refusal)
         self.screening = Screening(database, settings, clock.now)
-        self.read_policy: ReadPolicy | None = None  # of whom it is read by, where a scope has a rule
-        self.shows_personal_data = True  # to whom it is shown; a Brain says whether its agent is one
+        self.reader = operator(self)  # a Brain and a stack put theirs in its place
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
 
@@ -208,7 +206,7 @@ class Space:
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
-        refusal = self.withheld(row)
+        refusal = self.reader.refusal(row)
         shown = {
             "id": row["uid"],
             "kind": row["kind"],
@@ -227,67 +225,25 @@ class Space:
             "tags": tuple(orjson.loads(row["tags"]) if row["tags"] and not refusal else ()),
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
-        if not self.shows_personal_data:
+        if self.reader.masks:
             names = ("content", "speaker", "tags", "details")
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)
         return shown
 
     def shown_verdict(self, verdict: GateVerdict) -> GateVerdict:
         """The gate's answer as the agent may read it: the memories that it compares with may hold personal data."""
-        if self.shows_personal_data:
+        if not self.reader.masks:
             return verdict
         others = tuple(replace(one, content=masked(one.content)) for one in verdict.others)
         return replace(verdict, content=masked(verdict.content), others=others)
 
-    def withheld(self, row: Row) -> str:
-        """Why nothing that a record says is shown, on any face; "" if it is."""
-        if row["state"] == QUARANTINED:
-            return "it is quarantined"
-        return self.visibility.refusal(row) or (
-            self.read_policy.refusal(row) if self.read_policy is not None else ""
-        )
-
-    def is_readable(self, row: Row) -> bool:
-        """Whether the agent may read a record, for what only compares with it: nothing is put on record."""
-        if row["state"] == QUARANTINED or self.visibility.refusal(row):
-            return False
-        return self.read_policy is None or not self.read_policy.reason(row)
-
-    def read_for(self, agent: Callable[[], str | None]) -> None:
-        """Hold what is read here to the reading policy, if there is one.
-
-        Args:
-            agent: who reads; None for an operator, who reads everything.
-        """
-        if not self.settings.reading:
-            return
-        from sb.kernel.memory_read_policy import ReadPolicy
-
-        policy = ReadPolicy(self.database, self.settings.reading, self.places, agent, self.clock.now)
-        self.read_policy, self.reads.denied = policy, policy.flush
-
-    def leaves_out(self, places: Sequence[int]) -> Condition:
-        """The records in these places that no search finds: by who reads, and by the reading policy."""
-        policy = self.read_policy
-        hidden = self.visibility.left_out(places)
-        return hidden if policy is None else any_of(hidden, policy.condition(places))
-
-    def withheld_from(self, agent: str, places: Sequence[int]) -> list[int]:
-        """The numbers of the records in these places that an agent may not read by the reading policy, put on record."""
-        if not self.settings.reading:
-            return []
-        from sb.kernel.memory_read_policy import ReadPolicy
-
-        policy = ReadPolicy(self.database, self.settings.reading, self.places, lambda: agent, self.clock.now)
-        hidden = policy.hidden(places)
-        if policy.has_denied:
-            with self.database.write() as execute:
-                policy.flush(execute)
-        return hidden
-
-    def purpose(self, scope: str) -> str:
-        """For what a scope is read; "" where no rule says."""
-        return "" if self.read_policy is None else self.read_policy.purpose(scope)
+    def seen_by(self, agent: str, stack: str) -> Space:
+        """The same memory as an agent reads a stack of it; as it is for "", an operator."""
+        if not agent:
+            return self
+        seen = copy(self)
+        seen.reader = Reader(seen, (agent,), stack=stack)
+        return seen
 
     def session_name(self, number: int | None) -> str | None:
         """Returns the name of a session, which never changes."""

@@ -82,7 +82,7 @@ def with_related(
     best = ranked[0].score if ranked else 0.0
     if best <= 0:
         return list(ranked)
-    condition = space.leaves_out(places)
+    condition = space.reader.left_out(places)
     seeds = {one.id: one.score / best for one in ranked[:SEEDS] if one.score >= NEAR * best}
     gained = spread(
         space.edges, seeds, places, lambda numbers: numbers_where(space.database, numbers, condition)

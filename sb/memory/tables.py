@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from sb.memory.bundles import chosen, new_file, readable
+from sb.memory.bundles import chosen, exported, new_file
 from sb.memory.space import Space
 from sb.memory.views import Memory
 from sb.sources import iso
@@ -43,12 +43,13 @@ def write(
         NotFoundError: nothing is kept there. UsageError: the file is there already, or cannot be written.
         StoreError: the database cannot be read.
     """
+    space = space.seen_by(agent, stack)
     places = tuple(chosen(space, stack, scopes, agent))
     written = 0
 
     def items() -> Iterator[dict[str, Any]]:
         nonlocal written
-        for row in _rows(space, places, agent):
+        for row in _rows(space, places):
             written += 1
             yield _item(space.memory(row))
 
@@ -57,11 +58,11 @@ def write(
     return written
 
 
-def _rows(space: Space, places: tuple[int, ...], agent: str) -> Iterator[dict[str, Any]]:
+def _rows(space: Space, places: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """The rows of these places, read by sqlite-utils."""
     from sqlite_utils import Database  # takes 0.15 s of CPU, as it imports numpy where that is installed
 
-    condition, named = readable(space, agent, places)
+    condition, named = exported(space, places)
     marks = ", ".join("?" * len(places))
     sql = f"SELECT r.* FROM records AS r WHERE r.place IN ({marks}) AND r.state = 'active' AND {condition} ORDER BY r.id"
     with closing(driver.connect(space.database.path, read_only=True)) as connection:

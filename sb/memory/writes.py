@@ -86,7 +86,10 @@ class Writes(Operations):
     def _fact(self, content: str, category: str, place: Place, more: dict[str, Any]) -> Fact:
         """A fact, as sure as its source and category make it where nobody says how sure."""
         if "source_type" in more:
-            more = {**more, "source_type": believed(more["source_type"], is_person=self.writer.is_person)}
+            more = {
+                **more,
+                "source_type": believed(more["source_type"], is_person=self.writer.record_writer.is_person),
+            }
         if "confidence" not in more and "evidence_n" not in more:
             source = more.get("source_type", "agent-written")
             more = {**more, **first(source, self.gate.settings(place, category).confidence)}

@@ -9,7 +9,7 @@ import orjson
 
 from sb.errors import NotFoundError, UsageError
 from sb.frozen import frozen
-from sb.memory.consent import withheld_from
+from sb.memory.consent import ungranted
 from sb.memory.masking import refuse_secret
 from sb.memory.views import View
 from sb.stack.views import VIEWS
@@ -85,7 +85,7 @@ def all_stacks(
 
 def _ungranted(database: Database, places: Collection[int], core: str) -> Counter[tuple[int, str, str]]:
     """Counts, by place, kind and state, the records that name readers without this core, or people who did not agree."""
-    hidden = withheld_from(database, tuple(places), (core,))
+    hidden = ungranted(database, places, (core,))
     rows = database.query(
         "SELECT place, kind, state, count(*) FROM records WHERE id IN (SELECT value FROM json_each(?))"
         " GROUP BY place, kind, state",

@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 
 from sb.memory.masking import masked_text
+from sb.memory.reader import Reader
 from sb.memory.space import Space
-from sb.memory.trust.floor import below
-from sb.stack.rights import ReadRights
+from sb.stack.masks import Masks
 from sb.stack.views import to_view
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
@@ -38,8 +38,8 @@ class Container:
         self.cores: dict[
             str, str | None
         ] = {}  # attached, in order: from which scope each reads, None for all
-        self.rights = ReadRights(space.database, space.settings, self.cores)
-        space.visibility = self.rights
+        space.reader = Reader(space, self.cores, stack=stack_id, is_operator=lambda: self.is_operators)
+        self.masks = Masks(space.reader)
         self.plugins: Counter[str] = Counter()  # how many attached cores have loaded each
         self.state, self.settings = self._stored()
 
@@ -123,17 +123,14 @@ class Container:
 
     def places(self) -> tuple[int, ...]:
         """The places in view: without a core, what is everybody's in every scope; with some, what those cores may read."""
-        owners, scopes, rights = {"", *self.cores}, self.scopes, self.space.rights
+        owners, scopes = {"", *self.cores}, self.scopes
         known = {
             number: place
             for number, place in self.space.places.of_stack(self.stack_id).items()
             if place.owner in owners and (scopes is None or place.scope in scopes)
         }
-        if rights and not self.is_operators:
-            named = {place.scope for place in known.values()}
-            readable = {scope for one in self.cores or ("",) for scope in rights.readable(one, named)}
-            known = {number: place for number, place in known.items() if place.scope in readable}
-        return tuple(known)
+        readable = self.space.reader.scopes({place.scope for place in known.values()})
+        return tuple(number for number, place in known.items() if place.scope in readable)
 
     @property
     def scopes(self) -> frozenset[str] | None:
@@ -141,12 +138,6 @@ class Container:
         chains = [None if scope is None else self.space.chain(scope) for scope in self.cores.values()]
         known = [one for one in chains if one is not None]
         return None if len(known) < len(chains) or not chains else frozenset().union(*known)
-
-    def below_floor(self) -> tuple[str, tuple[Any, ...]]:
-        """The condition over `r` that a record is trusted less than `memory.trust_floor`; "" for none. Operators read all."""
-        if not self.space.settings.trust_floor or self.is_operators:
-            return "", ()
-        return below(self.space.trust, self.stack_id, self.space.settings.trust_floor)
 
     def find(self, uid: str, kinds: Iterable[str]) -> Row | None:
         """The record of an id, if it is in view and of one of these kinds; erased and quarantined ones are not."""
@@ -161,33 +152,18 @@ class Container:
             if row["place"] in places
             and row["kind"] in kinds
             and row["state"] not in (ERASED, QUARANTINED)
-            and not self.space.withheld(row)
+            and not self.space.reader.refusal(row)
         }
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
         self.note_denied()
-        return (self.rights.masked_copy(to_view(record)) for record in self.space.all_records(rows))
-
-    def withheld(self) -> frozenset[str]:
-        """The ids of what the reading policy withholds from whoever is attached, in any state."""
-        policy = self.space.read_policy
-        if policy is None:
-            return frozenset()
-        hidden = policy.hidden(self.places())
-        self.note_denied()
-        rows = self.space.database.query(
-            "SELECT uid FROM records WHERE id IN (SELECT value FROM json_each(?))",
-            (orjson.dumps(hidden).decode(),),
-        )
-        return frozenset(row[0] for row in rows)
+        return (self.masks.copy(to_view(record)) for record in self.space.all_records(rows))
 
     def note_denied(self) -> None:
         """Put on record what the reading policy withheld since the last time."""
-        policy = self.space.read_policy
-        if policy is not None and policy.has_denied and not self.read_only:
-            with self.space.database.write() as execute:
-                policy.flush(execute)
+        if not self.read_only:
+            self.space.reader.note_denied()
 
     def log_reads(self, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int) -> None:
         """Logs reads; the records do not change."""
@@ -204,7 +180,7 @@ class Container:
         read_from = self.cores.get(self.reader) or self.place.scope
         self.space.reads.append(
             execute, operation, query, hits, at=self.space.clock.now(), agent=self.reader, session=None,
-            tokens=tokens, purpose=self.space.purpose(read_from),
+            tokens=tokens, purpose=self.space.reader.purpose(read_from),
         )  # fmt: skip
 
     @property

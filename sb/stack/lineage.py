@@ -24,9 +24,11 @@ def made_from(container: Container, memory_type: str, memory_id: str) -> list[st
         return []
     edges = container.space.edges.lineage(row["id"])
     sources = [edge.source for edge in edges if (edge.target, edge.relation) == (row["id"], DERIVED_FROM)]
-    places = container.places()
+    places, allows = container.places(), container.space.reader.allows
     rows = sorted(container.space.records.rows(sources), key=lambda one: one["id"])
-    return [f"{_shown_kind(one['kind'])}:{one['uid']}" for one in rows if one["place"] in places]
+    return [
+        f"{_shown_kind(one['kind'])}:{one['uid']}" for one in rows if one["place"] in places and allows(one)
+    ]
 
 
 def ungrounded(container: Container) -> list[str]:

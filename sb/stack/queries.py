@@ -55,7 +55,7 @@ class Query:
 
     def without(self, condition: str, values: Sequence[Any]) -> Query:
         """Ask that a condition does not hold, unless it is ""."""
-        return self.add(f"NOT {condition}", *values) if condition else self
+        return self.add(f"NOT ({condition})", *values) if condition else self
 
     def also(self, other: Query) -> Query:
         """Ask for all that another query does."""
@@ -65,8 +65,11 @@ class Query:
 
     def readable(self, container: Container) -> Query:
         """Ask that everybody attached may read it."""
-        hidden, values = container.space.leaves_out(container.places())
-        return self.add(f"NOT ({hidden})", *values) if hidden else self
+        return self.without(*container.space.reader.withheld(container.places()))
+
+    def listed(self, container: Container) -> Query:
+        """Ask that it may be read, and is trusted as `memory.trust_floor` asks."""
+        return self.without(*container.space.reader.left_out(container.places()))
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
         """All of them as one condition, and its parameters."""
@@ -101,7 +104,6 @@ class Reader:
             query.among("r.state", ("active", "forgotten"))
         else:
             query.add("r.state = 'active' AND r.strength >= ?", WEAK if include_weak else FADING)
-        query.without(*self._container.below_floor())
         if context is not None:
             query.within(context, self._container)
         if tags is not None:
@@ -112,7 +114,7 @@ class Reader:
 
     def _of_kind(self, kind: str) -> Query:
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
-        return query.readable(self._container)
+        return query.listed(self._container)
 
     def read(self, query: Query, *, limit: int | None, order: str = NEWEST) -> list[Any]:
         """The records that fit.

@@ -6,18 +6,18 @@ Source: the stack protocol, "Write operations" and "Component hooks".
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.access import WRITE
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
-from sb.memory.personal_data import ESCALATE, hold_back, note, settle
+from sb.memory.personal_data import ESCALATE, note
 from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import RecordWriter, count_words
 from sb.memory.trust.scores import believed
+from sb.memory.writer import Writer
 from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.lint import linted
@@ -73,23 +73,16 @@ class Saver:
                 raise ValueError(
                     f"this {kind} belongs to stack {record.stack_id!r}, not {container.stack_id!r}"
                 )
-        self._believe(records)
+        keeper = _StackRecordWriter(container)
+        for record in records:  # before provenance is checked, which goes by it
+            keeper.believe(record)
         check_provenance(container, records, enforce=self._enforce)
         kept = [linted(container, record) for record in records]
-        pairs = self._kept(kept, _StackRecordWriter(container), also, beside)
+        pairs = self._kept(kept, keeper, also, beside)
         for row, record in pairs:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
         return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
-
-    def _believe(self, records: Sequence[Any]) -> None:
-        """Lower what only a person may say of itself: no core and no plugin is one."""
-        for record in records:
-            given = getattr(record, "source_type", "")
-            if believed(given) != given:  # it may be one that a person saved, read and written back
-                known = self._container.space.records.find(record.id) if record.id else None
-                if known is None or known["source_type"] != given:
-                    record.source_type = believed(given)
 
     def restore(self, records: Sequence[Any], door: str = "") -> None:
         """Saves records of any kinds exactly as they were elsewhere, all or none; no component is called.
@@ -112,27 +105,23 @@ class Saver:
         beside: Sequence[str] = (),
     ) -> list[tuple[Row, Any]]:
         """Records with the rows that they are now, written in one transaction."""
-        space = self._container.space
-        scope, agent = self._container.place.scope, record_writer.agent
-        screened = space.screening.screen(records, scope, agent)
-        pairs = record_writer.pairs(records)
-        rows = [row for row, _ in pairs]
-        escalated = hold_back(rows, screened)
-        with attacks_on_record(space, agent), space.database.write() as execute:
+        space, writer = self._container.space, Writer(record_writer)
+        batch = writer.prepare(records, self._container.place.scope)
+        with attacks_on_record(space, record_writer.agent), space.database.write() as execute:
             space.check_open(execute, self._container.stack_id)
             places = dict[Place, int]()  # most of a batch stand in the same one
-            for row, record in pairs:
+            for row, record in batch.pairs:
                 place = self._place(record, beside)
                 if place not in places:
                     self._container.check_right(WRITE, place.scope)
                     places[place] = space.places.make(execute, place)
                 row["place"] = places[place]
-            record_writer.keep(execute, pairs, escalated)
-            settle(execute, rows, screened, agent, scope, space.clock.now())
+            writer.hold(batch)
+            writer.keep(execute, batch)
             if also is not None:
-                also(execute, [row["uid"] for row, _ in pairs])
+                also(execute, [row["uid"] for row in batch.rows])
         self.masked |= record_writer.masked
-        return pairs
+        return batch.pairs
 
     def _place(self, record: Any, beside: Sequence[str]) -> Place:
         """Returns the place of a record; what the stack derives from restricted memories stays as restricted.
@@ -164,7 +153,8 @@ class Saver:
         self.masked = {}
         check_writable(container)
         check_kind(kind, record)
-        self._believe([record])
+        record_writer = _StackRecordWriter(container)
+        record_writer.believe(record)
         check_provenance(container, [record], enforce=self._enforce)
         scope, agent = container.place.scope, container.reader
         screened = container.space.screening.screen([record], scope, agent)
@@ -177,15 +167,14 @@ class Saver:
             gone = former is None or former["state"] in (ERASED, QUARANTINED)
             if former is None or gone or former["place"] not in container.places():
                 return False
-            if not container.space.is_readable(former):
+            if not container.space.reader.allows(former):
                 return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
-            record_writer = _StackRecordWriter(container)
             record_writer.check_trusted(former)
             record.version = record_writer.replace(execute, former, record)["version"]
             self.masked |= record_writer.masked
-            settle(execute, [former], screened, agent, scope, container.space.clock.now())
+            note(execute, former["id"], screened[0], agent, scope, container.space.clock.now())
             container.space.embed(execute, [former["id"]])
         self._offer(kind, [record])
         return True
@@ -328,14 +317,17 @@ class _StackRecordWriter(RecordWriter):
         self._container = container
         self._there: set[str] = set()  # ids that are taken, as far as this one was told to keep them
 
-    def keep(
-        self,
-        execute: Execute,
-        pairs: Sequence[tuple[Row, Any]],
-        quarantined: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def believe(self, record: Any) -> None:
+        """No core and no plugin is a person; but one may write back what a person saved."""
+        given = getattr(record, "source_type", "")
+        if believed(given) != given:
+            known = self.space.records.find(record.id) if record.id else None
+            if known is None or known["source_type"] != given:
+                record.source_type = believed(given)
+
+    def keep(self, execute: Execute, pairs: Sequence[tuple[Row, Any]]) -> None:
         self._there.update(self.space.records.known([row["uid"] for row, _ in pairs]))
-        super().keep(execute, pairs, quarantined)
+        super().keep(execute, pairs)
 
     def completed(self, row: Row, record: Any) -> Row:
         row = super().completed(row, record)
@@ -356,7 +348,7 @@ class _StackRecordWriter(RecordWriter):
         if found is not None and (
             found["state"] in (ERASED, QUARANTINED)
             or found["place"] not in self._container.places()
-            or not self.space.is_readable(found)
+            or not self.space.reader.allows(found)
         ):
             raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found
@@ -392,8 +384,8 @@ class _StackRecordWriter(RecordWriter):
             self.check_right(former["place"])
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
-        if self._container.rights.masks and type(to_view(before)) is type(record):
-            record = self._container.rights.restored(record, to_view(before))
+        if self.space.reader.masks and type(to_view(before)) is type(record):
+            record = self._container.masks.restored(record, to_view(before))
         if isinstance(before, Remembered) and type(to_view(before)) is type(record):
             record = from_view(record, before)
         if KIND_OF[type(record)] != former["kind"]:
@@ -424,7 +416,10 @@ class _StackRecordWriter(RecordWriter):
 
 
 class _Restorer(_StackRecordWriter):
-    """Keeps what stood side by side as it was."""
+    """Keeps what stood side by side as it was, and what it says of its source."""
+
+    def believe(self, record: Any) -> None:
+        pass
 
     def twin(self, row: Row, record: Any) -> Row | None:
         return None

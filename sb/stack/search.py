@@ -71,7 +71,6 @@ class StackSearch:
         ):
             raise ValueError(f"record_types is {types!r}, must be a list of {', '.join(SEARCHED)}")
         condition = Query().among("r.kind", [own for one in types for own in kinds_viewed_as(one)])
-        condition.without(*self._container.below_floor())
         if context is not None:
             condition.within(context, self._container)
         if min_confidence is not None:
@@ -80,7 +79,7 @@ class StackSearch:
 
     def _result(self, hit: Ranked, row: Row) -> SearchResult:
         record = to_view(from_row(row, self._container.space.places.numbered(row["place"])))
-        record = self._container.rights.masked_copy(record)
+        record = self._container.masks.copy(record)
         told: dict[str, Any] = {name: getattr(record, name) for name in _TOLD if hasattr(record, name)}
         if told.get("created_at") is not None:
             told["created_at"] = told["created_at"].isoformat()

@@ -83,7 +83,6 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         self._database = database or open_database(path, read_only=read_only, clock=clock, ids=ids)
         space = Space(self._database, config.memory, scope_refusal=scope_refusal, clock=clock, ids=ids)
         self._container = Container(space, stack_id, read_only=self._database.read_only)
-        space.read_for(lambda: None if self._container.is_operators else self._container.reader)
         self.enforce_provenance = enforce_provenance or self._container.settings.get(ENFORCED) is True
         self._reader = Reader(self._container)
         self._strengths = Strengths(self._container)

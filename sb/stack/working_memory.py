@@ -120,19 +120,19 @@ class Loader:
     def _candidates(self, context: str | None) -> Iterator[_Candidate]:
         """All candidates, the most important first, then by kind and the newest first; those of the context come twice."""
         streams = []
-        readable = Query().readable(self._container)  # once for all: it may look at every record
+        listed = Query().listed(self._container)  # once for all: it may look at every record
         for kind in PARTS:
             for of_context in (True, False) if context is not None else (False,):
-                strong = self._query(kind, readable).add("r.strength >= ?", STRONG)
-                fading = self._query(kind, readable).add("r.strength >= ? AND r.strength < ?", FADING, STRONG)
+                strong = self._query(kind, listed).add("r.strength >= ?", STRONG)
+                fading = self._query(kind, listed).add("r.strength >= ? AND r.strength < ?", FADING, STRONG)
                 for query, share in ((strong, 1.0), (fading, _FADING_SHARE)):
                     if of_context and context is not None:
                         query.within(context, self._container)
                     streams.append(self._stream(kind, query, share, _IN_CONTEXT if of_context else 0.0))
         return merge(*streams, key=lambda one: -one.priority)
 
-    def _query(self, kind: str, readable: Query) -> Query:
-        query = Query().also(readable)
+    def _query(self, kind: str, listed: Query) -> Query:
+        query = Query().also(listed)
         if kind == "goal":
             query.equal("status", "active")
         if kind == "summary":
@@ -164,14 +164,14 @@ class Loader:
                 rows = {row["id"]: row for row in container.space.records.rows(part)}
                 for row in (rows[number] for number in part if number in rows):
                     record = to_view(from_row(row, places.numbered(row["place"])))
-                    yield row, container.rights.masked_copy(record)
+                    yield row, container.masks.copy(record)
             skip, page = skip + page, page * _GROWTH
 
     def _present(self) -> int:
         """Counts the present memories of these kinds, weak ones too."""
         kinds = [own for kind in PARTS for own in kinds_viewed_as(kind)]
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds)
-        query.add("r.state = 'active'").readable(self._container)
+        query.add("r.state = 'active'").listed(self._container)
         return self._container.space.records.number_of(*query.sql())
 
 

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from sb.classification import contacts, payments, phones
-from sb.memory import brain, personal_data, retention, session_writer
+from sb.memory import personal_data, retention, writer
 from sb.memory.personal_data import Screening
+from sb.memory.reader import Reader
 from tests.harness.saboteurs import breaks
 
 
 @breaks("HA-05")
 def personal_data_is_not_logged(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(session_writer, "settle", lambda *_: None)
+    patch.setattr(writer, "note", lambda *_: None)
 
 
 @breaks("HA-08")
@@ -40,7 +41,7 @@ def check_digits_of_cards_do_not_count(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-09")
 def every_agent_reads_personal_data(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(brain, "may_read", lambda *_: True)
+    patch.setattr(Reader, "masks", False)
 
 
 @breaks("HA-09")

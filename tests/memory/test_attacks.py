@@ -164,6 +164,22 @@ def test_a_change_that_a_sync_brings_is_read_for_attacks(
     target.close()
 
 
+def test_what_a_resolved_conflict_adds_is_read_for_attacks(tmp_path: Path) -> None:
+    source, target = copy_at(tmp_path, "source", "off"), copy_at(tmp_path, "target", "quarantine")
+    uid = source.note(PLAIN)
+    stack = target.with_remote(source)
+    stack.sync()
+    source.edit(uid, content=ATTACK)
+    target.edit(uid, content=f"{PLAIN} today")
+    stack.sync()
+    (conflict,) = stack.conflicts()
+    stack.resolve_conflict(conflict.id, "both", "two things")
+    states: dict[str, str] = dict(target.database.query("SELECT text, state FROM records"))
+    assert states == {f"{PLAIN} today": "active", ATTACK: "quarantined"}
+    source.close()
+    target.close()
+
+
 def test_a_refusal_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
     copy = copy_at(tmp_path, "one", "refuse")
     with pytest.raises(DeniedError):

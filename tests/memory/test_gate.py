@@ -166,7 +166,7 @@ def test_restatement_keeps_whom_it_is_about_and_who_may_read_it(
     assert brain.verdict is not None
     assert [one.changed for one in brain.verdict.others] == ([changed] if changed else [])
     assert (restated == memory) is not bool(changed)
-    assert all(restated in about(brain.space, person) for person in second.get("subject_ids", ()))
+    assert all(restated in about(brain.database, person) for person in second.get("subject_ids", ()))
 
 
 def test_forgotten_memory_takes_nothing_in(agents: Agents) -> None:

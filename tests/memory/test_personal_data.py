@@ -133,8 +133,8 @@ def test_access_grants_and_consent_decide_who_reads(runtime: Runtime) -> None:
     assert {hit.id for hit in eve.search("Grace lighthouse")} == {agreed}
     assert eve.get(granted).content == "withheld: access was not granted to you"
     assert eve.get(missing).content == "withheld: somebody whom it is about has not agreed"
-    assert about(writer.space, "grace") == [agreed, missing]
-    assert about(writer.space, "hal") == [missing]
+    assert about(writer.database, "grace") == [agreed, missing]
+    assert about(writer.database, "hal") == [missing]
 
 
 def test_retention_names_what_is_past_it_by_the_longest_rule(runtime: Runtime, clock: SteeredClock) -> None:

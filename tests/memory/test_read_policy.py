@@ -167,7 +167,7 @@ def test_without_rules_nothing_changes(tmp_path: Path) -> None:
         brain = runtime.brain("ada", scope="customer:a")
         brain.remember("The lamp is white.")
         assert len(brain.search("lamp")) == 1
-        assert brain.space.read_policy is None
+        assert brain.space.reader.policy is None
 
 
 @pytest.mark.parametrize(("scope", "purpose"), [("a:1", "own"), ("a:2", "pattern"), ("b:1", "every")])

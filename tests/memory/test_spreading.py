@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from evals.retrieval import related
 from sb.memory import Brain
 from sb.memory.spreading import FEATURE, FIRINGS, spread
-from sb.memory.visibility import Condition, Unlimited
 from sb.store.records.edges import Edge
 from tests.memory.agents import Agents, agents
 
@@ -86,20 +83,14 @@ def test_what_an_agent_may_not_see_is_neither_found_nor_passed_through(agents: A
     assert ids_found(bob) == {chain[0]}
 
 
-class Without(Unlimited):
-    """Reads everything but one record."""
-
-    def __init__(self, record: str) -> None:
-        self._record = record
-
-    def left_out(self, places: Sequence[int]) -> Condition:
-        return "r.uid = ?", (self._record,)
-
-
 def test_what_a_search_leaves_out_is_not_passed_through(agents: Agents) -> None:
     brain = agents.brain()
     chain = remember_chain(agents)
-    brain.space.visibility = Without(chain[1])
+    with brain.database.write() as execute:
+        execute(
+            "UPDATE records SET fields = json_set(fields, '$.access_grants', json('[]')), agent = 'ada' WHERE uid = ?",
+            (chain[1],),
+        )
     assert ids_found(brain) == {chain[0]}
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from sb.errors import StoreError
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Label
 from sb.memory import Brain
+from sb.memory.trust.deciding import TrustDesk
 from sb.protocols import SyncResult
 from sb.stack import SQLiteStack
 from sb.store.database import open_database
@@ -39,6 +42,15 @@ def test_the_file_opens_by_itself_and_says_the_same(copy: Copy, tmp_path: Path) 
     assert alone.stack.state == copy.stack.state == "active"
     assert alone.stack.get_memory("note", first) is not None
     alone.close()
+
+
+def test_a_stack_leaves_without_what_operators_say_of_trust_in_it(copy: Copy, tmp_path: Path) -> None:
+    desk = TrustDesk(copy.space, copy.log, Authority(copy.config.operators.file, copy.log))
+    desk.assess("mine", "eve", "general", 0.1, by=Label("ann"), reason="it invents numbers")
+    kept = copy.note("for everybody")
+    copy.stack.export_stack(tmp_path / "mine.db")
+    database = open_database(tmp_path / "mine.db")
+    assert database.query("SELECT uid FROM records") == [(kept,)]
 
 
 def test_nothing_else_of_the_database_is_in_it(copy: Copy, tmp_path: Path) -> None:

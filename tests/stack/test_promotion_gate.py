@@ -112,4 +112,4 @@ def test_a_belief_is_about_whom_its_episodes_are_about_and_for_those_who_may_rea
     assert belief.access_grants == ["hr"]
     assert set(belief.consent_grants) == {"grace", "ivy"}
     assert made not in [hit.id for hit in brain.search("deploys on Tuesdays")]
-    assert made in about(brain.space, "grace")
+    assert made in about(brain.database, "grace")

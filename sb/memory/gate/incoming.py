@@ -100,7 +100,7 @@ class Gate:
     def comparable(self, rows: Any) -> list[Row]:
         """Those of these rows that a new record may restate: what its writer may not read it neither changes nor sees."""
         found = [row for row in rows if row["kind"] in KNOWLEDGE and row["state"] == ACTIVE]
-        return [row for row in found if self.space.is_readable(row)]
+        return [row for row in found if self.space.reader.allows(row)]
 
 
 class IncomingRecord:

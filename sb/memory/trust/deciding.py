@@ -12,10 +12,12 @@ from sb.kernel.authority.signing import Decider, signed_statement
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
+from sb.memory.personal_data import KEEP, Screened
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.trust.authority import with_authority
 from sb.memory.trust.store import KIND, place_of_operators
+from sb.memory.writer import Batch, Writer
 from sb.sources import iso
 from sb.store.records.rows import to_moment
 from sb.text import checked_name
@@ -84,11 +86,13 @@ class TrustDesk:
                 "", stack, agent, {domain: {"score": float(score)}}, with_authority(known, said),
                 list(evidence) or None, moment, moment,
             )  # fmt: skip
-            writer = RecordWriter(space, by.name)
-            pairs = writer.pairs([record])
-            for row, _ in pairs:
-                row["place"], row["session"] = number, None
-            writer.keep(write.execute, pairs)
-            subject = Subject(agent=agent, call_id=pairs[0][0]["uid"])
+            keeper = RecordWriter(space, by.name)
+            writer = Writer(keeper)
+            batch = Batch(pairs=keeper.pairs([record]), screened=[Screened((), KEEP)])  # a person's own words
+            row = batch.rows[0]
+            row["place"], row["session"] = number, None
+            writer.hold(batch)
+            writer.keep(write.execute, batch)
+            subject = Subject(agent=agent, call_id=row["uid"])
             write.append(TRUST_SET, {"by": by.name, "reason": reason, **signed}, subject, {"stack": stack})
-        return str(pairs[0][0]["uid"])
+        return str(row["uid"])

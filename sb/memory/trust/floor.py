@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sb.memory.conditions import NEVER, Condition
 from sb.memory.trust.scores import BY_SOURCE, trust_in_memory
 from sb.memory.trust.store import TrustStore
-from sb.memory.visibility import Condition
 from sb.store.database import Database
 from sb.store.records.edges import DERIVED_FROM
 
@@ -25,12 +25,12 @@ def below(trust: TrustStore, stack: str, floor: float) -> Condition:
         floor: from 0 to 1; at 0 nothing is below it, and nothing is read.
     """
     if floor <= 0:
-        return "", ()
+        return NEVER
     by_agent = {name: _low(one.score, floor) for name, one in trust.standings(stack).items()}
     others = _low(None, floor)
     itself, values = _itself("r", by_agent, others)
     if not itself:
-        return "", ()
+        return NEVER
     source, more = _itself("x", by_agent, others)
     chain = (
         f"WITH RECURSIVE up(id) AS (SELECT e.target FROM edges AS e WHERE e.source = r.id AND e.relation = '{DERIVED_FROM}'"
@@ -46,7 +46,7 @@ def numbers_where(database: Database, numbers: Iterable[int], condition: Conditi
     if not sql:
         return frozenset()
     listed = "[" + ",".join(map(str, numbers)) + "]"
-    where = f"r.id IN (SELECT value FROM json_each(?)) AND {sql}"
+    where = f"r.id IN (SELECT value FROM json_each(?)) AND ({sql})"
     return frozenset(
         one for (one,) in database.query(f"SELECT r.id FROM records AS r WHERE {where}", (listed, *values))
     )
@@ -62,7 +62,7 @@ def _itself(alias: str, by_agent: dict[str, tuple[str, ...]], others: tuple[str,
     cases = {name: low for name, low in by_agent.items() if low != others}
     rest, values = _among(alias, others)
     if not cases:
-        return ("", ()) if rest == "0" else (rest, values)
+        return NEVER if rest == "0" else (rest, values)
     parts: list[str] = []
     given: list[Any] = []
     for name, low in cases.items():

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
-from sb.memory.quarantine.holding import note_held
+from sb.memory.writer import Batch, Inserter, Writer
 from sb.references import full_one
 from sb.stack.container import Container
 from sb.stack.sync.arrivals import Arrivals
@@ -185,14 +185,12 @@ class Conflicts:
         row = row_of(change)
         row["place"] = self._space.places.make(execute, change.place)
         arrivals = Arrivals(self._feed, screens=True)
-        escalated = arrivals.escalated(change)
-        if escalated:
-            row.update(state=QUARANTINED, key=None)
-        (number,) = self._space.records.insert(execute, [row])
+        batch = Batch(pairs=[(row, None)], screened=[arrivals.look(change)], by_source=False)
+        writer = Writer(Inserter(self._space, ACTOR))
+        writer.hold(batch)
+        writer.keep(execute, batch)
+        number = int(row["id"])
         self._space.records.note(execute, [number], actor=ACTOR, operation="sync", reason="of a conflict")
-        if escalated:
-            note_held(self._space, execute, [{**row, "id": number}], {change.uid: escalated}, ACTOR)
-        arrivals.log(execute, number, change)
         self._space.embed(execute, [number])
         return number
 
@@ -223,16 +221,16 @@ def _listed(
     resolution: str,
     at: float | None,
 ) -> SyncConflict:
-    space, rights = container.space, container.rights
+    space, masks = container.space, container.masks
     row = space.records.row(record)
     assert row is not None
     remote = parse(document.encode())
     said = parts_of(row)
     place = space.places.numbered(row["place"])
     other = row_of(remote)
-    here, there = rights.masked_copy(space.record(row)), rights.masked_copy(from_row(other, place))
+    here, there = masks.copy(space.record(row)), masks.copy(from_row(other, place))
     held = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
-    withheld = _WITHHELD if held else _REFUSED if not space.is_readable(row) else ""
+    withheld = _WITHHELD if held else _REFUSED if not space.reader.allows(row) else ""
     return SyncConflict(
         id=conflict,
         table=row["kind"],

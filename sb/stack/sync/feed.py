@@ -19,7 +19,7 @@ from sb.stack.sync.changes import (
     united,
 )
 from sb.store.records.columns import ERASED, Row
-from sb.store.records.places import Execute
+from sb.store.records.places import RESERVED, Execute
 
 _FROM_EDGES = (
     "FROM edges AS e JOIN records AS s ON s.id = e.source JOIN records AS t ON t.id = e.target"
@@ -102,7 +102,13 @@ class Feed(ChangeLog):
         Args:
             after, upto: the numbers in the history between which a person may have changed how present they are.
         """
-        places = self.space.places.of_stack(self.stack)
+        places = {
+            number
+            for number, place in self.space.places.of_stack(self.stack).items()
+            if not place.owner.startswith(
+                RESERVED
+            )  # such as what operators say of trust, which no copy takes
+        }
         rows = [row for row in self.space.records.rows(list(set(numbers))) if row["place"] in places]
         kept = self.all_stored([row["id"] for row in rows])
         moved = self._moved(execute, after, upto)

@@ -11,9 +11,9 @@ from enum import Enum
 from typing import Any
 
 from sb.memory.masking import Labels
-from sb.memory.quarantine.holding import HOLD, note_held
+from sb.memory.quarantine.holding import HOLD
 from sb.memory.quarantine.spreading import quarantine
-from sb.memory.record_writer import RecordWriter
+from sb.memory.writer import Batch, Inserter, Writer
 from sb.stack.container import SYSTEM
 from sb.stack.sync.arrivals import Arrivals
 from sb.stack.sync.change_log import NEW, StoredChange
@@ -70,7 +70,8 @@ class Receiver:
         self._space = feed.space
         self._peer = peer
         self._merge = merge
-        self._keeper = RecordWriter(feed.space, ACTOR, door)
+        self._keeper = Inserter(feed.space, ACTOR, door)
+        self._writer = Writer(self._keeper)
         self._holds = door in feed.space.untrusted_sources
         self.arrivals = Arrivals(feed, screens=merge)
         self.quarantined = 0  # how many strangers' memories wait
@@ -244,19 +245,15 @@ class Receiver:
         row = row_of(change)
         place = self._space.places.make(execute, change.place)
         row["place"], row["session"] = place, self._session(execute, change.session)
-        strange, escalated = self.arrivals.strange(change.uid), self.arrivals.escalated(change)
-        if escalated:
-            row.update(state=QUARANTINED, key=None)
-        held = self._keeper.holding.hold([row], by_source=strange)
-        if escalated:
-            held[change.uid] = escalated
+        strange = self.arrivals.strange(change.uid)
+        batch = Batch(pairs=[(row, None)], screened=[self.arrivals.look(change)], by_source=strange)
+        self._writer.hold(batch)
         if row["key"] and self._space.records.keyed(place, change.kind, row["key"]):
             self._unnamed.append(stored)
             return Outcome.WAITS
-        (number,) = self._space.records.insert(execute, [row])
-        note_held(self._space, execute, [{**row, "id": number}], held, ACTOR)
+        self._writer.keep(execute, batch)
+        number, held = row["id"], batch.held
         self._note(execute, number)
-        self.arrivals.log(execute, number, change)
         self._new.append(number)
         if strange and held:  # others are told that it waits, not that it is true
             self.quarantined += 1
@@ -264,7 +261,7 @@ class Receiver:
         else:
             self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
         own = [one for one in change.relations if not (strange and held and one.inward)]
-        self._relate(execute, {**row, "id": number}, own)
+        self._relate(execute, row, own)
         if row["key"]:
             self._named(execute, change.uid, number)
         return Outcome.TAKEN

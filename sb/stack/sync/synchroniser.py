@@ -168,8 +168,11 @@ class Synchroniser:
         return Reach(self._config.memory.sync_scopes, cores, shares=shares, rules=rules)
 
     def _reach_without_withheld(self) -> Reach:
-        """The reach without what the reading policy withholds, which is put on record."""
-        return replace(self._reach, withheld=self._container.withheld())
+        """The reach without what may not be read; what the reading policy withholds is put on record."""
+        places = self._space.places.of_stack(self._container.stack_id)
+        withheld = self._space.reader.withheld_ids(tuple(places))
+        self._container.note_denied()
+        return replace(self._reach, withheld=withheld)
 
     def _feed(self, by: Decider | None) -> Feed:
         authority = Authority(self._config.operators.file, self._log())

@@ -1,51 +1,32 @@
-"""What the cores of a stack may read of its records: grants and consent, and masks in the place of personal data."""
+"""Masks in the place of personal data in the records of a stack, put on when they are read and taken off when they return."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
 from typing import Any
 
 import orjson
 
-from sb.config.memory import Memory as Settings
-from sb.memory.consent import refusal, withheld_from
-from sb.memory.personal_data import APART, may_read
+from sb.memory.personal_data import APART
 from sb.memory.personal_values import masked
-from sb.store.database import Database
-from sb.store.records.columns import Row
+from sb.memory.reader import Reader
 
 _NAMES = APART | {"source_entity"}
 
 
-class ReadRights:
-    """The rights of whoever is attached: of several, what all of them may; without any, an operator looks.
+class Masks:
+    """The masks of whoever is attached.
 
     Args:
-        cores: the attached ones, as they are by then.
+        reader: says whether there are any.
     """
 
-    def __init__(self, database: Database, settings: Settings, cores: Collection[str]) -> None:
-        self._database, self._settings, self._cores = database, settings, cores
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
-    def refusal(self, row: Row) -> str:
-        """Why some core may not read a record; "" if all may."""
-        return next(filter(None, (refusal(row, core) for core in self._cores)), "")
-
-    def left_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-        """The records in these places that are not to be read, as a condition over `r`; "" for none."""
-        hidden = withheld_from(self._database, places, self._cores) if self._cores else []
-        listed = "r.id IN (SELECT value FROM json_each(?))"
-        return (listed, (orjson.dumps(hidden).decode(),)) if hidden else ("", ())
-
-    @property
-    def masks(self) -> bool:
-        """Whether personal data is masked for some core."""
-        return not all(may_read(self._settings, core) for core in self._cores)
-
-    def masked_copy(self, record: Any) -> Any:
+    def copy(self, record: Any) -> Any:
         """A record as it is read: a copy without personal data where that is masked for some core."""
-        if not self.masks:
+        if not self._reader.masks:
             return record
         texts = _texts(record)
         changes = dict(zip(texts, masked(list(texts.values())), strict=True))
@@ -57,9 +38,9 @@ class ReadRights:
         Args:
             before: the record as it is kept.
         """
-        if not self.masks:
+        if not self._reader.masks:
             return record
-        said, shown, kept = vars(record), vars(self.masked_copy(before)), vars(before)
+        said, shown, kept = vars(record), vars(self.copy(before)), vars(before)
         changes = {
             name: _unmasked(said[name], shown[name], kept[name])
             for name in kept.keys() & said.keys() - _NAMES
