@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import CommandLine
+
 ROOT = Path(__file__).parents[2]
 INSTALLED = ROOT / ".venv" / ".plugins"
 _WANTED = "SB_TEST_PLUGINS" in os.environ  # read before tests clear what begins with SB_
@@ -49,3 +51,8 @@ def drive(program: list[str], env: Mapping[str, str], cwd: Path) -> dict[str, An
 def copied(example: str, target: Path) -> None:
     """Copy a plugin as its README says."""
     shutil.copytree(ROOT / "examples" / example, target, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def waiting(sb: CommandLine) -> list[str]:
+    """The ids of requests that wait for a person."""
+    return [item["id"] for item in json.loads(sb("approvals", "list", "--json").out)["items"]]

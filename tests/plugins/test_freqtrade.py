@@ -12,7 +12,7 @@ import pytest
 
 from sb.memory import Brain
 from tests.conftest import CommandLine
-from tests.plugins.conftest import BOTH, INSTALLED, copied, drive
+from tests.plugins.conftest import BOTH, INSTALLED, copied, drive, waiting
 
 HERE = Path(__file__).parent
 STRATEGY = """
@@ -54,6 +54,8 @@ def test_entries_pass_the_kernel_and_trades_are_remembered(bot: Start, sb: Comma
         "locked": True,
     }  # a contract that nobody approved
     assert sb("runtime-guard", "approve-contract", "kernel", "freqtrade.enter", "--yes").code == 0
+    assert bot("dry_run")["entry"] is False  # what cannot be undone asks a person, once for all
+    assert sb("approvals", "approve", *waiting(sb), "--reason", "paper money").code == 0
     assert bot("dry_run") == {"entry": True, "own veto": False, "locked": False}
     with Brain("freqtrade") as brain:
         package = brain.orient(project="trading").as_text()

@@ -11,7 +11,7 @@ import pytest
 
 from sb.memory import Brain
 from tests.conftest import CommandLine
-from tests.plugins.conftest import BOTH, INSTALLED, copied, drive
+from tests.plugins.conftest import BOTH, INSTALLED, copied, drive, waiting
 
 HERE = Path(__file__).parent
 STRATEGY = """
@@ -70,6 +70,8 @@ def jesse(request: pytest.FixtureRequest, shop: Path) -> Jesse:
 def test_positions_pass_the_kernel_and_are_remembered(jesse: Jesse, sb: CommandLine) -> None:
     assert jesse.trades() == 0  # a contract that nobody approved
     assert sb("runtime-guard", "approve-contract", "kernel", "jesse.enter", "--yes").code == 0
+    assert jesse.trades() == 0  # what cannot be undone asks a person, once for all
+    assert sb("approvals", "approve", *waiting(sb), "--reason", "paper money").code == 0
     assert jesse.trades() == 1
     with Brain("jesse") as brain:
         package = brain.orient(project="trading").as_text()
