@@ -19,11 +19,12 @@ from sb.duration import parse_duration
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.log.references import full_id
 from sb.present.approvals import (
+    GRANT,
+    REQUEST,
+    Request,
     decided_sentence,
-    grant_line,
     granted_sentence,
     object_first,
-    request_line,
     short_call,
 )
 from sb.text import nearest, plain
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 app = group("Show pending approval requests, and decide them.")
 Ids = Annotated[list[str], typer.Argument(help="Ids of requests; each is decided on its own.")]
-WIDEST = 48  # characters of a cell
 
 
 @app.command(name="list", epilog="Example: sb approvals list --state waiting")
@@ -72,27 +72,18 @@ def list_approvals(
     now = queue.now()
     if as_json:
         items = [
-            item.to_dict(now) | {"disclosure": queue.disclose(item).to_dict(limit=LONGEST_UNOPENED)}
+            REQUEST.to_dict(item, now) | {"disclosure": queue.disclose(item).to_dict(limit=LONGEST_UNOPENED)}
             for item in found
         ]
         output.emit_json({"items": items, "total": total})
     elif found:
-        on_terminal = fits_terminal()  # where the object has a column of its own
-        call = ["call", "effect"] if on_terminal else ["call"]
-        output.table(
-            ["state", "left", "agent", *call, "asked", "request"],
-            [_row(queue.disclose(item), now, apart=on_terminal) for item in found],
-        )
+        piped = not fits_terminal()
+        shown = [Request(queue.disclose(item), exact=piped) for item in found]
+        output.records(REQUEST, shown, now, "piped" if piped else "table")
     else:
         note("no pending requests")
     if len(found) < total:
         note(f"showing {len(found)} of {total:,}; --limit 0 shows all")
-
-
-def _row(disclosed: Disclosure, now: int, *, apart: bool) -> tuple[str, ...]:
-    line = request_line(disclosed, now, limit=WIDEST)
-    call = (line.object, line.effect) if apart else (line.call,)
-    return (line.state, line.left, line.agent, *call, line.asked, line.id)
 
 
 @app.command(epilog="Example: sb approvals show apr_820e --full")
@@ -113,7 +104,7 @@ def show(
     limit = 0 if full or not disclosed.long else LONGEST_UNOPENED
     if as_json:
         shown = disclosed.to_dict(reveal=reveal, limit=limit)
-        output.emit_json(disclosed.approval.to_dict(queue.now()) | {"disclosure": shown})
+        output.emit_json(REQUEST.to_dict(disclosed.approval, queue.now()) | {"disclosure": shown})
         return
     output.line(f"call: {short_call(disclosed, reveal=reveal)}")
     for heading, lines in disclosed.sections(queue.now(), reveal=reveal, limit=limit):
@@ -272,7 +263,7 @@ def _decide(
 def _as_dict(item: Approval | Grant, now: int) -> dict[str, Any]:
     from sb.kernel.calls.approval import Grant
 
-    return item.to_dict() if isinstance(item, Grant) else item.to_dict(now)
+    return (GRANT if isinstance(item, Grant) else REQUEST).to_dict(item, now)
 
 
 def _sentence(queue: Approvals, item: Approval | Grant) -> str:
@@ -291,20 +282,11 @@ def grants(
     queue = approval_queue(ctx)
     found = queue.grants(active=not everything)
     if as_json:
-        output.emit_json({"items": [grant.to_dict() for grant in found]})
+        output.emit_json({"items": [GRANT.to_dict(grant) for grant in found]})
     elif found:
-        output.table(
-            ["state", "left", "agent", "tool", "arguments", "used", "run", "by", "grant"],
-            [_grant_row(grant, queue.now()) for grant in found],
-        )
+        output.records(GRANT, found, queue.now())
     else:
         note("no grants")
-
-
-def _grant_row(grant: Grant, now: int) -> tuple[str, ...]:
-    line = grant_line(grant, now)
-    run = (line.used, line.run, line.made_by)
-    return (line.state, line.left, line.agent, line.tool, line.arguments, *run, line.id)
 
 
 @app.command(epilog="Example: sb approvals watch --exec notify-me")
@@ -327,7 +309,7 @@ def watch(
     watcher = Watcher(queue)
     while True:
         for notice in watcher.news():
-            said = notice.to_dict(queue.now())
+            said = {"change": str(notice.change), "approval": REQUEST.to_dict(notice.approval, queue.now())}
             if as_json:
                 output.emit_json_line(said)
             else:

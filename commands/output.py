@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sb.commands.diagnostics import note
 from sb.commands.tables import lay_out, plain_table
@@ -22,7 +22,9 @@ from sb.text import json_text, plain
 if TYPE_CHECKING:
     from sb.kernel.review.findings import Finding
     from sb.log.event import Event
+    from sb.present.kind import Kind
 
+T = TypeVar("T")
 LONGEST_NOTED = 1600  # characters of a call that is approved: all of any that need not be opened
 
 
@@ -107,6 +109,11 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, whole: bo
     cells = [[_cell(value, on_terminal) for value in row] for row in rows]
     lines = lay_out(headers, cells, width(), paint) if on_terminal else plain_table(headers, cells, paint)
     sys.stdout.write("".join(f"{text}\n" for text in lines))
+
+
+def records(kind: Kind[T], shown: Iterable[T], now: int, face: str = "table") -> None:
+    """Records as a table, as their kind says; `now` in microseconds since the epoch."""
+    table(kind.titles(face), [[cell.text for cell in kind.cells(one, now, face)] for one in shown])
 
 
 def _cell(value: object, on_terminal: bool) -> str:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from sb.fitting import Cut, cell_width, fit, home_as_tilde, padded, wrap
 from sb.frozen import frozen
-from sb.present.tones import tone_of
+from sb.present.states import tone_of
 
 GAP = "  "
 NARROWEST = 12  # cells of a column that is cut

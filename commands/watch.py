@@ -12,7 +12,8 @@ from sb.commands.diagnostics import note
 from sb.commands.options import single
 from sb.commands.session import configuration
 
-from sb.present.tones import tone_of
+from sb.present.needs import NEED
+from sb.present.states import tone_of
 from sb.sources import SYSTEM_CLOCK, iso_micros, micros
 
 app = single()
@@ -43,8 +44,8 @@ def watch(
         first = True
         while True:
             for need in watcher.news():
-                now, word = iso_micros(micros(SYSTEM_CLOCK.now())), need.line.state.word
-                fields = {"at": now, **need.to_dict()}
+                now, word = iso_micros(micros(SYSTEM_CLOCK.now())), need.state.word
+                fields = {"at": now, **NEED.to_dict(need)}
                 if as_json:
                     output.emit_json_line(fields)
                 else:

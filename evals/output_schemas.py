@@ -1,10 +1,12 @@
-"""JSON Schemas of what commands print with `--json`, from `commands/interface.yaml`."""
+"""JSON Schemas of what commands print with `--json`, from the kinds of records and `commands/interface.yaml`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sb.commands.interface import declaration, schema_name
+
+from sb.present.kind import kinds
 
 _SCALARS: dict[str, dict[str, Any]] = {
     "string": {"type": "string"},
@@ -25,19 +27,20 @@ def output_schemas(*, closed: bool = False) -> dict[str, Any]:
         closed: also refuse fields that are not declared. Programs must not: fields are added.
     """
     declared = declaration()
-    expand = _Expansion(declared["types"], closed)
+    types = declared["types"] | {name: kind.json for name, kind in kinds().items()}
+    expand = _Expansion(types, closed)
     documents = {
         schema_name(name): expand(command.get("json", command.get("lines")))
         for name, command in declared["commands"].items()
         if "json" in command or "lines" in command
     }
-    if clashing := documents.keys() & declared["types"].keys():
+    if clashing := documents.keys() & types.keys():
         raise ValueError(f"a type and a command have the same name: {', '.join(clashing)}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What sb commands print with --json",
         "$defs": {
-            **{name: expand(shape) for name, shape in declared["types"].items()},
+            **{name: expand(shape) for name, shape in types.items()},
             "error": expand(ERROR),
             **documents,
         },

@@ -15,18 +15,15 @@ from sb.screens.state.approvals import (
     COUNTED,
     DECIDED_VIEW,
     GRANTS_VIEW,
-    OPEN_COLUMNS,
     OPEN_VIEW,
     STATES,
     VIEWS,
-    RequestDetail,
     approval_document,
-    approval_row,
     grant_document,
-    grant_row,
     question,
     unapprovable,
 )
+from sb.screens.state.listing import row_of
 from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
@@ -41,6 +38,7 @@ from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event import Subject
 from sb.log.references import full_id
+from sb.present.approvals import GRANT, REQUEST, Request, RequestDetail, request_face
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -101,7 +99,7 @@ class ApprovalsScreen(Filtering, CountedList):
 
     def body(self) -> Iterable[Widget]:
         box = self.filter_box("words in the request or the decision")
-        queue = Panel(box, RowList(OPEN_COLUMNS, id="queue"), views=VIEWS, id="requests")
+        queue = Panel(box, RowList(REQUEST.columns["open"], id="queue"), views=VIEWS, id="requests")
         yield self.split(queue, Panel(DocumentView(id="request"), title="Request"))
 
     @property
@@ -175,15 +173,20 @@ class ApprovalsScreen(Filtering, CountedList):
     def _paint(self) -> None:
         now = self.now()
         if self.view == GRANTS_VIEW:
-            self.rows.put({number: grant_row(grant, now) for number, grant in self.grants.items()})
+            self.rows.put({number: row_of(GRANT, grant, now) for number, grant in self.grants.items()})
         else:
             self.rows.put({number: self._row(number, now) for number in self.known})
         self._show_detail()
 
     def _row(self, number: int, now: int) -> Row:
-        item = self.known[number]
+        about = self._about(self.known[number])
+        return row_of(REQUEST, about, now, request_face(about, now))
+
+    def _about(self, item: Disclosure) -> Request:
+        """A request with what is known around it."""
         project = self._projects.get(item.approval.run_id, "")
-        return approval_row(item, now, project, reveal=number == self._revealed)
+        reveal = item.approval.number == self._revealed
+        return Request(item, project, reveal, self._detail_of(item))
 
     def now(self) -> int:
         """Microseconds since the epoch."""
@@ -224,10 +227,9 @@ class ApprovalsScreen(Filtering, CountedList):
         self._shown = number
         if self._revealed is not None and self._revealed != self.rows.listing.current:
             self._hide()
-        fields = [] if grant is None else grant_document(grant)
+        fields = [] if grant is None else grant_document(grant, self.now())
         if item is not None:
-            reveal = number == self._revealed
-            fields = approval_document(item, self._detail_of(item), self.now(), reveal=reveal)
+            fields = approval_document(self._about(item), self.now())
         self.query_one(DocumentView).show(fields, same_record=same)
 
     def _hide(self) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sb.screens.state.signer import Signer
     from textual.content import Content
 
-    from sb.attention.needs import NeedsNow
+    from sb.present.needs import NeedsNow
 
 
 class Console(Protocol):

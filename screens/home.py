@@ -15,7 +15,6 @@ from sb.screens.state.agents import AGENT_COLUMNS
 from sb.screens.state.document import Field
 from sb.screens.state.home import (
     LATEST_COLUMNS,
-    NEED_COLUMNS,
     NO_AGENT,
     NO_CALL,
     NOTHING,
@@ -35,18 +34,19 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
+from sb.kernel.incidents.kill import Kill
+from sb.present.needs import NEED
 from sb.present.overview import AtWork
 from sb.sources import MICROSECONDS
 from sb.text import plain
 
 if TYPE_CHECKING:
-    from sb.screens.state.approvals import RequestDetail
     from sb.screens.state.kills import Pointed
 
-    from sb.attention.needs import NeedsNow
     from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.authority.signing import Decider
-    from sb.kernel.incidents.kill import Kill
+    from sb.present.approvals import RequestDetail
+    from sb.present.needs import NeedsNow
 
 BROAD = 160  # cells of a terminal from which on agents and calls are beside each other
 AROUND = 4  # lines: tabs, today, what is enforced, keys
@@ -83,7 +83,7 @@ class HomeScreen(Deciding):
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="today", classes="words")
-        yield Panel(RowList(NEED_COLUMNS, id="needs", leads=False), title="Needs you", id="first")
+        yield Panel(RowList(NEED.columns["list"], id="needs", leads=False), title="Needs you", id="first")
         with Container(id="below"):
             with Container(id="side"):
                 yield Panel(
@@ -202,16 +202,26 @@ class HomeScreen(Deciding):
         return None if number is None else self.lines.get(number)
 
     @property
+    def _request(self) -> str:
+        """The id of the request under the cursor, or ""."""
+        need = self._line.need if self._line else None
+        return need.reference if need and need.kind == "request" else ""
+
+    @property
+    def _kill(self) -> Kill | None:
+        need = self._line.need if self._line else None
+        return need.about if need and isinstance(need.about, Kill) else None
+
+    @property
     def current(self) -> Target | None:
         """What the cursor is on."""
         return self._line.target if self._line else None
 
     def possible(self, action: Action) -> bool:
-        line = self._line
         if action.id in ("approve", "deny"):
-            return line is not None and bool(line.request)
+            return bool(self._request)
         if action.id == "lift":
-            return line is not None and line.kill is not None
+            return self._kill is not None
         return super().possible(action)
 
     def action_approve(self) -> None:
@@ -225,7 +235,7 @@ class HomeScreen(Deciding):
         from sb.screens.requests import decide_request, read_request  # not before the first screen is there
         from sb.screens.state.approvals import question, unapprovable
 
-        reference = self._line.request if self._line else ""
+        reference = self._request
         if not reference:
             self.console_app.say(f"nothing to {verb} here: enter opens what the cursor is on")
             return
@@ -251,7 +261,7 @@ class HomeScreen(Deciding):
     def action_lift(self) -> None:
         from sb.screens.state.kills import lift_question
 
-        kill = self._line.kill if self._line else None
+        kill = self._kill
         if kill is None:
             self.console_app.say("nothing to lift here: the cursor is not on a stop")
         else:
@@ -267,16 +277,12 @@ class HomeScreen(Deciding):
         line = self.lines[message.key]
         if line.target is not None:
             self.console_app.open_target(line.target)
-        elif line.kill is not None:
-            fields = [Field(line.kill.sentence), Field("Lift it", line.kill.lift_command)]
-            self.console_app.open_fields(line.kill.name, fields)
-        elif line.finding is not None:
-            fields = [
-                Field(line.finding.name),
-                Field("", line.finding.detail),
-                Field("Do", line.finding.hint),
-            ]
-            self.console_app.open_fields(line.finding.name, fields)
+        elif line.need is not None and (about := line.need.about) is not None:
+            if isinstance(about, Kill):
+                fields = [Field(about.sentence), Field("Lift it", about.lift_command)]
+            else:
+                fields = [Field(about.name), Field("", about.detail), Field("Do", about.hint)]
+            self.console_app.open_fields(about.name, fields)
 
     def start_over(self) -> None:
         self.state = Home()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sb.screens.state.approvals import REVOKES, RequestDetail
+from sb.screens.state.approvals import REVOKES
 from sb.screens.state.records import Records
 
 from sb.errors import CheckFailed
@@ -13,7 +13,7 @@ from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.contracts import REVERSAL_SURFACE
 from sb.kernel.review.request_context import request_context
 from sb.present.agents import trust_in
-from sb.present.approvals import decided_text
+from sb.present.approvals import RequestDetail, decided_text
 from sb.present.decisions import meanwhile
 from sb.present.undo import undo_ahead
 from sb.sources import MICROSECONDS

@@ -10,7 +10,7 @@ from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import LISTS, bindings
-from sb.screens.state.listing import INDENT, LEAST, Cell, Column, Listing, Row
+from sb.screens.state.listing import INDENT, LEAST, Listing, Row
 from sb.screens.toned import Toned, cell_segments
 from textual import events
 from textual.geometry import Region, Size
@@ -19,6 +19,7 @@ from textual.strip import Strip
 
 from sb.fitting import fit
 from sb.frozen import mutable
+from sb.present.kind import Cell, Column
 from sb.text import plain
 
 GAP = "  "  # between two columns

@@ -8,12 +8,13 @@ from functools import lru_cache
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.state.document import DIFF
-from sb.screens.state.listing import TONES, Cell, Column
+from sb.screens.state.listing import TONES
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from sb.fitting import Cut, Fitted, cell_width, fit_hits, fit_keeping
+from sb.present.kind import Cell, Column
 
 BADGES = ("ok", "warn", "danger", "info")
 LEVELS = "▁▂▃▄▅▆▇"  # no full block: rows of them would fuse

@@ -3,53 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
-from sb.attention.items import Item, item_of_contract, item_of_kill, item_of_need, item_of_review
 from sb.config import Config
 from sb.errors import SBError
-from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.incidents.kill import Kill
 from sb.kernel.review.findings import Finding, Status
-from sb.kernel.review.needs import needs
 from sb.log.event_log import EventLog
 from sb.present.contracts import ordered
+from sb.present.needs import NeedsNow, contract_need, kill_need, needs, review_need
 from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewKind, ReviewQueue
-
-# What can need a person: its name in JSON, and what one of it is called.
-NOUNS = {
-    "kills": "kill",
-    "requests": "request",
-    "unknown": "unknown outcome",
-    "reversals": "reversal",
-    "contracts": "contract",
-    "reviews": "memory review",
-}
-
-
-@frozen
-class NeedsNow:
-    """What needs a person.
-
-    Args:
-        counts: by kind, true ones, where `items` has only the first of each.
-        problems: what could not be read.
-        keys: of all that needs a person.
-    """
-
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NOUNS, 0))
-    items: tuple[Item, ...] = ()
-    problems: tuple[Finding, ...] = ()
-    keys: frozenset[str] = frozenset()
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.counts.values())
 
 
 class NeedsReader:
@@ -73,26 +40,19 @@ class NeedsReader:
             StoreError: the database cannot be read.
         """
         now = int(self._log.clock.now() * MICROSECONDS)
-        found = needs(self._log, most, known)
-        amiss = [item for entry in ordered(contracts) if (item := item_of_contract(entry, now))]
+        calls = needs(self._log, most, known)
+        amiss = [item for entry in ordered(contracts) if (item := contract_need(entry, now))]
         reviews = self._review.waiting()
         described = self._review.items(most, known) if reviews else []
         return NeedsNow(
-            {
-                "kills": 0,
-                "requests": found.requests,
-                "unknown": found.unknown,
-                "reversals": found.reversals,
-                "contracts": len(amiss),
-                "reviews": len(reviews),
-            },
+            calls.counts | {"contracts": len(amiss), "reviews": len(reviews)},
             (
-                *(item_of_need(need, now) for need in found.first if need.key not in known),
+                *calls.items,
                 *[item for item in amiss if item.key not in known][:most],
-                *(item_of_review(item, now) for item in described if item.kind is not ReviewKind.TRIGGER),
+                *(review_need(item, now) for item in described if item.kind is not ReviewKind.TRIGGER),
             ),
             (),
-            frozenset({*found.keys, *(item.key for item in amiss), *reviews}),
+            frozenset({*calls.keys, *(item.key for item in amiss), *reviews}),
         )
 
     def all_needs(
@@ -107,7 +67,7 @@ class NeedsReader:
             StoreError: the database cannot be read.
         """
         problems: list[Finding] = []
-        kills = [item_of_kill(one) for one in _kills(config, self._log, problems)]
+        kills = [kill_need(one) for one in _kills(config, self._log, problems)]
         contracts = ContractBaselineStore(self._log, authority, KERNEL_SURFACE).entries()
         found = self.decisions(contracts, most=most, known=known)
         items = (*(item for item in kills if item.key not in known), *found.items)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sb.attention.items import Item
-from sb.attention.needs import NOUNS, NeedsReader
+from sb.attention.needs import NeedsReader
 from sb.config import Config
 from sb.duration import human_age
 from sb.fitting import Cut, cell_width, fit, padded
@@ -26,7 +25,8 @@ from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
 from sb.parts import boundary_findings, open_authority, open_log
 from sb.present.home import verified_words
-from sb.present.tones import tone_of
+from sb.present.needs import NEED, NOUNS, Need
+from sb.present.states import tone_of
 from sb.sources import MICROSECONDS, iso_micros
 from sb.store.packs import PackStore
 from sb.store.records.queries import RecordQueries
@@ -58,7 +58,7 @@ class Summary:
     database: str
     exists: bool
     counts: dict[str, int]
-    items: tuple[Item, ...] = ()
+    items: tuple[Need, ...] = ()
     suggestions: int = 0
     connected: tuple[ConnectedAgent, ...] = ()
     installed: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class Summary:
             "exists": self.exists,
             "total": self.total,
             "counts": self.counts,
-            "items": [item.to_dict() for item in self.items],
+            "items": [NEED.to_dict(item) for item in self.items],
             "suggestions": self.suggestions,
             "connected": [
                 {
@@ -114,7 +114,7 @@ class Summary:
 
     def tones(self) -> dict[str, str]:
         """The words with which lines begin that a terminal sets off, each with the name of its tone."""
-        words = {item.line.state.word for item in self.items} | {str(one.status) for one in self.problems}
+        words = {item.state.word for item in self.items} | {str(one.status) for one in self.problems}
         return {word: tone_of(word) for word in sorted(words)}
 
     def lines(self, width: int = 0) -> Iterator[str]:
@@ -227,23 +227,14 @@ def _place(connected: ConnectedAgent) -> str:
     return f" in {connected.project_name}" if connected.project else ""
 
 
-def _item_line(item: Item, width: int) -> str:
+def _item_line(item: Need, width: int) -> str:
     """A badge, the object, who, when, and the id; on a terminal its beginning, which names it as well."""
-    line = item.line
-    own = line.kind in ("kill", "contract")  # what these are about is what names them
-    badge, text = padded(line.state.word, BADGE), plain(line.object, one_line=True)
+    badge, text = padded(item.state.word, BADGE), plain(item.object, one_line=True)
     if not width:
-        cells = [
-            badge,
-            text,
-            "" if line.kind == "kill" else line.why,
-            line.who,
-            line.when,
-            "" if own else line.reference,
-        ]
+        cells = (badge, text, item.reason, item.who, item.when, item.id)
         return "  " + "  ".join(cell for cell in cells if cell)
-    end = f"{padded(line.when, WHEN)}  {padded('' if own else line.reference[:ID], ID)}"
-    who = f"{padded(fit(line.who, WHO), WHO)}  " if width >= WIDE else ""
+    end = f"{padded(item.when, WHEN)}  {padded(item.id[:ID], ID)}"
+    who = f"{padded(fit(item.who, WHO), WHO)}  " if width >= WIDE else ""
     room = width - len("  ") - BADGE - len("  ") - len("  ") - cell_width(who) - cell_width(end)
     return f"  {badge}  {padded(fit(text, room, Cut.MIDDLE), room)}  {who}{end}".rstrip()
 

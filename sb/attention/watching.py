@@ -6,14 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 
-from sb.attention.items import Item, broken
 from sb.attention.needs import NeedsReader
 from sb.config import Config
 from sb.errors import SBError, StoreError
 from sb.kernel.review.findings import Status, log_standing
 from sb.log.event_log import EventLog
 from sb.parts import open_authority
-from sb.present.needs import NeedLine
+from sb.present.needs import Need, broken
 from sb.present.states import state
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import open_database
@@ -44,7 +43,7 @@ class Watcher:
         self._started = False
         self._count = 0
 
-    def news(self) -> Iterator[Item]:
+    def news(self) -> Iterator[Need]:
         """What needs a person since the last look; at first, all that does. Costs one small query when nothing changed.
 
         A database that is locked or missing gives nothing, and says so in `trouble`; the next look tries again.
@@ -95,7 +94,7 @@ class Watcher:
             self._log = EventLog.of_home(database, self._config.home, clock=self._clock)
         return self._log
 
-    def _look(self) -> Iterator[Item]:
+    def _look(self) -> Iterator[Need]:
         log = self._opened()
         most = EVERYTHING if self._started else MOST_AT_START
         self._reader = self._reader or NeedsReader(log)
@@ -115,11 +114,7 @@ class Watcher:
         yield from fresh
 
 
-def _more(count: int) -> Item:
+def _more(count: int) -> Need:
     """The line that counts what is not listed."""
     text = f"{count:,} more: sb status counts all of them"
-    return Item(
-        NeedLine("more", "", state("waiting"), text, "", "", "", "", ""),
-        "more",
-        "sb approvals list --limit 0",
-    )
+    return Need("more", "", state("waiting"), text, key="more", command="sb approvals list --limit 0")

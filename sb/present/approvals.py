@@ -5,60 +5,74 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from sb.fitting import count, short_span
+from sb.fitting import Cut, count, short_span
 from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.agents import AgentRequests
-from sb.kernel.review.request_context import Decided
+from sb.kernel.review.needs import CallOrigin
+from sb.kernel.review.request_context import Decided, RequestContext
+from sb.kernel.review.runs import stated_intent
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.calls import ARGV, OBJECTS, call_object
-from sb.present.effects import BETWEEN, command_does, request_effect, request_why
-from sb.present.times import ago, left, when
+from sb.present.effects import (
+    BETWEEN,
+    LONGEST_EFFECT,
+    command_does,
+    request_effect,
+    request_effect_phrase,
+    request_why,
+    telling_words,
+)
+from sb.present.kind import NAMED, ROOMY, Cell, Column, Field, Kind
+from sb.present.states import DANGER, OK, SOFT, State, state
+from sb.present.times import ago, date_and_time, left, when
 from sb.sources import MICROSECONDS
 from sb.text import counted, revealed_line, shorten_middle
 
+_LONGEST_EXACT = 48  # characters of a call in a list that nothing shortens
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
 INVALID = "invalid"  # approved, and the call would not run: what was signed, or by whom, counts no longer
 _MARKS = ("\\", BETWEEN.strip())  # an escape, and what separates the parts of a line
 
 
 @frozen
-class RequestLine:
-    """One request, cell by cell.
+class RequestDetail:
+    """What is read for the request under the cursor alone.
 
     Args:
-        left: until it expires. asked: how long ago.
-        call: with its arguments. object: its command, file or address alone. effect: what it does, in a word.
+        undo: whether the call could be undone. trust: in its agent in general, None where no figure is on record.
     """
 
-    id: str
-    state: str
-    left: str
-    agent: str
-    risk: str
-    asked: str
-    call: str
-    object: str
-    effect: str
+    number: int
+    context: RequestContext
+    undo: str
+    trust: float | None = None
 
 
 @frozen
-class GrantLine:
-    """One grant, cell by cell."""
+class Request:
+    """A request as it is shown: what would run, and what is known around it.
 
-    id: str
-    state: str
-    left: str
-    agent: str
-    tool: str
-    used: str
-    run: str
-    made_by: str
-    arguments: str
+    Args:
+        project: in which it was asked. reveal: show hidden secrets too.
+        exact: no other call reads the same, for a list that nothing shortens.
+    """
+
+    disclosed: Disclosure
+    project: str = ""
+    reveal: bool = False
+    detail: RequestDetail | None = None
+    exact: bool = False
+
+    @property
+    def approval(self) -> Approval:
+        """The request as it is stored."""
+        return self.disclosed.approval
 
 
 def state_word(approval: Approval, now: int) -> str:
@@ -81,14 +95,8 @@ def late_by(approval: Approval, now: int) -> str:
     return short_span((now - approval.due_at) / MICROSECONDS) if late else ""
 
 
-def call_text(disclosed: Disclosure, *, reveal: bool = False, limit: int = 0) -> str:
-    """The call on one line: whole where it fits, else its length and both ends.
-
-    Args:
-        limit: characters of it in a narrow table; 0 for a list that cuts its own cells.
-    """
-    if limit:
-        return object_first(disclosed, limit, reveal=reveal)
+def call_text(disclosed: Disclosure, *, reveal: bool = False) -> str:
+    """The call on one line: whole where it fits, else its length and both ends."""
     if disclosed.long:
         return f"{disclosed.size:,} characters: {object_first(disclosed, LONGEST_CALL, reveal=reveal)}"
     return object_first(
@@ -159,12 +167,17 @@ def _command_line(argument: Argument, reveal: bool) -> str:
     return shlex.join(words) if plain_words and not any(mark in text for mark in _MARKS) else text
 
 
-def listed_call(disclosed: Disclosure, now: int, *, reveal: bool = False) -> str:
-    """The same with how long it is, and whether it cannot be approved. `now` in microseconds since the epoch."""
+def listed_call(disclosed: Disclosure, now: int, *, reveal: bool = False, limit: int = 0) -> str:
+    """The same with how long it is, and whether it cannot be approved.
+
+    Args:
+        now: microseconds since the epoch. limit: characters of it as `object_first` has it; 0 for the call as lists show it.
+    """
     blocked = disclosed.problem and disclosed.approval.at(now).state is ApprovalState.WAITING
     parts = ["cannot be approved"] if blocked else []
     parts += [f"{disclosed.size:,} characters"] if disclosed.long else []
-    return ": ".join([*parts, short_call(disclosed, reveal=reveal)])
+    call = object_first(disclosed, limit, reveal=reveal) if limit else short_call(disclosed, reveal=reveal)
+    return ": ".join([*parts, call])
 
 
 def _unquoted(argument: Argument, reveal: bool) -> str:
@@ -173,40 +186,6 @@ def _unquoted(argument: Argument, reveal: bool) -> str:
     bare = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
     simple = not any(mark in bare for mark in _MARKS) and bare == bare.strip()
     return bare if simple else text
-
-
-def request_line(disclosed: Disclosure, now: int, *, reveal: bool = False, limit: int = 0) -> RequestLine:
-    """A request as lists show it; `now` in microseconds."""
-    approval = disclosed.approval.at(now)
-    blocked = "cannot be approved: " if disclosed.problem and approval.state is ApprovalState.WAITING else ""
-    return RequestLine(
-        approval.id,
-        request_state(disclosed, now),
-        left(approval.expires_at, now) if approval.state in OPEN else "-",
-        revealed_line(approval.agent),
-        approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else ""),
-        ago(approval.requested_at, now),
-        blocked + call_text(disclosed, reveal=reveal, limit=limit),
-        blocked + short_call(disclosed),
-        request_effect(disclosed),
-    )
-
-
-def grant_line(grant: Grant, now: int) -> GrantLine:
-    """A grant as lists show it; `now` in microseconds."""
-    grant = grant.at(now)
-    cells = (
-        grant.id,
-        grant.state,
-        left(grant.expires_at, now) if grant.state == "active" else "-",
-        grant.agent,
-        grant.tool_id,
-        str(grant.uses),
-        grant.run_id or "every",
-        grant.made_by,
-        ", ".join(f"{name}={pattern}" for name, pattern in grant.args.items()) or "any",
-    )
-    return GrantLine(*map(revealed_line, cells))
 
 
 def decided_sentence(disclosed: Disclosure) -> str:
@@ -258,3 +237,197 @@ def history_line(history: AgentRequests) -> str:
     words = ((history.approved, "approved"), (history.denied, "denied"), (history.expired, "expired"))
     counts = [f"{count(number)} {word}" for number, word in words if number]
     return BETWEEN.join([f"{counted(history.asked, 'request')}", *counts])
+
+
+def bare(text: str) -> str:
+    """An argument's text without its quotes."""
+    return text[1:-1] if text[:1] == text[-1:] == '"' else text
+
+
+def argument(disclosed: Disclosure, name: str) -> str:
+    """The text of the argument of that name; "" where there is none."""
+    return next((bare(one.text()) for one in disclosed.arguments if one.name == name), "")
+
+
+def _state(about: Request, now: int) -> State:
+    return replace(state(request_state(about.disclosed, now)), badge=False)
+
+
+def _open(about: Request, now: int) -> bool:
+    return about.approval.at(now).state in OPEN
+
+
+def _left(about: Request, now: int) -> Cell:
+    text = left(about.approval.expires_at, now) if _open(about, now) else "-"
+    return Cell(text, DANGER if _state(about, now).tone == DANGER else SOFT)
+
+
+def _call(about: Request, now: int) -> Cell:
+    text = listed_call(about.disclosed, now, reveal=about.reveal, limit=_LONGEST_EXACT * about.exact)
+    return Cell(text, keeps=telling_words(text, request_why(about.disclosed)))
+
+
+def _effect(about: Request, now: int) -> Cell:
+    return Cell(request_effect(about.disclosed), "" if _open(about, now) else SOFT)
+
+
+def _standing(about: Request, now: int) -> Cell:
+    """Of one that is approved that it is, else what it would do."""
+    word = request_state(about.disclosed, now)
+    if about.approval.at(now).state is not ApprovalState.APPROVED:
+        return _effect(about, now)
+    return Cell(word, DANGER if word == INVALID else OK)
+
+
+def _says(about: Request, now: int) -> str:
+    says = stated_intent(str(about.approval.request.get("intent") or ""), about.approval.agent)
+    return f'"{revealed_line(says)}"' if says else ""
+
+
+def _where(about: Request, now: int) -> str:
+    where = argument(about.disclosed, "cwd")
+    origin = about.detail.context.origin if about.detail else CallOrigin()
+    project = f"project {origin.project_name}" if origin.project_name and where != origin.project else ""
+    return revealed_line(BETWEEN.join(filter(None, (where, project))))
+
+
+def _needed(about: Request, now: int) -> str:
+    return f"{about.approval.needed} approvals, by different operators" if about.approval.needed > 1 else ""
+
+
+def _tool(about: Request, now: int) -> str:
+    """The tool, how its host calls it, and its class."""
+    host = argument(about.disclosed, "tool")
+    name = BETWEEN.join(filter(None, (about.approval.tool_id, host)))
+    return revealed_line(f"{name} ({about.approval.safety_class})")
+
+
+def _contract(about: Request, now: int) -> str:
+    status = about.approval.request.get("tool_contract_status", "unknown")
+    return revealed_line(f"{about.approval.fingerprint}, since registration: {status}")
+
+
+def _asked(about: Request, now: int) -> str:
+    asked, due = about.approval.requested_at, about.approval.due_at
+    return f"{date_and_time(asked)}, overdue from {date_and_time(due)}"
+
+
+REQUEST = Kind[Request](
+    Field("state", _state, Column(width=8)),
+    Field("left", _left, Column(width=4, right=True)),
+    Field("agent", lambda it, now: revealed_line(it.approval.agent), Column(11, NAMED, SOFT), "Agent"),
+    Field("call", _call, Column(cut=Cut.MIDDLE)),
+    Field("effect", _effect, Column(LONGEST_EFFECT, 50)),
+    Field("standing", _standing, Column(LONGEST_EFFECT)),
+    Field("project", lambda it, now: it.project, Column(10, ROOMY, SOFT)),
+    Field("asked", lambda it, now: ago(it.approval.requested_at, now)),
+    Field(
+        "ended",
+        lambda it, now: ago(it.approval.decided_at or it.approval.expires_at, now),
+        Column(6, tone=SOFT, right=True),
+    ),
+    Field("by", lambda it, now: it.approval.decided_by, Column(10, ROOMY, SOFT)),
+    Field("why", lambda it, now: revealed_line(request_why(it.disclosed)), label="Why"),
+    Field("does", lambda it, now: revealed_line(request_effect_phrase(it.disclosed)), label="Effect"),
+    Field("says", _says, label="Says"),
+    Field("where", _where, label="Where"),
+    Field("undo", lambda it, now: revealed_line(it.detail.undo) if it.detail else "", label="Undo"),
+    Field("needs", _needed, label="Needs"),
+    Field("request", lambda it, now: it.approval.id, folded=True),
+    Field("tool", _tool, folded=True),
+    Field("run", lambda it, now: revealed_line(it.approval.run_id), folded=True),
+    Field(
+        "session",
+        lambda it, now: revealed_line(str(it.approval.request.get("session_id") or "")),
+        folded=True,
+    ),
+    Field("contract", _contract, folded=True),
+    Field("since", _asked, label="asked", folded=True),
+    Field("expires", lambda it, now: date_and_time(it.approval.expires_at), folded=True),
+    faces={
+        "table": "state,left,agent,call,effect,asked,request",
+        "piped": "state,left,agent,call,asked,request",
+        "plain": "request,left,call,standing,agent,project",
+        "open": "left,call,effect,agent,project",
+        "approved": "left,call,standing,agent,project",
+        "decided": "state,call,effect,agent,ended,by",
+        "facts": "why,does,says,where,agent,undo,needs",
+        "ids": "request,tool,run,session,contract,since,expires",
+        "dialog": "why,does,says,where,agent,undo,needs,tool,request",
+    },
+    json={
+        **dict.fromkeys(("id", "state", "agent", "tool_id", "fingerprint", "args_digest"), "string"),
+        **dict.fromkeys(("safety_class", "run_id", "call_id", "waiter", "decided_by", "reason"), "string"),
+        **dict.fromkeys(("requested_at", "due_at", "expires_at"), "time"),
+        "number": "integer",
+        "needed": "integer",
+        "decided_at": "time|null",
+        "request": "object",
+        "overdue": "boolean",
+    },
+    computed={"overdue": Approval.overdue},
+)
+
+
+def request_face(about: Request, now: int) -> str:
+    """The list in which a request stands: of what is open, approved and not used yet, or decided."""
+    if not _open(about, now):
+        return "decided"
+    return "approved" if about.approval.at(now).state is ApprovalState.APPROVED else "open"
+
+
+def _arguments(grant: Grant, between: str, sign: str) -> str:
+    return between.join(f"{name}{sign}{pattern}" for name, pattern in grant.args.items())
+
+
+def _granted(grant: Grant, now: int) -> str:
+    return f"by {grant.made_by}, {date_and_time(grant.made_at)}"
+
+
+def _last_used(grant: Grant, now: int) -> str:
+    if grant.last_used_at is None:
+        return "not yet"
+    return f"{counted(grant.uses, 'time')}, last {date_and_time(grant.last_used_at)}"
+
+
+GRANT = Kind[Grant](
+    Field("state", lambda it, now: state(it.at(now).state), Column(8), "State"),
+    Field(
+        "left",
+        lambda it, now: left(it.expires_at, now) if it.at(now).state == "active" else "-",
+        Column(4, tone=SOFT, right=True),
+    ),
+    Field("agent", lambda it, now: it.agent, Column(11, 40, SOFT)),
+    Field("tool", lambda it, now: it.tool_id),
+    Field("arguments", lambda it, now: _arguments(it, ", ", "=") or "any"),
+    Field("calls", lambda it, now: f"{it.tool_id}  {_arguments(it, ', ', '=') or 'any'}"),
+    Field("used", lambda it, now: str(it.uses)),
+    Field("uses", lambda it, now: f"{it.uses} used", Column(8, 50, SOFT, right=True)),
+    Field("run", lambda it, now: it.run_id or "every"),
+    Field("by", lambda it, now: it.made_by, Column(10, ROOMY, SOFT)),
+    Field("allows", lambda it, now: _arguments(it, "\n", " = ") or "any arguments", label="Allows"),
+    Field("runs", lambda it, now: "one" if it.run_id else "every run", label="Runs"),
+    Field("reason", lambda it, now: it.reason, label="Reason"),
+    Field("granted", _granted, label="Granted"),
+    Field("ends", lambda it, now: date_and_time(it.expires_at), label="Ends"),
+    Field("last used", _last_used, label="Used"),
+    Field("grant", lambda it, now: it.id, folded=True),
+    Field("its run", lambda it, now: it.run_id, label="run", folded=True),
+    Field("contract", lambda it, now: it.fingerprint, folded=True),
+    faces={
+        "table": "state,left,agent,tool,arguments,used,run,by,grant",
+        "list": "state,calls,agent,uses,left,by",
+        "document": "state,allows,runs,reason,granted,ends,last used,grant,its run,contract",
+        "dialog": "agent,used,grant",
+    },
+    json={
+        **dict.fromkeys(("id", "state", "agent", "tool_id", "fingerprint", "run_id"), "string"),
+        **dict.fromkeys(("made_by", "reason"), "string"),
+        "number": "integer",
+        "uses": "integer",
+        "args": {"*": "any"},
+        "made_at": "time",
+        "expires_at": "time",
+        "last_used_at": "time|null",
+    },
+)

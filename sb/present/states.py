@@ -28,8 +28,8 @@ _BADGES = {
 }
 _PLAIN = {
     SOFT: "ok approved passed ended expired revoked used reversed dismissed settled started present",
-    WARN: "asked fading weak pending edited",
-    DANGER: "refused denied failed stopped broken invalid",
+    WARN: "asked fading weak pending edited warn missing partial asks",
+    DANGER: "refused denied failed fail stopped broken invalid",
     INFO: "undone restored lifted",
     OK: "on verified active running protected current granted",
 }
@@ -42,6 +42,12 @@ STATES = {
 def state(word: str) -> State:
     """A state word with its tone; one that is not listed is quiet."""
     return STATES.get(word) or State(word)
+
+
+def tone_of(word: str) -> str:
+    """The tone of a state word on the command line; "" for a word that is no news."""
+    tone = state(word).tone
+    return "" if tone == SOFT else tone
 
 
 def fact(word: str) -> State:

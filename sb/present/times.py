@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sb.duration import human_duration
-from sb.fitting import relative_age
+from sb.fitting import relative_age, short_span
 from sb.sources import MICROSECONDS, iso_micros
 
 
@@ -26,7 +25,7 @@ def minute(value: datetime | None) -> str:
 
 def left(ends_at: int | None, now: int) -> str:
     """The time left, of microseconds since the epoch; "-" where nothing runs out, or it has."""
-    return "-" if ends_at is None or ends_at <= now else human_duration((ends_at - now) / MICROSECONDS)
+    return "-" if ends_at is None or ends_at <= now else short_span((ends_at - now) / MICROSECONDS)
 
 
 def ago(at: int, now: int) -> str:

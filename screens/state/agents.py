@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import Row
 from sb.screens.state.records import Records
 
 from sb.errors import SBError
@@ -16,19 +16,20 @@ from sb.kernel.incidents.kill import KillScope
 from sb.kernel.review.activity import DAY_S
 from sb.kernel.review.agents import agent_requests
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
+from sb.present.kind import Cell, Column
 from sb.present.overview import AtWork
 from sb.sources import MICROSECONDS
 from sb.text import counted
 
 AGENT_COLUMNS = (
-    Column("", 13),
-    Column("", 7),
-    Column("", 0, Cut.MIDDLE, least=88),
-    Column("", 8, least=57),
-    Column("", 10, right=True),
-    Column("", 10, right=True),
-    Column("", 6, right=True, least=72),
-    Column("", 6, right=True, least=64),
+    Column(13),
+    Column(7),
+    Column(cut=Cut.MIDDLE, least=88),
+    Column(8, least=57),
+    Column(10, right=True),
+    Column(10, right=True),
+    Column(6, right=True, least=72),
+    Column(6, right=True, least=64),
 )
 MOST = 200
 REQUEST_DAYS = 30

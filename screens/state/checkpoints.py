@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb.screens.state.document import Change, Document, Field
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import Row
 from sb.screens.state.question import Question
 from sb.screens.state.records import Records
 
@@ -15,6 +15,7 @@ from sb.errors import SBError
 from sb.fitting import relative_age
 from sb.frozen import frozen
 from sb.present.checkpoints import CURRENT, PRESENT, change_lines, checkpoint_line, state_word
+from sb.present.kind import Cell, Column
 from sb.present.states import state
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS, micros

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sb.screens.state.document import Change, Field, fields_of
-from sb.screens.state.listing import ROOMY, WIDE, Cell, Column, Row
+from sb.screens.state.listing import Row
 from sb.screens.state.question import Question
 
 from sb.fitting import relative_age
@@ -15,6 +15,7 @@ from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.present.contracts import SHORT, change_text, changed_fields
 from sb.present.decisions import approving_contracts
 from sb.present.effects import effect_word
+from sb.present.kind import ROOMY, WIDE, Cell, Column
 from sb.present.states import state
 from sb.text import counted, quoted_name
 

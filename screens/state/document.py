@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from sb.screens.state.word_diff import changed_words
 
 from sb.fitting import Span, count, fit
 from sb.frozen import frozen
+from sb.present.kind import Kind
 from sb.text import mark_invisible, plain, quoted_name
 
+T = TypeVar("T")
 FOLDED_LINES = 6
 NAME_WIDTH = 20  # of the longest name
 NARROW, NARROW_NAME = 44, 16  # in a line of fewer cells names have fewer
@@ -94,6 +96,21 @@ def value_text(value: Any) -> str:
 def fields_of(values: dict[str, Any]) -> list[Field]:
     """A field for each value; a name that could pass for none, or for a line of another field, stands in quotes."""
     return [Field(quoted_name(name), value_text(value)) for name, value in values.items()]
+
+
+def fields_for(kind: Kind[T], record: T, now: int, face: str = "document") -> list[Field]:
+    """A record as a document, as its kind says; `now` in microseconds since the epoch."""
+    return [
+        Field(shown.label or shown.name, text, tone=tone, folded=shown.folded)
+        for shown, text, tone in kind.facts(record, now, face)
+    ]
+
+
+def facts_of(kind: Kind[T], record: T) -> list[tuple[str, str]]:
+    """What a dialog says of a record; none of it changes with time."""
+    return [
+        ((shown.label or shown.name).capitalize(), text) for shown, text, _ in kind.facts(record, 0, "dialog")
+    ]
 
 
 def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:

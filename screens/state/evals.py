@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from sb.screens.state.document import Document, Field
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import Row
 
 from sb.errors import UsageError
 from sb.evals.alignment import ALSO, EXTRA, FORBIDDEN, MISSING, OK, WRONG, AlignedStep, aligned
@@ -18,24 +18,25 @@ from sb.evals.shelf import EvalShelf
 from sb.evals.summary import CaseSummary, RunSummary, command_again
 from sb.fitting import Cut, relative_age
 from sb.frozen import frozen
+from sb.present.kind import Cell, Column
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS
 from sb.text import counted, shorten
 
 SUITE_COLUMNS = (
-    Column("", 11, badges=True),
-    Column("", 0, Cut.PATH),
-    Column("", 6, least=40),
-    Column("passed", 9, right=True),
-    Column("cost", 7, right=True, least=50),
-    Column("age", 4, right=True),
+    Column(11, badges=True),
+    Column(cut=Cut.PATH),
+    Column(6, least=40),
+    Column(9, right=True, title="passed"),
+    Column(7, right=True, least=50, title="cost"),
+    Column(4, right=True, title="age"),
 )
-RUN_COLUMNS = (SUITE_COLUMNS[0], Column("", 0, Cut.MIDDLE), *SUITE_COLUMNS[3:])
+RUN_COLUMNS = (SUITE_COLUMNS[0], Column(cut=Cut.MIDDLE), *SUITE_COLUMNS[3:])
 CASE_COLUMNS = (
-    Column("", 9),
-    Column("", 0, Cut.MIDDLE),
-    Column("", 7, right=True),
-    Column("", 6, right=True),
+    Column(9),
+    Column(cut=Cut.MIDDLE),
+    Column(7, right=True),
+    Column(6, right=True),
 )
 PLAIN_TITLES = ("state", "suite", "passed", "cost", "age")
 TREND = 6  # runs of the sparkline

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import NAMED, Cell, Column, Row
+from sb.screens.state.listing import Row
 
 from sb.errors import NotFoundError
 from sb.fitting import Cut, count, relative_age
@@ -18,6 +18,7 @@ from sb.log.kinds import meaning
 from sb.log.search import events_at
 from sb.present.calls import call_object
 from sb.present.events import SIGNED, EventLine, event_line, event_lines, took_text
+from sb.present.kind import NAMED, Cell, Column
 from sb.present.times import date_and_time
 from sb.sources import MICROSECONDS, iso_micros
 from sb.text import shorten_middle

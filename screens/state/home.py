@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sb.screens.state.agents import agent_row
-from sb.screens.state.listing import NAMED, Cell, Column, Row
+from sb.screens.state.listing import Row, row_of
 from sb.screens.state.records import Records
 
 from sb.errors import SBError
@@ -15,7 +15,6 @@ from sb.fitting import Cut, count, relative_age
 from sb.frozen import frozen
 from sb.hosts.install.records import installed_hosts
 from sb.kernel.authority.authority import Unauthorised
-from sb.kernel.incidents.kill import Kill
 from sb.kernel.review.findings import (
     Finding,
     Status,
@@ -31,36 +30,27 @@ from sb.present.agents import AgentLine
 from sb.present.effects import telling_words
 from sb.present.events import CallLine
 from sb.present.home import enforced, verified_words
-from sb.present.needs import NeedLine
+from sb.present.kind import NAMED, Cell, Column
+from sb.present.needs import NEED, Need, NeedsNow, finding_need, kill_need
 from sb.present.overview import AtWork
-from sb.present.states import state
+from sb.present.states import State
 from sb.store.records.queries import RecordQueries
 from sb.text import counted, plain
 
-if TYPE_CHECKING:
-    from sb.attention.needs import NeedsNow
-
-NEED_COLUMNS = (
-    Column("", 12, badges=True),
-    Column("", 0, Cut.MIDDLE),
-    Column("", 28, least=100, most=80),
-    Column("", 18, least=70),
-    Column("", 8, right=True),
-)
 LATEST_COLUMNS = (
-    Column("", 10, badges=True),
-    Column("", 0, Cut.MIDDLE),
-    Column("", 12, least=NAMED),
-    Column("", 6, right=True),
+    Column(10, badges=True),
+    Column(cut=Cut.MIDDLE),
+    Column(12, least=NAMED),
+    Column(6, right=True),
 )
 NEWEST_MEMORIES = 3
-WAITING = "waiting"  # the state of most requests, which says nothing in a list of what needs you
 NOTHING = "Nothing waits for you."
 NO_AGENT = "No agents yet. sb install claude-code connects a coding agent."
 NO_CALL = "No calls yet."
 FIRST_SESSION = "waiting for the first session"
 SECTION_OF = {
     "request": "approvals",
+    "more": "approvals",
     "unknown": "recovery",
     "reversal": "recovery",
     "contract": "contracts",
@@ -82,22 +72,14 @@ class HomeLine:
 
     Args:
         key: the same as long as it is about the same thing.
-        kill: a stop, to be lifted. about: whom it is about, where its target does not say that.
-        finding: what is not enforced.
+        need: what it is about, if that needs a person. about: whose agent or tool it is, else.
     """
 
     key: str
     row: Row
     target: Target | None = None
-    kill: Kill | None = None
+    need: Need | None = None
     about: Subject | None = None
-    finding: Finding | None = None
-
-    @property
-    def request(self) -> str:
-        """The id of the request that it is about, or ""."""
-        target = self.target
-        return str(target.record) if target and target.section == "approvals" and target.record else ""
 
 
 @frozen
@@ -119,7 +101,7 @@ class Home:
     verified: VerificationState = field(default_factory=VerificationState)
     memory: int = 0
     newest: tuple[tuple[str, str], ...] = ()
-    kills: tuple[HomeLine, ...] = ()
+    kills: tuple[Need, ...] = ()
     operators: tuple[Finding, ...] = ()
 
     @property
@@ -129,13 +111,13 @@ class Home:
 
     def needs(self, needs_you: NeedsNow) -> list[HomeLine]:
         """What is stopped, what needs a decision, and what is not enforced."""
-        lines = [*self.kills, *(_need(item.line) for item in needs_you.items)]
+        items = [*self.kills, *needs_you.items]
         more = needs_you.total - len(needs_you.items)
         if more:
-            row = Row(("", f"and {count(more)} more", "", "", ""))
-            lines.append(HomeLine("more", row, Target("approvals")))
+            items.append(Need("more", "", State(""), f"and {count(more)} more"))
         off = enforced((*self.findings, *self.operators)).off
-        return [*lines, *(_not_enforced(finding) for finding in off if not _unsigned(finding))]
+        items += [finding_need(finding) for finding in off if not _unsigned(finding)]
+        return list(map(_need, items))
 
     def agents(self, work: AtWork) -> list[HomeLine]:
         """The agents, and the hosts that were installed and have not called yet."""
@@ -152,7 +134,7 @@ class Home:
         return [_call(line, now) for line in latest]
 
 
-_SILENT = (Column("", 13), Column(""))
+_SILENT = (Column(13), Column())
 
 
 def quickly(records: Records) -> dict[str, Any]:
@@ -207,51 +189,21 @@ def _memory(log: EventLog) -> tuple[int, tuple[tuple[str, str], ...]]:
     return newest, tuple((row["kind"], plain(text_of(row), one_line=True)) for row in rows)
 
 
-def _kills(records: Records) -> Iterable[HomeLine]:
+def _kills(records: Records) -> Iterable[Need]:
     """What is stopped, the newest first."""
     try:
-        active = records.kill_switch("home").active()[::-1]
+        yield from map(kill_need, records.kill_switch("home").active()[::-1])
     except SBError as error:
-        yield _not_enforced(
+        yield finding_need(
             Finding("stops", Status.FAIL, f"every call is denied: {error.message}", error.hint)
         )
-        return
-    for kill in active:
-        words = state("stopped")
-        who = f"{kill.by}, {len(kill.lifted_by)} of {kill.people} lifted it" if kill.lifted_by else kill.by
-        what = f"{kill.scope} {kill.target}" if kill.target else "every agent"
-        cells = (Cell(words.word, words.tone), f"{what}: {kill.reason}", "", Cell(who, "soft"), "")
-        yield HomeLine(f"kill {kill.number}", Row(cells), kill=kill)
 
 
-def _need(line: NeedLine) -> HomeLine:
-    urgent = line.state.word in ("expiring", "overdue")
-    row = Row(
-        (
-            _badge(line),
-            Cell(line.object, keeps=telling_words(line.object, line.why)),
-            Cell(line.why, "soft"),
-            Cell(line.who, "soft"),
-            Cell(line.when, "danger" if urgent else "soft"),
-        )
-    )
-    section = SECTION_OF[line.kind]
-    about = Subject(tool_id=line.reference) if line.kind == "contract" else None
-    return HomeLine(f"{line.kind} {line.reference}", row, Target(section, line.reference), about=about)
-
-
-def _badge(line: NeedLine) -> Cell:
-    """Its state; of a request that waits like most, what it would do."""
-    waits = line.effect and line.state.word == WAITING
-    return Cell(line.effect if waits else line.state.word, line.state.tone, badge=line.state.badge)
-
-
-def _not_enforced(finding: Finding) -> HomeLine:
-    fails = finding.status is Status.FAIL
-    word = Cell("broken" if fails else "weak", "danger" if fails else "warn")
-    row = Row((word, f"{finding.name}: {finding.detail}", Cell(finding.hint, "soft"), "", ""))
-    target = Target("log") if finding.name == "log" else None
-    return HomeLine(f"finding {finding.name}", row, target, finding=finding)
+def _need(need: Need) -> HomeLine:
+    section = "log" if (need.kind, need.reference) == ("finding", "log") else SECTION_OF.get(need.kind)
+    target = Target(section, need.reference if section != "log" else None) if section else None
+    about = Subject(tool_id=need.reference) if need.kind == "contract" else None
+    return HomeLine(f"{need.kind} {need.reference}", row_of(NEED, need, 0), target, need, about)
 
 
 def _unsigned(finding: Finding) -> bool:

@@ -7,78 +7,19 @@ rows cost eight bytes each. The cursor belongs to a key: rows that slide in abov
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
-from sb.fitting import Cut, Span
 from sb.frozen import frozen
-from sb.text import plain
+from sb.present.kind import Cell, Column, Kind
+
+T = TypeVar("T")
 
 MOST_ROWS = 1_000  # kept; the oldest are dropped
-LONGEST_CELL = 1_000  # characters that are looked at, whatever the width
 TONES = ("soft", "accent", "ok", "warn", "danger", "info", "violet")
 
 
-@frozen
-class Column:
-    """One column of a list.
-
-    Args:
-        width: in cells; 0 for what is left.
-        cut: where a text that is too long is cut.
-        least: shown in a list of so many cells or more.
-        right: numbers and ages end at the same place.
-        badges: plain words begin where the word of a badge does.
-        most: cells to which it grows where the column that takes what is left has enough; 0 for never.
-        enough: the cells of that column.
-    """
-
-    title: str = ""
-    width: int = 0
-    cut: Cut = Cut.END
-    least: int = 0
-    right: bool = False
-    badges: bool = False
-    most: int = 0
-    enough: int = 72
-
-
-NAMED = 70  # cells of a list from which on it names agents: beside a record the object needs the room
-ROOMY = 84  # cells of a list from which on it has columns that are left out at 80
-WIDE = 96  # cells of a list from which on there is room for what can be left out
 INDENT = "  "  # of a branch of a tree
 LEAST = 6  # cells of the column that takes what is left
-
-
-@frozen
-class Cell:
-    """One value in a row; its text cannot command a terminal.
-
-    Args:
-        tone: "" or one of TONES.
-        badge: filled, as wide as its column: it asks for an act.
-        hits: characters that were searched for, each from the first to behind the last.
-        keeps: words that stay in view where the text is cut in its middle.
-        trend: numbers of a sparkline, each with whether something was refused; painted instead of the text.
-    """
-
-    text: str
-    tone: str = ""
-    badge: bool = False
-    hits: tuple[Span, ...] = ()
-    trend: tuple[tuple[int, bool], ...] = ()
-    keeps: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        raw, text, hits, place = self.text[:LONGEST_CELL], "", [], 0
-        for start, end in sorted(self.hits):
-            text += plain(raw[place:start], one_line=True)
-            hit = plain(raw[max(start, place) : end], one_line=True)
-            if hit:
-                hits.append((len(text), len(text) + len(hit)))
-            text, place = text + hit, max(end, place)
-        text += plain(raw[place:], one_line=True)
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "hits", tuple(hits))
 
 
 @frozen
@@ -112,6 +53,11 @@ class Row:
     def texts(self) -> tuple[str, ...]:
         """The text of each cell."""
         return tuple(cell.text for cell in self.values)
+
+
+def row_of(kind: Kind[T], record: T, now: int, face: str = "list") -> Row:
+    """A record as a line of a list, laid out as its kind says; `now` in microseconds since the epoch."""
+    return Row(kind.cells(record, now, face), columns=kind.columns[face])
 
 
 class Listing:

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import Row
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 from sb.screens.state.search import Found, Search
 
@@ -17,6 +17,7 @@ from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.memory.allowed_changes import PENDING, is_suggestion
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
+from sb.present.kind import Cell, Column
 from sb.present.memories import (
     CLOSEST,
     KIND_TONES,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sb.screens.state.agents import agent_row, read_agents
-from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import PLAIN_TITLES as LOG_TITLES
 from sb.screens.state.events import event_rows
 from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, at_work, facts, quickly, thoroughly
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import Row, row_of
 from sb.screens.state.memory import PLAIN_TITLES as MEMORY_TITLES
 from sb.screens.state.memory import memory_rows
 from sb.screens.state.records import Records
@@ -22,7 +21,9 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.kernel.review.runs import first_events
+from sb.present.approvals import REQUEST, Request
 from sb.present.contracts import ordered
+from sb.present.kind import Column
 from sb.present.overview import AtWork
 from sb.present.recovery import why
 from sb.sources import MICROSECONDS
@@ -75,16 +76,11 @@ def _approvals(records: Records) -> PlainScreen:
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
     origins = call_origins(queue.log, {item.run_id for item in items})
-    rows = [
-        (
-            item.id,
-            *approval_row(
-                queue.disclose(item), now, origins.get(item.run_id, CallOrigin()).project_name
-            ).texts,
-        )
-        for item in items
-    ]
-    return PlainScreen(("id", "left", "request", "effect", "agent", "project"), rows, len(numbers))
+    shown = (
+        Request(queue.disclose(item), origins.get(item.run_id, CallOrigin()).project_name) for item in items
+    )
+    rows = [row_of(REQUEST, item, now, "plain").texts for item in shown]
+    return PlainScreen(REQUEST.titles("plain"), rows, len(numbers))
 
 
 def _contracts(records: Records) -> PlainScreen:

@@ -29,10 +29,11 @@ from sb.store.database import open_database
 from sb.store.migrate import require_current
 
 if TYPE_CHECKING:
-    from sb.attention.needs import NeedsNow, NeedsReader
+    from sb.attention.needs import NeedsReader
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
+    from sb.present.needs import NeedsNow
     from sb.present.overview import Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack

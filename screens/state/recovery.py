@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import field, replace
 
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import Row
 
 from sb.fitting import Cut, relative_age, short_span
 from sb.frozen import frozen
@@ -19,6 +19,7 @@ from sb.log.event_log import EventLog
 from sb.present import recovery
 from sb.present.approvals import LONGEST_CALL
 from sb.present.calls import call_object
+from sb.present.kind import Cell, Column
 from sb.present.recovery import NO_UNDO, UNKNOWN
 from sb.present.states import WARN, State, state
 from sb.sources import MICROSECONDS

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sb.screens.state.document import Change, Document, Field, fields_of
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import Row
 from sb.screens.state.memory import HISTORY, ORIGIN, TEXT
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 
 from sb.errors import NotFoundError, UsageError
 from sb.frozen import frozen
+from sb.present.kind import Cell, Column
 from sb.present.memories import review_line
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.text import counted, shorten

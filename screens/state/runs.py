@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import INDENT, NAMED, Cell, Column, Row
+from sb.screens.state.listing import INDENT, Row
 from sb.screens.state.records import Records
 
 from sb.fitting import Cut, count, relative_age
@@ -43,6 +43,7 @@ from sb.log.search import events_at
 from sb.present.agents import counts_text
 from sb.present.effects import telling_words
 from sb.present.events import CallLine, call_line
+from sb.present.kind import NAMED, Cell, Column
 from sb.present.runs import release_text, session_line
 from sb.present.times import date_and_time, when
 from sb.present.usage import session_cost, tokens_line
@@ -50,23 +51,23 @@ from sb.sources import MICROSECONDS
 from sb.text import counted
 
 RUN_COLUMNS = (
-    Column("Session, turn, call"),
-    Column("calls", 5, right=True),
-    Column("refused", 7, right=True, least=44),
-    Column("cost", 6, right=True, least=50),
-    Column("age", 6, right=True),
+    Column(title="Session, turn, call"),
+    Column(5, right=True, title="calls"),
+    Column(7, right=True, least=44, title="refused"),
+    Column(6, right=True, least=50, title="cost"),
+    Column(6, right=True, title="age"),
 )
 VERDICT = 10  # cells
 TREE_COLUMNS = tuple(  # of the lines of a tree, by how far each stands in
-    (Column("", VERDICT + depth * len(INDENT)), Column("", 0, Cut.MIDDLE), Column("", 7, right=True))
+    (Column(VERDICT + depth * len(INDENT)), Column(cut=Cut.MIDDLE), Column(7, right=True))
     for depth in range(3)
 )
 CALL_COLUMNS = (
-    Column("", VERDICT),
-    Column("", 0, Cut.MIDDLE),
-    Column("", 12, least=NAMED),
-    Column("", 7, right=True, least=50),
-    Column("", 6, right=True),
+    Column(VERDICT),
+    Column(cut=Cut.MIDDLE),
+    Column(12, least=NAMED),
+    Column(7, right=True, least=50),
+    Column(6, right=True),
 )
 NEXT_CALLS = 3
 SESSION, TURN, CALL = KINDS = range(3)

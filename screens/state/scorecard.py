@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import WIDE, Cell, Column, Row
+from sb.screens.state.listing import Row
 
 from sb.errors import CheckFailed
 from sb.frozen import frozen
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
+from sb.present.kind import WIDE, Cell, Column
 from sb.text import shorten
 
 CONTROL_COLUMNS = (

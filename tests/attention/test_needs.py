@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sb.attention.needs import NOUNS, NeedsNow, NeedsReader
+from sb.attention.needs import NeedsReader
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.present.needs import NOUNS, NeedsNow
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
@@ -62,7 +63,7 @@ def test_everything_that_needs_a_person_is_counted_and_listed_in_order(runtime: 
     runtime.registry.register_fn("shop.label", "Print", lambda: 1, SafetyClass.NETWORK)
     suggest(runtime, "s1")
     found = decisions(runtime, NeedsReader(runtime.log))
-    assert [(item.line.kind, item.line.state.word) for item in found.items] == [
+    assert [(item.kind, item.state.word) for item in found.items] == [
         ("request", "waiting"),
         ("unknown", "unknown"),
         ("contract", "new"),
@@ -70,7 +71,7 @@ def test_everything_that_needs_a_person_is_counted_and_listed_in_order(runtime: 
     ]
     counts = {"requests": 1, "unknown": 1, "contracts": 1, "reviews": 1}
     assert (found.counts, found.total) == (dict.fromkeys(NOUNS, 0) | counts, 4)
-    assert found.items[2].line.object == "shop.label"
+    assert found.items[2].object == "shop.label"
     assert found.keys == {item.key for item in found.items}
 
 
@@ -92,5 +93,5 @@ def test_what_is_known_is_counted_but_not_described_again(runtime: Runtime) -> N
     stack.dismiss_suggestion("s2", "noise")
     suggest(runtime, "s4")
     fresh = decisions(runtime, reader, known=first.keys)
-    assert [item.line.object for item in fresh.items] == ["bank.pay to=d", "a note s4"]
+    assert [item.object for item in fresh.items] == ["bank.pay to=d", "a note s4"]
     assert (fresh.total, len(first.keys - fresh.keys)) == (13, 1)

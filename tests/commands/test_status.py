@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sb.attention.needs import NOUNS
 from sb.attention.summary import Summary, summary
 from sb.config import current_config, load_config
 from sb.fitting import cell_width
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.present.needs import NOUNS
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion
@@ -85,11 +85,11 @@ def test_counts_are_true_and_of_like_requests_the_soonest_to_expire_is_first(
         call(runtime, "bank.pay", f"p{number}")
     found = now(home)
     assert (found.counts["requests"], found.counts["unknown"], found.total) == (61, 1, 62)
-    assert [item.line.object for item in found.items[:2]] == ["bank.pay to=ada", "bank.pay to=p0"]
+    assert [item.object for item in found.items[:2]] == ["bank.pay to=ada", "bank.pay to=p0"]
     lines = [*found.lines()]
     assert lines[0] == "62 need you: 61 requests, 1 unknown outcome"
     assert "  and 59 more: sb console" in lines
-    assert lines[-1] == f"Next       sb approvals show {found.items[0].line.reference}"
+    assert lines[-1] == f"Next       sb approvals show {found.items[0].reference}"
     document = sb("status", "--json").json
     counts = dict.fromkeys(NOUNS, 0) | {"requests": 61, "unknown": 1}
     assert document["counts"] == counts

@@ -14,11 +14,10 @@ from sb.kernel.approvals.queue import Order
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.review.calls import calls_at, run_calls
-from sb.kernel.review.needs import needs
 from sb.present.approvals import exact_object, object_first, short_call
 from sb.present.calls import call_object
 from sb.present.events import call_line
-from sb.present.needs import need_line
+from sb.present.needs import needs
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 from tests.conftest import CommandLine, approve_tools
@@ -80,8 +79,8 @@ def test_a_request_is_named_as_its_call_is_and_exactly_where_it_is_signed(
     ctx, approval_id = ask(runtime, tool, **args)
     asked = runtime.approvals.disclose(runtime.approvals.get(approval_id))
     [call] = calls_at(runtime.log, run_calls(runtime.log, ctx.run_id)).values()
-    [need] = needs(runtime.log).first
-    assert short_call(asked) == call_line(call).object == need_line(need, 0).object == row
+    [need] = needs(runtime.log).items
+    assert short_call(asked) == call_line(call).object == need.object == row
     assert object_first(asked, 400) == exact
     assert exact.startswith(exact_object(asked))
 
@@ -137,11 +136,11 @@ def test_many_payments_do_not_hide_what_is_rare(runtime: Runtime, clock: Steered
     clock.time += 60
     ask(runtime, "box.run", argv=REMOVE)
     found = needs(runtime.log, most=50)
-    assert [need_line(one, 0).object for one in found.first][:2] == [
+    assert [one.object for one in found.items][:2] == [
         "rm -rf 'exports of may'",
         "bank.pay to=p0",
     ]
-    assert found.requests == 61
+    assert found.counts["requests"] == 61
 
 
 def test_a_call_says_what_became_of_its_request(runtime: Runtime, clock: SteeredClock) -> None:

@@ -11,12 +11,13 @@ from rich.style import Style
 from sb.screens.ascii_glyphs import AsciiGlyphs
 from sb.screens.row_list import columns_of
 from sb.screens.state.document import Change, Field, copied, layout
-from sb.screens.state.listing import Cell, Column, Row
+from sb.screens.state.listing import Row
 from sb.screens.state.word_diff import changed_words
 from sb.screens.toned import cell_segments
 from textual.color import Color
 
 from sb.fitting import Cut
+from sb.present.kind import Cell, Column
 
 
 def look(name: str) -> Style:
@@ -36,13 +37,13 @@ def test_a_cell_has_exactly_the_width_of_its_column(
     text: str, cut: Cut, width: int, badge: bool, right: bool
 ) -> None:
     hits = ((2, 5),) if len(text) > 5 else ()
-    column = Column("", width, cut=cut, right=right, badges=True)
+    column = Column(width, cut=cut, right=right, badges=True)
     shown = "".join(part for part, _ in painted(Cell(text, "warn", badge=badge, hits=hits), column, width))
     assert cell_len(shown) == width
 
 
 def test_a_badge_fills_its_column_and_a_plain_word_begins_where_its_word_does() -> None:
-    column = Column("", 10, badges=True)
+    column = Column(10, badges=True)
     badge = painted(Cell("unknown", "danger", badge=True), column, 10)
     assert "".join(text for text, _ in badge) == " unknown  "
     assert {look for _, look in badge} == {"danger-badge"}
@@ -61,23 +62,28 @@ def test_a_search_hit_stays_in_view_in_its_own_look_and_takes_no_escape_along() 
 
 def test_a_sparkline_has_a_cell_an_hour_and_shows_denials_in_their_tone() -> None:
     trend = (*[(0, False)] * 8, (1, False), (4, True), (8, False), (2, False))
-    shown = painted(Cell("15 calls, 4 denied", trend=trend), Column("", 12), 12)
+    shown = painted(Cell("15 calls, 4 denied", trend=trend), Column(12), 12)
     assert "".join(text for text, _ in shown) == "▁▁▁▁▁▁▁▁▂▄▇▃"
     assert shown[9] == ("▄", "danger")
     assert "█" not in "".join(text for text, _ in shown), "rows would fuse"
 
 
 def test_a_column_grows_once_the_widest_has_enough_and_every_cell_is_used() -> None:
-    columns = (Column("", 10), Column(""), Column("", 28, most=80))
+    columns = (Column(10), Column(), Column(28, most=80))
     assert [room for _, room in columns_of(columns, 100)] == [10, 56, 28]
     assert [room for _, room in columns_of(columns, 130)] == [10, 72, 42]
     assert [room for _, room in columns_of(columns, 240)] == [10, 144, 80]
-    early = (Column("", 10), Column(""), Column("", 28, most=80, enough=40))
+    early = (Column(10), Column(), Column(28, most=80, enough=40))
     assert [room for _, room in columns_of(early, 100)] == [10, 40, 44]
 
 
 def test_columns_that_there_is_no_room_for_give_way_from_the_last() -> None:
-    columns = (Column("state", 10), Column("object"), Column("why", 28, least=100), Column("age", 8))
+    columns = (
+        Column(10, title="state"),
+        Column(title="object"),
+        Column(28, least=100, title="why"),
+        Column(8, title="age"),
+    )
     assert [number for number, _ in columns_of(columns, 120)] == [0, 1, 2, 3]
     assert [number for number, _ in columns_of(columns, 99)] == [0, 1, 3]
     assert [number for number, _ in columns_of(columns, 24)] == [0, 1]

@@ -33,6 +33,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
+from sb.present.needs import NEED
 from sb.text import mark_invisible
 from tests.screens.conftest import ACTS, HOSTILE, Agents
 
@@ -56,7 +57,7 @@ def test_home_says_of_each_request_what_it_would_do(agents: Agents) -> None:
     agents.pay("bob")
     found = NeedsReader(agents.runtime.log).decisions(())
     (item,) = found.items
-    assert (item.line.effect, item.to_dict()["state"]) == ("destroys", "waiting")
+    assert (item.effect, NEED.to_dict(item)["state"]) == ("destroys", "waiting")
     assert Home().needs(found)[0].row.texts[:2] == ("destroys", "bank.pay to=bob")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from enum import StrEnum
-from typing import Any
 
 from sb.frozen import frozen, mutable
 from sb.kernel.approvals.queue import ApprovalQueue
@@ -27,9 +26,6 @@ class Notice:
 
     change: Change
     approval: Approval
-
-    def to_dict(self, now: int) -> dict[str, Any]:
-        return {"change": str(self.change), "approval": self.approval.to_dict(now)}
 
 
 @mutable

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sb.kernel.calls.intents import HOST, process_lives
-from sb.sources import iso_micros
 
 
 class ApprovalState(StrEnum):
@@ -112,17 +111,6 @@ class Approval(NamedTuple):
             "expires_at": self.expires_at,
         }
 
-    def to_dict(self, now: int) -> dict[str, Any]:
-        """Plain JSON, with times in ISO 8601."""
-        return self._asdict() | {
-            "state": str(self.state),
-            "overdue": self.overdue(now),
-            "requested_at": iso_micros(self.requested_at),
-            "due_at": iso_micros(self.due_at),
-            "expires_at": iso_micros(self.expires_at),
-            "decided_at": None if self.decided_at is None else iso_micros(self.decided_at),
-        }
-
 
 def approval_of(row: tuple[Any, ...]) -> Approval:
     """From APPROVAL_COLUMNS and the payload of the request's event."""
@@ -188,14 +176,6 @@ class Grant(NamedTuple):
             "run_id": self.run_id,
             "args": self.args,
             "expires_at": self.expires_at,
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, with times in ISO 8601."""
-        return self._asdict() | {
-            "made_at": iso_micros(self.made_at),
-            "expires_at": iso_micros(self.expires_at),
-            "last_used_at": None if self.last_used_at is None else iso_micros(self.last_used_at),
         }
 
 

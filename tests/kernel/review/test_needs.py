@@ -9,9 +9,9 @@ import pytest
 
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.review.needs import call_origins, needs
+from sb.kernel.review.needs import call_origins
 from sb.present.effects import effect_word
-from sb.present.needs import need_line
+from sb.present.needs import needs
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
@@ -45,8 +45,8 @@ def test_counts_are_true_however_few_are_described(runtime: Runtime) -> None:
         call(runtime, "bank.pay", f"p{number}")
     call(runtime, "mail.send", "bob")
     found = needs(runtime.log, most=5)
-    assert (found.requests, found.unknown, found.reversals, found.total) == (12, 1, 0, 13)
-    assert len(found.first) == 6
+    assert (found.counts["requests"], found.counts["unknown"], found.total) == (12, 1, 13)
+    assert len(found.items) == 6
 
 
 def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_about(
@@ -56,7 +56,7 @@ def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_a
     call(runtime, "bank.pay", "ada")
     clock.time += 90
     call(runtime, "bank.pay", "eve")
-    lines = [need_line(one, int(clock.time * 1e6)) for one in needs(runtime.log).first]
+    lines = needs(runtime.log).items
     assert [(one.state.word, one.state.badge) for one in lines] == [
         ("waiting", True),
         ("waiting", True),
@@ -68,13 +68,13 @@ def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_a
     assert lines[0].when.endswith(" left")
     assert lines[2].when == "1m"
     clock.time += 3600
-    late = need_line(needs(runtime.log).first[0], int(clock.time * 1e6))
+    late = needs(runtime.log).items[0]
     assert (late.state.word, late.when) == ("overdue", "31m late")
 
 
 def test_nothing_needs_anybody_at_first(runtime: Runtime) -> None:
     assert needs(runtime.log).total == 0
-    assert needs(runtime.log).first == ()
+    assert needs(runtime.log).items == ()
     assert call_origins(runtime.log, set()) == {}
 
 

@@ -1,0 +1,179 @@
+"""Descriptors of what is shown: each kind of record declares its fields once, and every face derives from them.
+
+A face names the fields that it shows, in its order: the table of a command, the lists, documents and dialogs of the
+console. `--json` and its schema come from the same declaration. `sb/present/approvals.py` is an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from sb.fitting import Cut, Span
+from sb.frozen import frozen
+from sb.present.states import State
+from sb.sources import iso_micros
+from sb.text import plain
+
+T = TypeVar("T")
+LONGEST_CELL = 1_000  # characters that are looked at, whatever the width
+NAMED = 70  # cells of a list from which on it names agents: beside a record the object needs the room
+ROOMY = 84  # cells of a list from which on it has columns that are left out at 80
+WIDE = 96  # cells of a list from which on there is room for what can be left out
+# Kinds by the names that their JSON has in the schema, each with its module here and its name in that.
+KINDS = {
+    "approval": ("approvals", "REQUEST"),
+    "grant": ("approvals", "GRANT"),
+    "need": ("needs", "NEED"),
+}
+
+
+@frozen
+class Column:
+    """One column of a list.
+
+    Args:
+        width: in cells; 0 for what is left.
+        least: shown in a list of so many cells or more.
+        tone: of its texts that have none of their own.
+        cut: where a text that is too long is cut.
+        right: numbers and ages end at the same place.
+        badges: plain words begin where the word of a badge does.
+        most: cells to which it grows where the column that takes what is left has enough; 0 for never.
+        enough: the cells of that column.
+    """
+
+    width: int = 0
+    least: int = 0
+    tone: str = ""
+    cut: Cut = Cut.END
+    right: bool = False
+    badges: bool = False
+    most: int = 0
+    enough: int = 72
+    title: str = ""
+
+
+@frozen
+class Cell:
+    """One value in a row; its text cannot command a terminal.
+
+    Args:
+        tone: "" or the name of a color token.
+        badge: filled, as wide as its column: it asks for an act.
+        hits: characters that were searched for, each from the first to behind the last.
+        keeps: words that stay in view where the text is cut in its middle.
+        trend: numbers of a sparkline, each with whether something was refused; painted instead of the text.
+        at: a time in microseconds since the epoch, of which a table on a terminal shows the age.
+    """
+
+    text: str
+    tone: str = ""
+    badge: bool = False
+    hits: tuple[Span, ...] = ()
+    trend: tuple[tuple[int, bool], ...] = ()
+    keeps: tuple[str, ...] = ()
+    at: int | None = None
+
+    def __post_init__(self) -> None:
+        raw, text, hits, place = self.text[:LONGEST_CELL], "", [], 0
+        for start, end in sorted(self.hits):
+            text += plain(raw[place:start], one_line=True)
+            hit = plain(raw[max(start, place) : end], one_line=True)
+            if hit:
+                hits.append((len(text), len(text) + len(hit)))
+            text, place = text + hit, max(end, place)
+        text += plain(raw[place:], one_line=True)
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "hits", tuple(hits))
+
+
+@frozen
+class Field(Generic[T]):
+    """One thing that is shown of a record.
+
+    Args:
+        name: by which faces list it, and the title of its column in a command's table.
+        read: its text, state or cell, at a time in microseconds since the epoch; "" where there is none. A state is
+            filled in columns for badges.
+        column: how a list of the console shows it.
+        label: before it in a document or a dialog, where that is not its name.
+        folded: a document leaves it out until it is unfolded, such as ids.
+    """
+
+    name: str
+    read: Callable[[T, int], Cell | State | str]
+    column: Column = Column()
+    label: str = ""
+    folded: bool = False
+
+    def cell(self, record: T, now: int) -> Cell:
+        """Its cell in a list."""
+        value = self.read(record, now)
+        if isinstance(value, State):
+            return Cell(value.word, value.tone, value.badge and self.column.badges)
+        return value if isinstance(value, Cell) else Cell(value, self.column.tone)
+
+
+class Kind(Generic[T]):
+    """One kind of record.
+
+    Args:
+        fields: all that is shown of it.
+        faces: the names of the fields that each face shows, in its order, with commas between them.
+        json: its fields in JSON with their types, as commands/interface.yaml notes them. Each is the attribute of that
+            name; a time is one in microseconds since the epoch.
+        computed: those that are no attributes, by name.
+    """
+
+    def __init__(
+        self,
+        *fields: Field[T],
+        faces: Mapping[str, str],
+        json: Mapping[str, Any] | None = None,
+        computed: Mapping[str, Callable[[Any, int], Any]] | None = None,
+    ) -> None:
+        named = {field.name: field for field in fields}
+        self.faces = {face: tuple(named[name] for name in names.split(",")) for face, names in faces.items()}
+        self.columns = {face: tuple(field.column for field in shown) for face, shown in self.faces.items()}
+        self.json, self.computed = json or {}, computed or {}
+
+    def titles(self, face: str = "table") -> tuple[str, ...]:
+        """The titles of a table's columns."""
+        return tuple(field.name for field in self.faces[face])
+
+    def cells(self, record: T, now: int, face: str = "table") -> tuple[Cell, ...]:
+        """A record as a row of a table or a list."""
+        return tuple(field.cell(record, now) for field in self.faces[face])
+
+    def facts(self, record: T, now: int, face: str) -> Iterator[tuple[Field[T], str, str]]:
+        """The fields of a document or a dialog that have a text, each with that, as long as it is, and its tone."""
+        for field in self.faces[face]:
+            value = field.read(record, now)
+            text = value if isinstance(value, str) else value.word if isinstance(value, State) else value.text
+            if text:
+                yield field, text, "" if isinstance(value, str) else value.tone
+
+    def to_dict(self, stored: Any, now: int = 0) -> dict[str, Any]:
+        """A record as plain JSON, with times in ISO 8601."""
+        return {
+            name: self.computed[name](stored, now)
+            if name in self.computed
+            else _plain_json(getattr(stored, name), shape)
+            for name, shape in self.json.items()
+        }
+
+
+def _plain_json(value: Any, shape: Any) -> Any:
+    if value is not None and shape in ("time", "time|null"):
+        return iso_micros(value)
+    return str(value) if isinstance(value, str) else value  # of a StrEnum its word
+
+
+def kinds() -> dict[str, Kind[Any]]:
+    """Every kind by its name in the schema of `--json`."""
+    return {
+        name: getattr(import_module(f"sb.present.{module}"), attribute)
+        for name, (module, attribute) in KINDS.items()
+    }
