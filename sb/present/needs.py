@@ -127,6 +127,19 @@ def _badge(need: Need, now: int) -> State:
     return replace(need.state, word=need.effect) if waits else need.state
 
 
+def _object(need: Need, now: int) -> Cell:
+    """A kill without who threw it, which stands beside it."""
+    kill = need.about
+    if not isinstance(kill, Kill):
+        return Cell(need.object, keeps=telling_words(need.object, need.why))
+    return Cell(f"{f'{kill.scope} {kill.target}' if kill.target else 'every agent'}: {kill.reason}")
+
+
+def _who(need: Need, now: int) -> str:
+    by = need.about.by if isinstance(need.about, Kill) else ""
+    return ", ".join(filter(None, (by, need.who)))
+
+
 def _when(need: Need, now: int) -> Cell:
     return Cell(need.when, DANGER if need.state.word in ("expiring", "overdue") else SOFT)
 
@@ -137,13 +150,9 @@ def _expires_at(need: Need, now: int) -> str | None:
 
 NEED = Kind[Need](
     Field("state", _badge, Column(12, badges=True)),
-    Field(
-        "object",
-        lambda it, now: Cell(it.object, keeps=telling_words(it.object, it.why)),
-        Column(cut=Cut.MIDDLE),
-    ),
+    Field("object", _object, Column(cut=Cut.MIDDLE)),
     Field("why", lambda it, now: it.reason, Column(28, 100, SOFT, most=80)),
-    Field("who", lambda it, now: it.who, Column(18, 70, SOFT)),
+    Field("who", _who, Column(18, 70, SOFT)),
     Field("when", _when, Column(8, right=True)),
     faces={"list": "state,object,why,who,when"},
     json={

@@ -52,7 +52,7 @@ WAITING = f"waiting bank.pay to=bob {WHY}"
 
 
 def texts(watcher: Watcher) -> list[str]:
-    lines = [item for item in watcher.news()]
+    lines = list(watcher.news())
     return [f"{line.state.word} {line.object} {line.why}".strip() for line in lines]
 
 

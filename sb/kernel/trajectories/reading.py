@@ -122,7 +122,7 @@ def read_trajectory(document: Mapping[str, Any], where: str) -> Trajectory:
     """The trajectory that a mapping describes.
 
     Args:
-        where: the file's name for messages; the line is added where the mapping knows it (sb.located).
+        where: the file's name for messages; the line is added where the mapping knows it (sb.base.located).
 
     Raises:
         ConfigError: something is wrong with it: the first problem, with its line.
